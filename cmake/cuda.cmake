@@ -1,0 +1,27 @@
+# Finds nvcc where it is wanted; sets RIDGE_HAS_CUDA.
+set(RIDGE_HAS_CUDA FALSE)
+if(RIDGE_CUDA STREQUAL "AUTO")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(RIDGE_HAS_CUDA TRUE)
+  else()
+    message(STATUS "Ridge: no nvcc found; building for the CPU alone")
+  endif()
+elseif(RIDGE_CUDA)
+  set(RIDGE_HAS_CUDA TRUE)
+endif()
+
+if(RIDGE_HAS_CUDA)
+  # sm_80 for Ampere and what follows it, sm_90a for Hopper's own instructions. -real: machine code, no PTX to compile.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # CMake 3.25 does not know by itself how nvcc 13 is asked for C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  find_package(CUDAToolkit REQUIRED)
+endif()

@@ -1,0 +1,25 @@
+# Warnings, and what each mode of the CPU runtime is compiled with.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)  # kernels say #pragma unroll
+# GCC 12 sees an overlap in "text" + std::string(...) that is not there (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+if(RIDGE_WERROR)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+
+if(RIDGE_SIMT_MODE STREQUAL "bounds")
+  # One worker, so that shared arrays are plain globals with redzones between them.
+  add_compile_definitions(RIDGE_SIMT_SERIAL)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=undefined>
+                      $<$<COMPILE_LANGUAGE:CXX>:-O1> $<$<COMPILE_LANGUAGE:CXX>:-g1>)
+  add_link_options(-fsanitize=address,undefined)
+elseif(RIDGE_SIMT_MODE STREQUAL "race")
+  # Every thread of a block is a fiber to TSan. The runtime itself is compiled without (simt.cmake).
+  add_compile_definitions(RIDGE_SIMT_RACE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread> $<$<COMPILE_LANGUAGE:CXX>:-O1> $<$<COMPILE_LANGUAGE:CXX>:-g1>)
+  add_link_options(-fsanitize=thread)
+elseif(NOT RIDGE_SIMT_MODE STREQUAL "plain")
+  message(FATAL_ERROR "RIDGE_SIMT_MODE is '${RIDGE_SIMT_MODE}'; it must be plain, bounds or race")
+endif()

@@ -1,0 +1,37 @@
+# ridge_cpu_kernels(TARGET FILE.cu...): the kernels as C++, for the CPU runtime.
+function(ridge_cpu_kernels target)
+  foreach(source ${ARGN})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
+    set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+    target_sources(${target} PRIVATE ${source})
+  endforeach()
+endfunction()
+
+# ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [PEERS peers.cu]) puts the folder of the calling op.cmake into
+# the library, the command line and the tests:
+#   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc where there is one
+#   bench.cpp (found) registers the case book     PEERS    other people's kernels to measure beside; CUDA only
+#   test.cpp (found) becomes FOLDER_test, run once for the CPU and once, labelled gpu, for the GPU
+function(ridge_operator)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;KERNELS;PEERS")
+  set(folder ${CMAKE_CURRENT_LIST_DIR})
+  get_filename_component(name ${folder} NAME)
+  list(TRANSFORM arg_SOURCES PREPEND ${folder}/)
+  list(TRANSFORM arg_KERNELS PREPEND ${folder}/)
+  list(TRANSFORM arg_PEERS PREPEND ${folder}/)
+  target_sources(ridge PRIVATE ${arg_SOURCES})
+  ridge_cpu_kernels(ridge ${arg_KERNELS})
+  set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_KERNELS ${arg_KERNELS})
+  if(arg_PEERS)
+    set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_PEERS ${arg_PEERS})
+  endif()
+  target_sources(ridge_check PRIVATE ${folder}/bench.cpp)
+  if(RIDGE_TESTS)
+    add_executable(${name}_test ${folder}/test.cpp)
+    target_link_libraries(${name}_test PRIVATE ridge_gtest ridge_check ridge)
+    add_test(NAME ${name} COMMAND ${name}_test --gtest_filter=-*.cuda*)
+    add_test(NAME ${name}.gpu COMMAND ${name}_test --gtest_filter=*.cuda*)
+    set_tests_properties(${name} PROPERTIES LABELS cpu)
+    set_tests_properties(${name}.gpu PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "skipped: no GPU")
+  endif()
+endfunction()

@@ -1,0 +1,316 @@
+#include <ridge/bench/bench.hpp>
+#include <ridge/bench/clock.hpp>
+#include <ridge/check/harness.hpp>
+#include <ridge/core/gpu.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+
+#ifndef RIDGE_HAS_CUDA
+#define RIDGE_HAS_CUDA 0
+#endif
+
+namespace ridge::bench {
+
+namespace {
+
+std::deque<Peer>& all_peers() {
+  static std::deque<Peer> instance;  // filled by static initialisers
+  return instance;
+}
+
+Result<std::unique_ptr<Clock>> make_clock(const DeviceInfo& device) {
+  if (device.is_cpu()) return make_cpu_clock();
+  if constexpr (RIDGE_HAS_CUDA) return make_gpu_clock(device);
+  return Status::error(Code::no_device, "this build of Ridge has no CUDA");
+}
+
+Timing summarise(std::vector<double> us) {
+  std::ranges::sort(us);
+  const std::size_t n = us.size();
+  Timing t;
+  t.us = us[n / 2];
+  t.noise = (us[n * 3 / 4] - us[n / 4]) / 2 / t.us;
+  return t;
+}
+
+// One set of tensors; several are rotated so that none is in the cache when its turn comes.
+struct Set {
+  std::vector<Buffer> buffers;
+  std::vector<TensorView> in, out;
+};
+
+// Inputs larger than this are filled by repeating a random block: what matters is the data's distribution, and the
+// host would take minutes to make 2^28 normal numbers. The block's length is prime, so no pattern meets a tile.
+constexpr std::int64_t unique_elements = 16777213;
+
+Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& device, const OpInfo& op) {
+  auto book = check::find_case_book(c.op);
+  if (!book) return book.error();
+  auto types = check::case_inputs(**book, c);
+  if (!types) return types.error();
+  std::int64_t elements = 0, bytes = 0;
+  for (const TensorType& type : *types) {
+    std::int64_t n = 1;
+    for (std::int64_t extent : type.shape) n *= extent;
+    elements = std::max(elements, n);
+    bytes += n * static_cast<std::int64_t>(size_of(type.dtype));
+  }
+  // What goes in: exactly the case's tensors where they are small, a repeated block where they are large.
+  std::vector<std::vector<std::byte>> images;
+  if (elements <= unique_elements) {
+    auto host = check::fill_inputs(**book, c);
+    if (!host) return host.error();
+    for (const auto& tensor : *host) images.push_back(check::encode(tensor.type.dtype, tensor.values));
+  } else {
+    for (std::size_t i = 0; i < types->size(); ++i) {
+      check::CaseBook line = **book;  // the same fill on a line of the block's length
+      line.keys = {"n"};
+      line.optional_keys.clear();
+      line.inputs = [](const check::Case& k) -> Result<std::vector<TensorType>> {
+        return std::vector<TensorType>{{k.dtype, {k.dim("n")}}};
+      };
+      line.adjust = nullptr;
+      check::Case block = c;
+      block.dims = {{"n", unique_elements}};
+      block.dtype = (*types)[i].dtype;
+      block.options.set("seed", std::to_string(i + 1));
+      auto host = check::fill_inputs(line, block);
+      if (!host) return host.error();
+      images.push_back(check::encode(block.dtype, (*host)[0].values));
+    }
+  }
+  // Enough sets that one round is four times the last-level cache.
+  const std::int64_t cache = std::max<std::int64_t>(device.l2_bytes, 1 << 20);
+  const int count = device.is_cpu() ? 1 : static_cast<int>(std::clamp<std::int64_t>(4 * cache / std::max<std::int64_t>(bytes, 1) + 1, 1, 64));
+  std::vector<Set> sets(static_cast<std::size_t>(count));
+  const auto add = [&](Set& set, std::vector<TensorView>& views, const TensorType& type) -> Status {
+    TensorView v{nullptr, type.dtype, Layout::contiguous(type.shape), device.id};
+    auto buffer = Buffer::allocate(device.id, static_cast<std::size_t>(v.count()) * size_of(v.dtype));
+    if (!buffer) return buffer.error();
+    v.data = buffer->data();
+    views.push_back(v);
+    set.buffers.push_back(std::move(*buffer));
+    return {};
+  };
+  for (Set& set : sets) {
+    for (std::size_t i = 0; i < types->size(); ++i) {
+      RIDGE_TRY(add(set, set.in, (*types)[i]));
+      const std::size_t total = set.buffers.back().bytes();
+      for (std::size_t at = 0; at < total; at += images[i].size())
+        RIDGE_TRY(copy_bytes(static_cast<std::byte*>(set.in.back().data) + at, device.id, images[i].data(), {},
+                             std::min(images[i].size(), total - at)));
+    }
+    auto outputs = infer_op(op, set.in, c.operator_options());
+    if (!outputs) return outputs.error();
+    for (const TensorType& type : *outputs) RIDGE_TRY(add(set, set.out, type));
+  }
+  return sets;
+}
+
+// A 1 GiB copy, to be measured between the others' turns.
+struct CopyCeiling {
+  static constexpr std::size_t bytes = std::size_t{1} << 30;
+  Buffer from, to;
+  static Result<CopyCeiling> make(Device device) {
+    auto from = Buffer::allocate(device, bytes);
+    if (!from) return from.error();
+    auto to = Buffer::allocate(device, bytes);
+    if (!to) return to.error();
+    RIDGE_TRY(fill_bytes(from->data(), device, 0x5a, bytes));
+    return CopyCeiling{std::move(*from), std::move(*to)};
+  }
+  double gbs(double us) const { return 2.0 * static_cast<double>(bytes) / us * 1e-3; }
+};
+
+struct Contender {
+  std::function<Result<double>()> measure;
+  std::vector<double> us;
+  std::unique_ptr<OpPlan> plan;  // null: a peer
+  std::vector<Buffer> workspaces;
+  std::string name;
+  double plan_us = 0;
+};
+
+Measurement failed(const check::Case& c, const DeviceInfo& device, const Status& why) {
+  Measurement m;
+  m.case_text = c.text();
+  m.device = device.name;
+  m.error = why.message();
+  return m;
+}
+
+// Short runs are timed in groups: at least this long per measurement, for the event's half microsecond to vanish.
+constexpr double group_us = 300;
+
+}  // namespace
+
+RegisterPeer::RegisterPeer(Peer peer) { all_peers().push_back(std::move(peer)); }
+
+std::vector<const Peer*> peers_of(std::string_view op) {
+  std::vector<const Peer*> found;
+  for (const Peer& peer : all_peers())
+    if (peer.op == op) found.push_back(&peer);
+  return found;
+}
+
+std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device, const Settings& settings) {
+  auto op = find_op(c.op);
+  if (!op) return {failed(c, device, op.error())};
+  auto sets = make_sets(c, device, **op);
+  if (!sets) return {failed(c, device, sets.error())};
+  auto clock = make_clock(device);
+  if (!clock) return {failed(c, device, clock.error())};
+  const Stream stream = (*clock)->stream();
+  const int rotation = static_cast<int>(sets->size());
+  const auto& first = sets->front();
+
+  std::vector<Contender> contenders;
+  std::vector<Measurement> results;
+  std::string chosen;
+  const auto contend = [&](Contender contender, std::function<Status(int)> work, double estimate_us) -> Status {
+    const int runs = device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
+    auto measured = (*clock)->prepare(std::max(runs, std::min(rotation, 8)), std::move(work));
+    if (!measured) return measured.error();
+    contender.measure = std::move(*measured);
+    contenders.push_back(std::move(contender));
+    return {};
+  };
+
+  // Ours: the chosen variant, or every one that fits.
+  for (const VariantInfo& row : (*op)->variants) {
+    Options options = c.operator_options();
+    if (options.has("variant") && options.text("variant") != row.name) continue;
+    if (!options.has("variant") && !settings.all_variants) {
+      if (!chosen.empty()) break;
+    } else {
+      options.set("variant", std::string(row.name));
+    }
+    Contender contender;
+    const auto start = std::chrono::steady_clock::now();
+    auto plan = plan_op(**op, first.in, first.out, options, device);
+    contender.plan_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+    if (!plan) {
+      if (settings.all_variants && plan.error().code() == Code::unsupported) continue;
+      return {failed(c, device, plan.error())};
+    }
+    contender.name = (*plan)->explain().variant;
+    if (chosen.empty() && !settings.all_variants) chosen = contender.name;
+    contender.plan = std::move(*plan);
+    // One workspace per set: consecutive runs of a graph may not share what they have not finished with.
+    auto workspace = Buffer::allocate(device.id, contender.plan->workspace_bytes());
+    if (!workspace) return {failed(c, device, workspace.error())};
+    contender.workspaces.push_back(std::move(*workspace));
+    const OpPlan* run = contender.plan.get();
+    const Workspace lent = contender.workspaces[0].workspace();
+    const double estimate = run->explain().predicted_us;
+    const std::string name = contender.name;
+    if (Status s = contend(std::move(contender),
+                           [&sets, run, lent, stream, rotation](int i) {
+                             const Set& set = (*sets)[static_cast<std::size_t>(i % rotation)];
+                             return run->run(set.in, set.out, lent, stream);
+                           },
+                           estimate);
+        !s.ok())
+      return {failed(c, device, s)};
+  }
+  if (settings.all_variants) {
+    auto plan = plan_op(**op, first.in, first.out, c.operator_options(), device);
+    if (plan) chosen = (*plan)->explain().variant;
+  }
+  const std::size_t ours = contenders.size();
+
+  if (settings.peers)
+    for (const Peer* peer : peers_of(c.op)) {
+      std::vector<std::function<Status(Stream)>> per_set;
+      Status refused;
+      for (const Set& set : *sets) {
+        auto work = peer->make(c, set.in, set.out);
+        if (!work) {
+          refused = work.error();
+          break;
+        }
+        per_set.push_back(std::move(*work));
+      }
+      if (!refused.ok()) continue;  // the peer does not do this case
+      Contender contender;
+      contender.name = peer->name;
+      const double estimate = contenders.empty() ? 100 : contenders[0].plan->explain().predicted_us;
+      (void)contend(std::move(contender),
+                    [per_set = std::move(per_set), stream, rotation](int i) { return per_set[static_cast<std::size_t>(i % rotation)](stream); },
+                    estimate);
+    }
+
+  std::optional<CopyCeiling> ceiling;
+  if (!device.is_cpu()) {
+    auto made = CopyCeiling::make(device.id);
+    if (made) {
+      ceiling = std::move(*made);
+      Contender contender;
+      contender.name = "copy";
+      void *to = ceiling->to.data(), *from = ceiling->from.data();
+      (void)contend(std::move(contender), [to, from, device, stream](int) { return gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream); }, 500);
+    }
+  }
+
+  // Interleaved: every contender once per round, so that a change of clocks meets all of them.
+  const int repeats = device.is_cpu() ? std::min(settings.repeats, 5) : settings.repeats;
+  for (int round = -2; round < repeats; ++round)  // the first two rounds warm up
+    for (Contender& contender : contenders) {
+      auto us = contender.measure();
+      if (!us) return {failed(c, device, us.error())};
+      if (round >= 0) contender.us.push_back(*us);
+    }
+
+  double copy = 0;
+  std::vector<std::pair<std::string, Timing>> peers;
+  for (std::size_t i = ours; i < contenders.size(); ++i) {
+    const Timing t = summarise(contenders[i].us);
+    if (contenders[i].name == "copy") copy = ceiling->gbs(t.us);
+    else peers.emplace_back(contenders[i].name, t);
+  }
+  for (std::size_t i = 0; i < ours; ++i) {
+    const Contender& contender = contenders[i];
+    const Explanation e = contender.plan->explain();
+    Measurement m;
+    m.case_text = c.text();
+    m.variant = contender.name;
+    m.device = device.name;
+    m.time = summarise(contender.us);
+    m.gbs = e.cost.bytes() / m.time.us * 1e-3;
+    m.copy_share = copy > 0 ? m.gbs / copy : 0;
+    m.tflops = e.cost.all_operations() / m.time.us * 1e-6;
+    m.predicted_us = e.predicted_us;
+    m.least_us = e.least_us;
+    m.plan_us = contender.plan_us;
+    m.chosen = contender.name == chosen;
+    m.peers = peers;
+    results.push_back(std::move(m));
+  }
+  return results;
+}
+
+Result<double> copy_gbs(const DeviceInfo& device) {
+  auto clock = make_clock(device);
+  if (!clock) return clock.error();
+  auto ceiling = CopyCeiling::make(device.id);
+  if (!ceiling) return ceiling.error();
+  void *to = ceiling->to.data(), *from = ceiling->from.data();
+  const Stream stream = (*clock)->stream();
+  auto measure = (*clock)->prepare(1, [=](int) {
+    return device.is_cpu() ? copy_bytes(to, device.id, from, device.id, CopyCeiling::bytes)
+                           : gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream);
+  });
+  if (!measure) return measure.error();
+  std::vector<double> us;
+  for (int i = 0; i < 12; ++i) {
+    auto t = (*measure)();
+    if (!t) return t.error();
+    if (i >= 2) us.push_back(*t);
+  }
+  return ceiling->gbs(summarise(us).us);
+}
+
+}  // namespace ridge::bench

@@ -1,0 +1,51 @@
+// Benchmarks: a case timed with a cold cache and rotated inputs, interleaved with its peers and with a plain copy.
+#pragma once
+#include <ridge/check/case.hpp>
+#include <ridge/core/op.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ridge::bench {
+
+// Something else that computes the same: CUB, cuBLAS, cudaMemcpy. make() prepares (and allocates) for a case's
+// tensors and returns what queues one run; an error means that the peer does not do this case.
+struct Peer {
+  std::string op, name;
+  std::function<Result<std::function<Status(Stream)>>(const check::Case&, Views inputs, Views outputs)> make;
+};
+struct RegisterPeer {
+  explicit RegisterPeer(Peer);
+};
+std::vector<const Peer*> peers_of(std::string_view op);
+
+struct Timing {
+  double us = 0;     // median
+  double noise = 0;  // half the interquartile range, as a share of the median
+};
+
+struct Measurement {
+  std::string case_text, variant, device;
+  Timing time;
+  double gbs = 0;          // 1e9 bytes/s, of the bytes in the operator's Cost
+  double copy_share = 0;   // of the copy measured in the same run (GPU); 0 where not measured
+  double tflops = 0;
+  double predicted_us = 0, least_us = 0, plan_us = 0;
+  bool chosen = true;      // the variant that the plan chooses
+  std::vector<std::pair<std::string, Timing>> peers;
+  std::string error;       // empty where the measurement stands
+};
+
+struct Settings {
+  bool peers = false, all_variants = false;
+  int repeats = 30;
+};
+
+// Times one case on one device.
+std::vector<Measurement> measure(const check::Case&, const DeviceInfo&, const Settings&);
+
+// Bytes per second / 1e9 of a 1 GiB device-to-device copy, read and written bytes both counted.
+Result<double> copy_gbs(const DeviceInfo&);
+
+}  // namespace ridge::bench

@@ -1,0 +1,24 @@
+// Clock: how one device times queued work. gpu_clock.cpp stands on CUDA events and graphs, cpu_clock.cpp on the
+// steady clock.
+#pragma once
+#include <ridge/core/device.hpp>
+#include <ridge/core/stream.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace ridge::bench {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Stream stream() const = 0;
+  // Prepares `runs` calls of work(i), i = 0.., to be timed as one: on a GPU they become a graph, so that the time is
+  // the device's and not the launching thread's. Returns what measures once, in microseconds per call.
+  virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work) = 0;
+};
+
+Result<std::unique_ptr<Clock>> make_cpu_clock();
+Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo&);
+
+}  // namespace ridge::bench

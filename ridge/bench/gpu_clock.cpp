@@ -1,0 +1,75 @@
+#include <ridge/bench/clock.hpp>
+#include <ridge/core/gpu.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+namespace ridge::bench {
+
+namespace {
+
+Status check(const char* what, cudaError_t error) {
+  if (error == cudaSuccess) return {};
+  (void)cudaGetLastError();
+  return Status::error(Code::device_error, std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+class GpuClock final : public Clock {
+ public:
+  explicit GpuClock(Device device) : device_(device), current_(device) {}
+  ~GpuClock() override {
+    if (stream_) cudaStreamDestroy(stream_);
+    if (start_) cudaEventDestroy(start_);
+    if (stop_) cudaEventDestroy(stop_);
+  }
+  Status create() {
+    RIDGE_TRY(check("cudaStreamCreate", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
+    RIDGE_TRY(check("cudaEventCreate", cudaEventCreate(&start_)));
+    return check("cudaEventCreate", cudaEventCreate(&stop_));
+  }
+  Stream stream() const override { return {stream_}; }
+
+  Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work) override {
+    RIDGE_TRY(work(0));  // loads the kernels, which capture may not do
+    RIDGE_TRY(check("warm-up", cudaStreamSynchronize(stream_)));
+    RIDGE_TRY(check("capture", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)));
+    Status captured;
+    for (int i = 0; i < runs && captured.ok(); ++i) captured = work(i);
+    cudaGraph_t graph = nullptr;
+    const Status ended = check("capture", cudaStreamEndCapture(stream_, &graph));
+    if (!captured.ok()) return captured;
+    if (!ended.ok()) return ended;
+    cudaGraphExec_t executable = nullptr;
+    const Status made = check("cudaGraphInstantiate", cudaGraphInstantiate(&executable, graph, 0));
+    cudaGraphDestroy(graph);
+    if (!made.ok()) return made;
+    std::shared_ptr<CUgraphExec_st> owned(executable, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
+    RIDGE_TRY(check("warm-up", cudaGraphLaunch(executable, stream_)));
+    return std::function<Result<double>()>([this, owned, runs]() -> Result<double> {
+      float ms = 0;
+      RIDGE_TRY(check("event", cudaEventRecord(start_, stream_)));
+      RIDGE_TRY(check("graph", cudaGraphLaunch(owned.get(), stream_)));
+      RIDGE_TRY(check("event", cudaEventRecord(stop_, stream_)));
+      RIDGE_TRY(check("run", cudaEventSynchronize(stop_)));
+      RIDGE_TRY(check("event", cudaEventElapsedTime(&ms, start_, stop_)));
+      return ms * 1e3 / runs;
+    });
+  }
+
+ private:
+  Device device_;
+  gpu::Guard current_;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo& device) {
+  auto clock = std::make_unique<GpuClock>(device.id);
+  RIDGE_TRY(clock->create());
+  return std::unique_ptr<Clock>(std::move(clock));
+}
+
+}  // namespace ridge::bench

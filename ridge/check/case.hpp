@@ -1,0 +1,36 @@
+// Case: one text for tests, benchmarks, explain and trace.
+//
+//   OP:DTYPE:k=v,k=v[:option[=value]]...      softmax:bf16:rows=8192,cols=50264:fill=overflow:variant=online
+#pragma once
+#include <ridge/core/dtype.hpp>
+#include <ridge/core/options.hpp>
+#include <ridge/core/status.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ridge::check {
+
+struct Case {
+  std::string op;
+  DType dtype = DType::f32;
+  std::vector<std::pair<std::string, std::int64_t>> dims;
+  Options options;
+
+  // One sentence on what is wrong with the text; the operator and its keys are looked up by whoever runs the case.
+  static Result<Case> parse(std::string_view text);
+  std::string text() const;
+
+  bool has(std::string_view key) const;
+  std::int64_t dim(std::string_view key, std::int64_t otherwise = 1) const;
+
+  // The options that are the harness's own: how inputs are filled and placed, and on how wide a warp.
+  //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  place=plain|offset|padded|strided|reversed|inplace
+  static bool is_harness_option(std::string_view key);
+  Options operator_options() const;  // the others, and variant
+};
+
+}  // namespace ridge::check

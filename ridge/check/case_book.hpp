@@ -1,0 +1,56 @@
+// CaseBook: what tests, benchmarks and the command line know of one operator beyond its plan: how a case's sizes
+// become input tensors, what the right answer is, and which cases are worth running. Books register themselves.
+#pragma once
+#include <ridge/check/case.hpp>
+#include <ridge/core/op.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridge::check {
+
+// Values in double, whatever the dtype: what oracles read. Row-major.
+struct HostTensor {
+  TensorType type;
+  std::vector<double> values;
+  std::int64_t rows() const;  // product of all axes but the last
+  std::int64_t cols() const;  // the last axis; 1 for a scalar
+};
+
+// The right answer, and how far from it an output may be: |got - value| <= tolerance, per element. Tolerance 0 asks
+// for the value itself. NaN asks for NaN, an infinity for that infinity.
+struct Expected {
+  std::vector<double> value, tolerance;
+};
+
+struct CaseBook {
+  std::string op;
+  std::vector<std::string> keys;           // sizes that a case must give
+  std::vector<std::string> optional_keys;  // sizes that it may give
+  Result<std::vector<TensorType>> (*inputs)(const Case&) = nullptr;
+  // Serial, in double, sharing no code with the kernels. One Expected per output.
+  std::vector<Expected> (*oracle)(const Case&, const std::vector<HostTensor>& inputs) = nullptr;
+  // Changes the filled inputs where a plain fill is not a legal or useful input; may be null.
+  void (*adjust)(const Case&, std::vector<HostTensor>& inputs) = nullptr;
+  std::vector<std::string> tests;    // correctness; run with every fitting variant
+  std::vector<std::string> benches;  // performance; the published table
+};
+
+struct RegisterCases {
+  explicit RegisterCases(CaseBook);
+};
+const std::vector<const CaseBook*>& case_books();         // in the operators' order
+Result<const CaseBook*> find_case_book(std::string_view op);
+
+// The case's inputs, with the check that its keys are the operator's.
+Result<std::vector<TensorType>> case_inputs(const CaseBook&, const Case&);
+
+// Unit roundoff of a floating type (2^-24 for f32); 0 for the others.
+double roundoff(DType);
+// Half the distance between the type's neighbours at |x|: what rounding an exact result into it may cost.
+double rounding_error(DType, double x);
+// x rounded into the dtype and back.
+double round_to(DType, double x);
+
+}  // namespace ridge::check

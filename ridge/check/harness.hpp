@@ -1,0 +1,31 @@
+// The harness: runs a case on a device with its inputs placed as the case says, outputs poisoned and fenced by
+// canaries, and compares every element with the oracle.
+#pragma once
+#include <ridge/check/case_book.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ridge::check {
+
+struct Outcome {
+  enum Kind { passed, failed, refused } kind = passed;
+  std::string case_text;  // paste it into `ridge check`
+  std::string variant, device;
+  std::string why;        // of a failure or refusal
+  double worst = 0;       // greatest error over its tolerance; 0 where exact
+  std::int64_t elements = 0;
+};
+
+// Fills tensors of these types as the case says (fill=, seed=), rounded to their dtypes.
+Result<std::vector<HostTensor>> fill_inputs(const CaseBook&, const Case&);
+
+// Runs one case. With a variant option that variant alone; otherwise the one the plan chooses, or with
+// all_variants every row of the table, a row that does not fit being `refused`.
+std::vector<Outcome> run_case(const Case&, const DeviceInfo&, bool all_variants);
+
+// Bytes of a value tensor in its dtype, and back.
+std::vector<std::byte> encode(DType, const std::vector<double>& values);
+std::vector<double> decode(DType, const std::byte* bytes, std::int64_t count);
+
+}  // namespace ridge::check

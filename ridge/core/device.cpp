@@ -1,0 +1,109 @@
+#include <ridge/core/device.hpp>
+#include <ridge/core/gpu.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ridge {
+
+std::string DeviceInfo::id_text() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(id.index); }
+
+DeviceInfo cpu(CpuOptions options) {
+  DeviceInfo info;
+  info.name = "CPU runtime";
+  info.id = {DeviceKind::cpu, 0};
+  info.sms = std::max(1u, std::thread::hardware_concurrency());
+  info.warp = options.warp;
+  info.threads_per_sm = 1024;  // one block at a time on each OS thread
+  info.smem_per_sm = info.smem_per_block = info.smem_optin = 232448;  // as Hopper, so that the same rows fit
+  info.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  // Orders of magnitude for a fiber-per-thread runtime, so that a least time can be shown; not a measurement.
+  info.clock_ghz = 3;
+  info.memory_gbs = 10;
+  info.l2_gbs = 20;
+  info.fp32_tflops = 0.002 * info.sms;
+  info.fp64_tflops = 0.002 * info.sms;
+  info.launch_us = 5;
+  return info;
+}
+
+Result<DeviceInfo> device(int index) {
+  // The driver takes milliseconds to answer, and its answer does not change.
+  static std::mutex lock;
+  static std::map<int, DeviceInfo> known;
+  std::lock_guard hold(lock);
+  if (const auto found = known.find(index); found != known.end()) return found->second;
+  auto info = gpu::query(index);
+  if (info) known.emplace(index, *info);
+  return info;
+}
+int device_count() { return gpu::count(); }
+
+Result<DeviceInfo> find_device(std::string_view text) {
+  const auto wrong = [&] {
+    return Status::error(Code::invalid_argument,
+                         "device is '" + std::string(text) + "'; it must be cpu, cuda or cuda:N");
+  };
+  if (text == "cpu") return cpu();
+  if (text == "cuda") return device(0);
+  if (!text.starts_with("cuda:")) return wrong();
+  int index = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + 5, end, index);
+  if (error != std::errc{} || rest != end || index < 0) return wrong();
+  return device(index);
+}
+
+// Figures from the vendors' data sheets and tuning guides (dense rates, boost clock); memory_gbs of the H200 is a
+// measured device-to-device copy, the others 90 % of the data sheet, which is what a good copy reaches.
+static const DeviceInfo models[] = {
+    {.name = "V100", .id = {DeviceKind::cuda, 0}, .cc = 70, .sms = 80, .smem_per_sm = 98304, .smem_optin = 98304,
+     .l2_bytes = 6 << 20, .memory_bytes = 16ll << 30, .clock_ghz = 1.53, .memory_gbs = 810, .l2_gbs = 2200,
+     .fp32_tflops = 15.7, .fp64_tflops = 7.8, .fp16_tflops = 125, .launch_us = 2.5},
+    {.name = "A100", .id = {DeviceKind::cuda, 0}, .cc = 80, .sms = 108, .smem_per_sm = 167936, .smem_optin = 166912,
+     .l2_bytes = 40 << 20, .memory_bytes = 80ll << 30, .clock_ghz = 1.41, .memory_gbs = 1835, .l2_gbs = 4800,
+     .fp32_tflops = 19.5, .fp64_tflops = 19.5, .tf32_tflops = 156, .fp16_tflops = 312, .int8_tops = 624,
+     .launch_us = 2.5},
+    {.name = "H100", .id = {DeviceKind::cuda, 0}, .cc = 90, .sms = 132, .smem_per_sm = 233472, .smem_optin = 232448,
+     .l2_bytes = 50 << 20, .memory_bytes = 80ll << 30, .clock_ghz = 1.98, .memory_gbs = 3015, .l2_gbs = 6500,
+     .fp32_tflops = 67, .fp64_tflops = 67, .tf32_tflops = 495, .fp16_tflops = 990, .fp8_tflops = 1979,
+     .int8_tops = 1979, .launch_us = 2.2},
+    {.name = "H200", .id = {DeviceKind::cuda, 0}, .cc = 90, .sms = 132, .smem_per_sm = 233472, .smem_optin = 232448,
+     .l2_bytes = 60 << 20, .memory_bytes = 141ll << 30, .clock_ghz = 1.98, .memory_gbs = 4280, .l2_gbs = 6500,
+     .fp32_tflops = 67, .fp64_tflops = 67, .tf32_tflops = 495, .fp16_tflops = 990, .fp8_tflops = 1979,
+     .int8_tops = 1979, .launch_us = 2.2},
+    {.name = "B200", .id = {DeviceKind::cuda, 0}, .cc = 100, .sms = 148, .smem_per_sm = 233472, .smem_optin = 232448,
+     .l2_bytes = 126 << 20, .memory_bytes = 180ll << 30, .clock_ghz = 1.965, .memory_gbs = 7200, .l2_gbs = 10000,
+     .fp32_tflops = 75, .fp64_tflops = 37, .tf32_tflops = 1100, .fp16_tflops = 2250, .fp8_tflops = 4500,
+     .int8_tops = 4500, .launch_us = 2.2},
+    {.name = "RTX4090", .id = {DeviceKind::cuda, 0}, .cc = 89, .sms = 128, .threads_per_sm = 1536,
+     .smem_per_sm = 102400, .smem_optin = 101376, .l2_bytes = 72 << 20, .memory_bytes = 24ll << 30,
+     .clock_ghz = 2.52, .memory_gbs = 907, .l2_gbs = 5000, .fp32_tflops = 82.6, .fp64_tflops = 1.29,
+     .tf32_tflops = 82.6, .fp16_tflops = 165, .fp8_tflops = 660, .int8_tops = 660, .launch_us = 2.2},
+    {.name = "MI250X", .id = {DeviceKind::cuda, 0}, .cc = 0, .sms = 110, .warp = 64, .registers_per_sm = 131072,
+     .smem_per_sm = 65536, .smem_per_block = 65536, .smem_optin = 65536, .l2_bytes = 8 << 20,
+     .memory_bytes = 64ll << 30, .clock_ghz = 1.7, .memory_gbs = 1475, .l2_gbs = 3500, .fp32_tflops = 23.9,
+     .fp64_tflops = 23.9, .fp16_tflops = 191, .int8_tops = 191, .launch_us = 5},  // one of its two dies
+};
+
+std::span<const DeviceInfo> device_models() { return models; }
+
+Result<DeviceInfo> device_model(std::string_view name) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) ==
+                                                std::tolower(static_cast<unsigned char>(b)); };
+  std::string known;
+  for (const DeviceInfo& model : models) {
+    if (std::ranges::equal(model.name, name, same)) return model;
+    known += " " + model.name;
+  }
+  return Status::error(Code::invalid_argument,
+                       "device model is '" + std::string(name) + "'; it must be one of" + known);
+}
+
+}  // namespace ridge

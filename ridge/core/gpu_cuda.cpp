@@ -1,0 +1,122 @@
+// CUDA's runtime behind gpu.hpp. Linked statically, so libridge loads where there is no driver.
+#include <ridge/core/gpu.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+namespace ridge::gpu {
+
+static Status failed(const char* what, cudaError_t error) {
+  const Code code = error == cudaErrorMemoryAllocation                                         ? Code::out_of_memory
+                    : error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ? Code::no_device
+                                                                                         : Code::device_error;
+  cudaGetLastError();  // the error is reported here; leave nothing behind for an unrelated later call
+  return Status::error(code, std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+static Status check(const char* what, cudaError_t error) { return error == cudaSuccess ? Status{} : failed(what, error); }
+
+int count() {
+  int n = 0;
+  return cudaGetDeviceCount(&n) == cudaSuccess ? n : (cudaGetLastError(), 0);
+}
+
+Result<DeviceInfo> query(int index) {
+  int n = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&n); error != cudaSuccess || n == 0)
+    return Status::error(Code::no_device, std::string("a GPU was asked for, and this machine has none (") +
+                                              (error ? cudaGetErrorString(error) : "no device") + "); use device cpu");
+  if (index < 0 || index >= n)
+    return Status::error(Code::no_device, "GPU " + std::to_string(index) + " was asked for, and this machine has " +
+                                              std::to_string(n));
+  cudaDeviceProp p;
+  if (const cudaError_t error = cudaGetDeviceProperties(&p, index)) return failed("cudaGetDeviceProperties", error);
+
+  // Rates come from the model of that name where there is one: the driver reports no measured figure.
+  DeviceInfo info;
+  for (const DeviceInfo& model : device_models())
+    if (std::string_view(p.name).find(model.name) != std::string_view::npos) info = model;
+  const bool known = !info.name.empty();
+  info.name = p.name;
+  info.id = {DeviceKind::cuda, index};
+  info.cc = p.major * 10 + p.minor;
+  info.sms = p.multiProcessorCount;
+  info.warp = p.warpSize;
+  info.threads_per_sm = p.maxThreadsPerMultiProcessor;
+  info.registers_per_sm = p.regsPerMultiprocessor;
+  info.smem_per_sm = static_cast<int>(p.sharedMemPerMultiprocessor);
+  info.smem_per_block = static_cast<int>(p.sharedMemPerBlock);
+  info.smem_optin = static_cast<int>(p.sharedMemPerBlockOptin);
+  info.l2_bytes = p.l2CacheSize;
+  info.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
+  if (!known) {
+    int clock_khz = 0, memory_khz = 0;
+    cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index);
+    cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index);
+    info.clock_ghz = clock_khz * 1e-6;
+    info.memory_gbs = 2.0 * memory_khz * 1e3 * p.memoryBusWidth / 8 * 1e-9;    // double data rate
+    info.l2_gbs = 3 * info.memory_gbs;                                         // a usual ratio
+    info.fp32_tflops = 2.0 * 128 * info.sms * info.clock_ghz * 1e-3;           // 128 lanes since Ampere's GA10x
+    info.fp64_tflops = info.fp32_tflops / (p.minor == 0 ? 2 : 64);
+    info.launch_us = 2.5;
+  }
+  return info;
+}
+
+Result<void*> allocate(int index, std::size_t bytes) {
+  Guard guard({DeviceKind::cuda, index});
+  void* data = nullptr;
+  if (const cudaError_t error = cudaMalloc(&data, bytes))
+    return failed(("cudaMalloc of " + std::to_string(bytes) + " bytes").c_str(), error);
+  return data;
+}
+
+void release(int index, void* data) {
+  Guard guard({DeviceKind::cuda, index});
+  if (cudaFree(data) != cudaSuccess) cudaGetLastError();  // a destructor has nobody to tell
+}
+
+Result<void*> allocate_on(int index, std::size_t bytes, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  void* data = nullptr;
+  if (const cudaError_t error = cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream.handle)))
+    return failed(("cudaMallocAsync of " + std::to_string(bytes) + " bytes").c_str(), error);
+  return data;
+}
+
+void release_on(int index, void* data, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  if (cudaFreeAsync(data, static_cast<cudaStream_t>(stream.handle)) != cudaSuccess) cudaGetLastError();
+}
+
+Status copy(void* to, const void* from, std::size_t bytes) {
+  return check("cudaMemcpy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+}
+
+Status copy_on(int index, void* to, const void* from, std::size_t bytes, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  return check("cudaMemcpyAsync", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream.handle)));
+}
+
+Status fill(int index, void* data, int value, std::size_t bytes, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  return check("cudaMemsetAsync", cudaMemsetAsync(data, value, bytes, static_cast<cudaStream_t>(stream.handle)));
+}
+
+Status synchronize(int index, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  return check("cudaStreamSynchronize", cudaStreamSynchronize(static_cast<cudaStream_t>(stream.handle)));
+}
+
+Guard::Guard(Device device) {
+  int current = 0;
+  if (device.kind != DeviceKind::cuda || cudaGetDevice(&current) != cudaSuccess || current == device.index) return;
+  if (cudaSetDevice(device.index) == cudaSuccess) former_ = current;
+}
+
+Guard::~Guard() {
+  if (former_ >= 0) cudaSetDevice(former_);
+}
+
+}  // namespace ridge::gpu

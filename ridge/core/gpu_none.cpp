@@ -1,0 +1,23 @@
+// A build without CUDA: there is never a GPU, and every request says so.
+#include <ridge/core/gpu.hpp>
+
+namespace ridge::gpu {
+
+static Status none() {
+  return Status::error(Code::no_device, "a GPU was asked for, and this build of Ridge has no CUDA; use device cpu");
+}
+
+int count() { return 0; }
+Result<DeviceInfo> query(int) { return none(); }
+Result<void*> allocate(int, std::size_t) { return none(); }
+void release(int, void*) {}
+Result<void*> allocate_on(int, std::size_t, Stream) { return none(); }
+void release_on(int, void*, Stream) {}
+Status copy(void*, const void*, std::size_t) { return none(); }
+Status copy_on(int, void*, const void*, std::size_t, Stream) { return none(); }
+Status fill(int, void*, int, std::size_t, Stream) { return none(); }
+Status synchronize(int, Stream) { return none(); }
+Guard::Guard(Device) {}
+Guard::~Guard() = default;
+
+}  // namespace ridge::gpu

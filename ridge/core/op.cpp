@@ -1,0 +1,110 @@
+#include <ridge/core/op.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+namespace ridge {
+
+namespace {
+struct Registry {
+  std::deque<OpInfo> infos;  // a deque: addresses stay
+  std::vector<const OpInfo*> sorted;
+};
+Registry& registry() {
+  static Registry instance;  // filled by static initialisers, in any order
+  return instance;
+}
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i) + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const int above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] != b[j])});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+}  // namespace
+
+RegisterOp::RegisterOp(OpInfo info) {
+  Registry& r = registry();
+  r.infos.push_back(std::move(info));
+  r.sorted.push_back(&r.infos.back());
+  std::ranges::stable_sort(r.sorted, {}, &OpInfo::family);
+}
+
+const std::vector<const OpInfo*>& ops() { return registry().sorted; }
+
+Result<const OpInfo*> find_op(std::string_view wanted) {
+  std::vector<std::pair<int, std::string_view>> near;
+  for (const OpInfo* op : ops()) {
+    if (op->name == wanted) return op;
+    near.emplace_back(edit_distance(wanted, op->name), op->name);
+  }
+  std::ranges::stable_sort(near);
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, near.size()); ++i)
+    names += (i ? ", " : "") + std::string(near[i].second);
+  return Status::error(Code::invalid_argument,
+                       "there is no operator '" + std::string(wanted) + "'; the nearest are " + names);
+}
+
+static std::string count_text(std::size_t n) { return std::to_string(n) + (n == 1 ? " tensor" : " tensors"); }
+
+static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
+  if (inputs.size() != op.inputs.size()) {
+    std::string names;
+    for (auto n : op.inputs) names += (names.empty() ? "" : ", ") + std::string(n);
+    return Status::invalid(op.name, "inputs", count_text(inputs.size()),
+                           count_text(op.inputs.size()) + " (" + names + ")");
+  }
+  for (const auto& [key, value] : options.pairs()) {
+    const bool known = key == "variant" || std::ranges::any_of(op.options, [&](auto& o) { return o.name == key; });
+    if (known) continue;
+    std::string names = "variant";
+    for (auto& o : op.options) names += " " + std::string(o.name);
+    return Status::invalid(op.name, "option", "'" + key + "'", "one of " + names);
+  }
+  if (!inputs.empty() && std::ranges::find(op.dtypes, inputs[0].dtype) == op.dtypes.end()) {
+    std::string names;
+    for (DType d : op.dtypes) names += (names.empty() ? "" : " ") + std::string(name(d));
+    return Status::invalid(op.name, std::string(op.inputs[0]) + ".dtype", std::string(name(inputs[0].dtype)),
+                           "one of " + names);
+  }
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    if (inputs[i].device != inputs[0].device)
+      return Status::invalid(op.name, std::string(op.inputs[i]) + ".device", "another than that of the first input",
+                             "the same");
+  return {};
+}
+
+Result<std::vector<TensorType>> infer_op(const OpInfo& op, Views inputs, const Options& options) {
+  RIDGE_TRY(check_request(op, inputs, options));
+  return op.infer(inputs, options);
+}
+
+Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views outputs, const Options& options,
+                                        const DeviceInfo& device) {
+  auto types = infer_op(op, inputs, options);
+  if (!types) return types.error();
+  if (outputs.size() != types->size())
+    return Status::invalid(op.name, "outputs", count_text(outputs.size()), count_text(types->size()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorType& expected = (*types)[i];
+    const Layout layout = Layout::contiguous(expected.shape);
+    if (outputs[i].dtype != expected.dtype)
+      return Status::invalid(op.name, std::string(op.outputs[i]) + ".dtype", std::string(name(outputs[i].dtype)),
+                             std::string(name(expected.dtype)));
+    if (!outputs[i].layout.same_shape(layout))
+      return Status::invalid(op.name, std::string(op.outputs[i]) + ".shape", outputs[i].layout.text(), layout.text());
+  }
+  return op.plan(inputs, outputs, options, device);
+}
+
+}  // namespace ridge

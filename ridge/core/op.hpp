@@ -1,0 +1,91 @@
+// The by-name face of an operator: what the command line, the C ABI and Python see. Operators register themselves;
+// there is no list of them anywhere.
+#pragma once
+#include <ridge/core/memory.hpp>
+#include <ridge/core/options.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/stream.hpp>
+#include <ridge/core/tensor.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridge {
+
+using Views = std::span<const TensorView>;
+
+// A plan whose operator is known only by name.
+class OpPlan {
+ public:
+  virtual ~OpPlan() = default;
+  virtual Explanation explain() const = 0;
+  virtual std::size_t workspace_bytes() const = 0;
+  // Views must have the layouts and alignments planned for. Neither allocates nor synchronises.
+  virtual Status run(Views inputs, Views outputs, Workspace, Stream) const = 0;
+};
+
+struct TensorType {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+};
+
+struct OptionInfo {
+  std::string_view name, values, help;  // values: "0|1", "float", "lo,hi"
+};
+
+struct VariantInfo {
+  std::string_view name, step;  // step: what this rung of the ladder changes
+};
+
+struct OpInfo {
+  std::string_view name, family, summary;
+  std::vector<std::string_view> inputs, outputs;
+  std::vector<DType> dtypes;  // of the first input
+  std::vector<OptionInfo> options;
+  std::vector<VariantInfo> variants;
+  // Outputs' types and shapes from the inputs' (data pointers are not looked at).
+  Result<std::vector<TensorType>> (*infer)(Views inputs, const Options&) = nullptr;
+  // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
+  // options may hold "variant". Unknown options have been refused before (plan_op).
+  Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
+};
+
+RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family, then in the order registered
+RIDGE_API Result<const OpInfo*> find_op(std::string_view);  // the sentence of a failure names the nearest operators
+
+// infer() and plan() with the checks that are the same for every operator: number of inputs and outputs, unknown
+// options, outputs' types and shapes.
+RIDGE_API Result<std::vector<TensorType>> infer_op(const OpInfo&, Views inputs, const Options&);
+RIDGE_API Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo&, Views inputs, Views outputs, const Options&,
+                                                  const DeviceInfo&);
+
+struct RIDGE_API RegisterOp {
+  explicit RegisterOp(OpInfo);
+};
+
+// Wraps an operator's typed plan: run(plan, inputs, outputs, workspace, stream).
+template <class Plan, class Run> std::unique_ptr<OpPlan> make_op_plan(Plan plan, Run run) {
+  struct Wrapped final : OpPlan {
+    Wrapped(Plan p, Run r) : plan(std::move(p)), call(std::move(r)) {}
+    Explanation explain() const override { return plan.explain(); }
+    std::size_t workspace_bytes() const override { return plan.workspace_bytes(); }
+    Status run(Views inputs, Views outputs, Workspace workspace, Stream stream) const override {
+      return call(plan, inputs, outputs, workspace, stream);
+    }
+    Plan plan;
+    Run call;
+  };
+  return std::make_unique<Wrapped>(std::move(plan), std::move(run));
+}
+
+// The names and steps of a table's rows.
+template <class Rows> std::vector<VariantInfo> variant_infos(const Rows& rows) {
+  std::vector<VariantInfo> infos;
+  for (const auto& row : rows) infos.push_back({row.name, row.step});
+  return infos;
+}
+
+}  // namespace ridge

@@ -1,0 +1,29 @@
+#include <ridge/core/options.hpp>
+
+#include <charconv>
+
+namespace ridge {
+
+template <class T> static Result<T> number(std::string_view op, std::string_view key, std::string_view text, const char* kind) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && rest == end) return value;
+  return Status::invalid(op, std::string(key), "'" + std::string(text) + "'", kind);
+}
+
+Result<std::int64_t> Options::integer(std::string_view op, std::string_view key, std::int64_t otherwise) const {
+  if (!has(key)) return otherwise;
+  return number<std::int64_t>(op, key, text(key), "a whole number");
+}
+
+Result<double> Options::real(std::string_view op, std::string_view key, double otherwise) const {
+  if (!has(key)) return otherwise;
+  return number<double>(op, key, text(key), "a number");
+}
+
+void Options::erase(std::string_view key) {
+  std::erase_if(pairs_, [&](const auto& pair) { return pair.first == key; });
+}
+
+}  // namespace ridge

@@ -1,0 +1,45 @@
+// Options: the k=v pairs that the command line, the case text, the C ABI and Python hand to an operator by name.
+#pragma once
+#include <ridge/core/status.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ridge {
+
+class Options {
+ public:
+  Options() = default;
+  Options(std::initializer_list<std::pair<std::string, std::string>> pairs) : pairs_(pairs) {}
+
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+  std::string_view text(std::string_view key, std::string_view otherwise = "") const {
+    const std::string* value = find(key);
+    return value ? std::string_view(*value) : otherwise;
+  }
+  // The value as a number; a Status naming the operator and the option where it is none.
+  RIDGE_API Result<std::int64_t> integer(std::string_view op, std::string_view key, std::int64_t otherwise) const;
+  RIDGE_API Result<double> real(std::string_view op, std::string_view key, double otherwise) const;
+
+  void set(std::string key, std::string value) {
+    if (auto* old = const_cast<std::string*>(find(key))) *old = std::move(value);
+    else pairs_.emplace_back(std::move(key), std::move(value));
+  }
+  RIDGE_API void erase(std::string_view key);
+  const std::vector<std::pair<std::string, std::string>>& pairs() const { return pairs_; }
+
+ private:
+  const std::string* find(std::string_view key) const {
+    for (const auto& [k, v] : pairs_)
+      if (k == key) return &v;
+    return nullptr;
+  }
+  std::vector<std::pair<std::string, std::string>> pairs_;  // in the order given: a case prints as it was written
+};
+
+}  // namespace ridge

@@ -1,0 +1,54 @@
+// PlanCache: the plans of the one-line functions, one per problem and device. The latest few are kept per thread, so
+// that looking one up takes no lock and costs tens of nanoseconds.
+#pragma once
+#include <ridge/core/device.hpp>
+#include <ridge/core/memory.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace ridge {
+
+template <class Problem, class Plan> class PlanCache {
+ public:
+  // The cached plan of this problem, or the one that make(problem, device_info) returns.
+  template <class Make> Result<const Plan*> find(const Problem& problem, Device device, Make&& make) {
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i]->device == device && entries_[i]->problem == problem) {
+        std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
+        return &entries_.front()->plan;
+      }
+    auto info = device.kind == DeviceKind::cpu ? Result<DeviceInfo>(cpu()) : ridge::device(device.index);
+    if (!info) return info.error();
+    auto plan = make(problem, *info);
+    if (!plan) return plan.error();
+    if (entries_.size() == capacity) entries_.pop_back();
+    entries_.insert(entries_.begin(), std::make_unique<Entry>(Entry{problem, device, std::move(*plan)}));
+    return &entries_.front()->plan;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 32;  // a network's worth of shapes; a miss costs a few microseconds
+  struct Entry {
+    Problem problem;
+    Device device;
+    Plan plan;
+  };
+  std::vector<std::unique_ptr<Entry>> entries_;  // most recently used first
+};
+
+// What the one-line functions do: plan once per thread, borrow workspace from the stream's memory pool, run.
+RIDGE_API Result<Workspace> borrow_workspace(Device, std::size_t bytes, Stream);
+RIDGE_API void return_workspace(Device, Workspace, Stream);  // queued behind what uses it
+
+template <class Plan, class Run> Status run_with_workspace(const Plan& plan, Device device, Stream stream, Run&& run) {
+  auto workspace = borrow_workspace(device, plan.workspace_bytes(), stream);
+  if (!workspace) return workspace.error();
+  Status status = run(*workspace);
+  return_workspace(device, *workspace, stream);
+  return status;
+}
+
+}  // namespace ridge

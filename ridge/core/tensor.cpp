@@ -1,0 +1,125 @@
+#include <ridge/core/tensor.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ridge {
+
+Layout Layout::contiguous(std::span<const std::int64_t> shape) {
+  Layout layout;
+  layout.rank = static_cast<int>(shape.size());
+  std::int64_t stride = 1;
+  for (int axis = layout.rank - 1; axis >= 0; --axis) {
+    layout.shape[axis] = shape[axis];
+    layout.stride[axis] = stride;
+    stride *= std::max<std::int64_t>(shape[axis], 1);
+  }
+  return layout;
+}
+
+std::int64_t Layout::count() const {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis) count *= shape[axis];
+  return count;
+}
+
+bool Layout::is_contiguous() const {
+  std::int64_t expected = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    if (shape[axis] == 0) return true;
+    if (shape[axis] != 1 && stride[axis] != expected) return false;
+    expected *= shape[axis];
+  }
+  return true;
+}
+
+std::int64_t Layout::span() const {
+  if (count() == 0) return 0;
+  std::int64_t low = 0, high = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    const std::int64_t reach = (shape[axis] - 1) * stride[axis];
+    (reach < 0 ? low : high) += reach;
+  }
+  return high - low + 1;
+}
+
+bool Layout::same_shape(const Layout& other) const {
+  return rank == other.rank && std::equal(shape.begin(), shape.begin() + rank, other.shape.begin());
+}
+
+std::string Layout::text() const {
+  std::string shape_text, stride_text;
+  for (int axis = 0; axis < rank; ++axis) {
+    shape_text += (axis ? "x" : "") + std::to_string(shape[axis]);
+    stride_text += (axis ? "," : "") + std::to_string(stride[axis]);
+  }
+  if (rank == 0) shape_text = "scalar";
+  return is_contiguous() ? shape_text : shape_text + " strides " + stride_text;
+}
+
+void collapse(std::span<Layout> views) {
+  if (views.empty()) return;
+  const Layout& first = views.front();
+  int kept = 0;  // axes [0, kept) are final
+  for (int axis = 0; axis < first.rank; ++axis) {
+    const std::int64_t size = first.shape[axis];
+    if (size == 1) continue;
+    const bool continues = kept > 0 && std::ranges::all_of(views, [&](const Layout& v) {
+      return v.stride[kept - 1] == v.stride[axis] * size;
+    });
+    for (Layout& v : views) {
+      const std::int64_t stride = v.stride[axis];
+      if (continues) {
+        v.shape[kept - 1] *= size;
+        v.stride[kept - 1] = stride;
+      } else {
+        v.shape[kept] = size;
+        v.stride[kept] = stride;
+      }
+    }
+    if (!continues) ++kept;
+  }
+  for (Layout& v : views) {
+    v.rank = kept;
+    std::fill(v.shape.begin() + kept, v.shape.end(), 0);
+    std::fill(v.stride.begin() + kept, v.stride.end(), 0);
+  }
+}
+
+int alignment_of(const void* data, int most) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  int alignment = 1;
+  while (alignment < most && address % (2 * alignment) == 0) alignment *= 2;
+  return alignment;
+}
+
+namespace {
+struct Range {
+  std::intptr_t low, high;
+};
+Range bytes_of(const TensorView& view) {
+  std::int64_t low = 0, high = 0;
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    const std::int64_t reach = (view.size(axis) - 1) * view.stride(axis);
+    (reach < 0 ? low : high) += reach;
+  }
+  const auto base = reinterpret_cast<std::intptr_t>(view.data);
+  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
+  return {base + low * size, base + (high + 1) * size};
+}
+}  // namespace
+
+bool overlap(const TensorView& a, const TensorView& b) {
+  if (!a.data || !b.data || a.count() == 0 || b.count() == 0 || a.device != b.device) return false;
+  const Range x = bytes_of(a), y = bytes_of(b);
+  return x.low < y.high && y.low < x.high;
+}
+
+bool same_elements(const TensorView& a, const TensorView& b) {
+  if (a.data != b.data || a.dtype != b.dtype || !a.layout.same_shape(b.layout)) return false;
+  for (int axis = 0; axis < a.rank(); ++axis)
+    if (a.size(axis) > 1 && a.stride(axis) != b.stride(axis)) return false;
+  return true;
+}
+
+}  // namespace ridge

@@ -1,0 +1,73 @@
+// TensorView: data somewhere, seen through a shape and strides. A view owns nothing.
+#pragma once
+#include <ridge/core/api.hpp>
+#include <ridge/core/dtype.hpp>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace ridge {
+
+inline constexpr int max_rank = 8;
+
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+// Which device: the CPU runtime, or GPU number `index`.
+struct Device {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  bool operator==(const Device&) const = default;
+};
+
+// Shape and strides, in elements. Strides may be zero (broadcast) or negative.
+struct Layout {
+  int rank = 0;
+  std::array<std::int64_t, max_rank> shape{};
+  std::array<std::int64_t, max_rank> stride{};
+
+  RIDGE_API static Layout contiguous(std::span<const std::int64_t> shape);
+  static Layout contiguous(std::initializer_list<std::int64_t> shape) {
+    return contiguous(std::span(shape.begin(), shape.size()));
+  }
+
+  RIDGE_API std::int64_t count() const;       // elements
+  RIDGE_API bool is_contiguous() const;       // row-major without gaps
+  RIDGE_API std::int64_t span() const;        // elements from the lowest to one past the highest address
+  RIDGE_API bool same_shape(const Layout&) const;
+  RIDGE_API std::string text() const;         // "8192x1024", or "8192x1024 strides 2048,1" when not contiguous
+  bool operator==(const Layout&) const = default;
+};
+
+// The same elements in the same order with as few axes as possible: size-1 axes go, axes that continue each other
+// merge. All layouts of `views` (of one shape) are collapsed together, so they can be walked together.
+RIDGE_API void collapse(std::span<Layout> views);
+
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  Layout layout;
+  Device device;
+
+  std::int64_t count() const { return layout.count(); }
+  std::int64_t size(int axis) const { return layout.shape[axis < 0 ? layout.rank + axis : axis]; }
+  std::int64_t stride(int axis) const { return layout.stride[axis < 0 ? layout.rank + axis : axis]; }
+  int rank() const { return layout.rank; }
+};
+
+template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> shape, Device device = {}) {
+  return {const_cast<std::remove_const_t<T>*>(data), dtype_of<std::remove_const_t<T>>, Layout::contiguous(shape),
+          device};
+}
+
+// The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
+RIDGE_API int alignment_of(const void* data, int most = 16);
+
+// Whether the byte ranges that two views may touch meet. Exact for contiguous views, cautious for strided ones.
+RIDGE_API bool overlap(const TensorView&, const TensorView&);
+// Whether two views are the same elements in the same places.
+RIDGE_API bool same_elements(const TensorView&, const TensorView&);
+
+}  // namespace ridge

@@ -1,0 +1,46 @@
+// The table of elementwise kernels, and every fact that plan and kernel share.
+#pragma once
+#include <ridge/elementwise/elementwise.hpp>
+
+namespace ridge::elementwise_detail {
+
+enum class Walk : std::uint8_t {
+  flat,       // all tensors contiguous: one index serves all
+  broadcast,  // a and y contiguous rows, b one row that all share
+  strided,    // any strides: every element's offset is computed
+};
+
+struct Config {
+  int threads = 256;
+  int access_bytes = 0;  // 0: one element at a time
+  int vectors = 1;       // independent accesses of each thread before the first use
+  Walk walk = Walk::flat;
+  bool streaming = false;  // evict-first hint: the data is used once
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+  double share;  // of the roof, measured on an H200 at 2^28 f32 relu (bench/results/h200/elementwise.json)
+};
+
+inline constexpr Variant variants[] = {
+    {"scalar", "one element per thread", {}, 0.88},
+    {"vec4", "16-byte accesses: a quarter of the instructions", {.access_bytes = 16}, 0.94},
+    {"vec4x4", "four accesses in flight per thread, evict-first",
+     {.access_bytes = 16, .vectors = 4, .streaming = true}, 0.99},
+    {"broadcast", "16-byte accesses; b is one row, kept in cache",
+     {.access_bytes = 16, .vectors = 2, .walk = Walk::broadcast}, 0.95},
+    {"strided", "any strides: an offset per element", {.walk = Walk::strided}, 0.25},
+};
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr int access_elements(Config c, int element_bytes) {
+  return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
+}
+constexpr std::int64_t block_elements(Config c, int element_bytes) {
+  return std::int64_t{c.threads} * c.vectors * access_elements(c, element_bytes);
+}
+
+}  // namespace ridge::elementwise_detail

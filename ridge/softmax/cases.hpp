@@ -1,0 +1,75 @@
+// softmax's cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/case_book.hpp>
+#include <ridge/softmax/oracle.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge::softmax_detail {
+
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  return std::vector<TensorType>{{c.dtype, {c.dim("rows"), c.dim("cols")}}};
+}
+
+// Tolerance, relative to the result, in units u of the type computed in: the difference x - max (1 u of it, so |d| u
+// of the exponential), the exponential (|d| log2(e) for the product, 4 for the function), twice; the sum of n terms by
+// lanes and a tree (at most its longest chain: n / 32 where a warp shares the row, n where one thread has it, and
+// errors of that many additions of positive terms add up to less than n u); reciprocal and product (2). Then one
+// rounding into the dtype. Exponentials below the least normal number may vanish.
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const bool log = c.op == "log_softmax";
+  const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
+  const double u = c.dtype == f64 ? check::roundoff(f64) : check::roundoff(f32);
+  const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;
+  check::Expected e;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double* x = in[0].values.data() + r * cols;
+    const RowOracle row(x, cols);
+    const double summed = std::min<double>(static_cast<double>(cols), 64 + std::sqrt(static_cast<double>(cols)) * 8);
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double d = std::isfinite(x[i]) && std::isfinite(row.max) ? std::fabs(x[i] - row.max) : 0;
+      const double want = log ? row.log_softmax(x[i]) : row.softmax(x[i]);
+      double tolerance;
+      if (log) {
+        // the sum's relative error becomes absolute; x - max is rounded once, the result once more
+        tolerance = (summed + 16) * u + (2 * d + 2 * std::fabs(want)) * u;
+      } else {
+        tolerance = std::fabs(want) * (2 * (3 * d + 4) + 3 * std::min(d, 100.0) + summed + 4) * u + least;
+      }
+      e.value.push_back(want);
+      e.tolerance.push_back(std::isfinite(want) ? tolerance + check::rounding_error(c.dtype, want) : 0);
+    }
+  }
+  return {e};
+}
+
+inline check::CaseBook book_of(bool log) {
+  const std::string op = log ? "log_softmax" : "softmax";
+  check::CaseBook book{.op = op, .keys = {"rows", "cols"}, .optional_keys = {}, .inputs = case_inputs, .oracle = case_oracle, .adjust = nullptr, .tests = {}, .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes.
+  for (const char* size : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=3,cols=1", "rows=5,cols=31", "rows=4,cols=32", "rows=9,cols=33",
+                           "rows=7,cols=127", "rows=5,cols=128", "rows=5,cols=129", "rows=3,cols=511", "rows=3,cols=512", "rows=3,cols=513", "rows=3,cols=1023",
+                           "rows=3,cols=1024", "rows=3,cols=1025", "rows=2,cols=2049", "rows=2,cols=4096", "rows=2,cols=4097", "rows=1,cols=8193"})
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
+  for (const char* type : {"f16", "f64"})
+    for (const char* size : {"rows=3,cols=1", "rows=5,cols=100", "rows=3,cols=1000"}) test(std::string(type) + ":" + size);
+  // Rows past 16k elements fill the widest resident row, and past 64k none: only streaming rows are left.
+  for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=65537", "rows=1,cols=140000"})
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
+  for (const char* type : {"f32", "f16", "bf16", "f64"})
+    for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
+      test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
+  for (const char* type : {"f32", "bf16"})
+    for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"}) test(std::string(type) + ":rows=6,cols=203:place=" + place);
+  for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000", "rows=2,cols=4099", "rows=1,cols=20000"})
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64");
+  for (const char* type : {"f32", "bf16"})
+    for (const char* size : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=32768",
+                             "rows=1024,cols=131072", "rows=4096,cols=50257"})
+      book.benches.push_back(op + ":" + type + ":" + size);
+  return book;
+}
+
+}  // namespace ridge::softmax_detail

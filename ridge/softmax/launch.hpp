@@ -1,0 +1,14 @@
+// What plan.cpp knows of softmax.cu.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/softmax/softmax.hpp>
+
+namespace ridge::softmax_detail {
+
+using Types = TypeList<float, half, bfloat16, double>;
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+
+// Preconditions: the plan's problem has elements, and the pointers are as it says.
+template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, Stream);
+
+}  // namespace ridge::softmax_detail

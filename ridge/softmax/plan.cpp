@@ -1,0 +1,168 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/bound.hpp>
+#include <ridge/softmax/launch.hpp>
+#include <ridge/softmax/variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge {
+
+using namespace softmax_detail;
+
+static std::string_view op_name(bool log) { return log ? "log_softmax" : "softmax"; }
+
+Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const TensorView& y) {
+  const std::string_view op = op_name(log);
+  if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
+  if (y.dtype != x.dtype) return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  if (!y.layout.same_shape(x.layout)) return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  if (overlap(x, y) && !same_elements(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+  SoftmaxProblem p;
+  p.cols = x.size(-1);
+  p.rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  p.dtype = x.dtype;
+  p.log = log;
+  const TensorView views[] = {x, y};
+  Rows rows[2];
+  rows_of(views, rows);
+  p.x = rows[0];
+  p.y = rows[1];
+  return p;
+}
+
+static SoftmaxProblem with_layouts(SoftmaxProblem p) {
+  if (!p.x) p.x = Rows::contiguous(p.rows, p.cols);
+  if (!p.y) p.y = Rows::contiguous(p.rows, p.cols);
+  return p;
+}
+
+static Status validate(const SoftmaxProblem& p) {
+  const std::string_view op = op_name(p.log);
+  if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
+  if (p.rows < 0 || p.cols < 0) return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
+  for (int axis = 0; axis < p.y->outer.rank; ++axis)
+    if (p.y->outer.stride[axis] == 0) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
+  if (p.y->step == 0 && p.cols > 1) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
+  return {};
+}
+
+// Whether 16-byte units lie alike in every row of x and y.
+static bool rows_in_phase(const SoftmaxProblem& p) {
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  return p.x->phase == p.y->phase && (p.x->pitch() - p.y->pitch()) * size % unit_bytes == 0;
+}
+
+// Elements between a 16-byte boundary and a row's start, in the worst row.
+static std::int64_t worst_lead(const SoftmaxProblem& p) {
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  if (p.x->pitch() * size % unit_bytes == 0 || p.rows <= 1) return p.x->phase / size;
+  return unit_bytes / size - 1;
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const int size = static_cast<int>(size_of(p.dtype));
+  if (c.method == Method::strided) return {};
+  if (p.x->step != 1 || p.y->step != 1) return "a row's elements are not contiguous";
+  if (p.x->outer.rank > 1 || p.y->outer.rank > 1) return "rows are not evenly spaced";
+  if (c.method != Method::vector && c.method != Method::resident) return {};
+  if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
+  if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
+  if (!rows_in_phase(p)) return "rows of x and y start at different distances from 16-byte boundaries";
+  if (c.method == Method::vector) return {};
+  if (p.cols + worst_lead(p) > capacity(c, size))
+    return "a row needs " + std::to_string(p.cols + worst_lead(p)) + " elements kept, and " + std::to_string(capacity(c, size)) + " fit";
+  if (smem_bytes(c) > device.smem_optin) return std::to_string(smem_bytes(c)) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  return {};
+}
+
+static Cost cost(const SoftmaxProblem& p) {
+  const double n = static_cast<double>(p.rows) * static_cast<double>(p.cols), size = static_cast<double>(size_of(p.dtype));
+  Cost c;
+  c.bytes_read = c.bytes_written = n * size;
+  c.on(Unit::special) = n;                                  // one exponential
+  c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) = 5 * n;   // maximum, difference, scale, sum, product
+  return c;
+}
+
+// Share of the roof that a variant can reach here: its measured best, less what idle lanes and the last wave cost.
+static double predict_us(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  double share = row.share;
+  if (c.method == Method::resident) {
+    const double used = static_cast<double>(p.cols) / static_cast<double>(capacity(c, static_cast<int>(size_of(p.dtype))));
+    constexpr double idle_cost = 0.2;  // measured: a row that fills half of its lanes' units runs about 10 % slower
+    share *= 1 - idle_cost * (1 - used);
+  }
+  const std::int64_t grid = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
+  const std::int64_t resident = std::max(1, std::min(device.threads_per_sm / c.threads, smem_bytes(c) ? device.smem_per_sm / smem_bytes(c) : 32));
+  const double waves = static_cast<double>(grid) / static_cast<double>(device.sms * resident);
+  if (waves > 0) share *= std::max(waves / std::ceil(waves), 1e-3);
+  return roofline::predict_us(cost(p), device, share);
+}
+
+Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+  const SoftmaxProblem p = with_layouts(problem);
+  RIDGE_TRY(validate(p));
+  auto chosen = select<Variant>(
+      op_name(p.log), variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); });
+  if (!chosen) return chosen.error();
+  const std::int64_t per_block = rows_per_block(variants[*chosen].config);
+  const std::int64_t grid = p.cols == 0 ? 0 : (p.rows + per_block - 1) / per_block;
+  if (grid > max_grid) return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows), "at most " + std::to_string(max_grid * per_block));
+  return SoftmaxPlan{p, device, *chosen, grid};
+}
+
+Explanation SoftmaxPlan::explain() const {
+  Explanation e;
+  e.op = op_name(problem.log);
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
+  e.device = device.name;
+  e.variant = variants[variant].name;
+  e.cost = cost(problem);
+  const roofline::Bound b = roofline::bound(e.cost, device);
+  e.bound = b.name;
+  e.least_us = b.least_us;
+  e.predicted_us = predict_us(variants[variant], problem, device);
+  (void)select<Variant>(
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+  auto given = SoftmaxProblem::of(problem.log, x, y);
+  if (!given) return given.error();
+  if (*given != problem) {
+    // A tensor that starts on a rounder address than was planned for is as good.
+    SoftmaxProblem planned = problem;
+    planned.x->phase = given->x->phase;
+    planned.y->phase = given->y->phase;
+    if (*given != planned || !fits(variants[variant], *given, device).empty())
+      return Status::invalid(op_name(problem.log), "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
+                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols));
+  }
+  if (x.device != device.id) return Status::invalid(op_name(problem.log), "device", "another", "the plan's");
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, y.data, stream); });
+}
+
+static void run_cached(bool log, const TensorView& x, const TensorView& y, Stream stream) {
+  thread_local PlanCache<SoftmaxProblem, SoftmaxPlan> cache;
+  auto problem = SoftmaxProblem::of(log, x, y);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_softmax(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(x, y, stream));
+}
+
+void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_cached(false, x, y, stream); }
+void log_softmax(const TensorView& x, const TensorView& y, Stream stream) { run_cached(true, x, y, stream); }
+
+}  // namespace ridge

@@ -1,0 +1,50 @@
+// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm.
+//
+// Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; rows that are contiguous and lie alike
+//           in x and y take the fast path, also where they start off a 16-byte boundary.
+// Types     f32 f16 bf16 f64; y has x's type. 16-bit types are computed in float32.
+// Values    The row's maximum is subtracted, so nothing overflows. A row of nothing but -inf gives NaN, as does a row
+//           with +inf or NaN; one element gives 1 (log: 0).
+// Aliasing  y may be x itself (the same elements); any other overlap is refused.
+// Empty     no rows, or rows of no columns: nothing is launched.
+// Repeats   bit for bit.
+#pragma once
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/rows.hpp>
+
+#include <optional>
+
+namespace ridge {
+
+struct SoftmaxProblem {
+  std::int64_t rows = 0, cols = 0;
+  DType dtype = DType::f32;
+  bool log = false;
+  std::optional<Rows> x = {}, y = {};  // where they are not contiguous rows that start on 16 bytes
+  bool operator==(const SoftmaxProblem&) const = default;
+
+  // What the views need; refuses shapes or dtypes that differ and partial overlap.
+  RIDGE_API static Result<SoftmaxProblem> of(bool log, const TensorView& x, const TensorView& y);
+};
+
+class SoftmaxPlan {
+ public:
+  // The views must be as planned.
+  RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  std::size_t workspace_bytes() const { return 0; }
+
+  SoftmaxProblem problem;  // x and y given
+  DeviceInfo device;
+  int variant = 0;         // row of the table in variants.hpp
+  std::int64_t grid = 0;   // blocks
+};
+
+RIDGE_API Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// One line each: plan (cached per problem and device) and run. Throw ridge::Error.
+RIDGE_API void softmax(const TensorView& x, const TensorView& y, Stream = {});
+RIDGE_API void log_softmax(const TensorView& x, const TensorView& y, Stream = {});
+
+}  // namespace ridge

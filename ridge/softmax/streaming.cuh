@@ -1,0 +1,144 @@
+// The row is read more than once: the ladder's first steps, rows too long to keep, and any strides.
+#pragma once
+#include <ridge/core/rows.hpp>
+#include <ridge/softmax/variants.hpp>
+#include <ridge/tile/online_softmax.cuh>
+#include <ridge/tile/row_reduce.cuh>
+
+namespace ridge::softmax_detail {
+
+template <class T> struct ComputeType { using type = float; };
+template <> struct ComputeType<double> { using type = double; };
+template <class T> using Compute = typename ComputeType<T>::type;
+
+__device__ __forceinline__ float logarithm(float x) { return logf(x); }
+__device__ __forceinline__ double logarithm(double x) { return ::log(x); }
+
+// The answer for one element, from its row's base and sum.
+template <class X> struct Normalise {
+  X base, scale, log_sum;
+  bool log;
+  __device__ __forceinline__ Normalise(X max, X sum, bool as_log)
+      : base(tile::softmax_base(max)), scale(X(1) / sum), log_sum(as_log ? logarithm(sum) : X(0)), log(as_log) {}
+  __device__ __forceinline__ X operator()(X x) const {
+    return log ? x - base - log_sum : tile::exponential(x - base) * scale;
+  }
+};
+
+// One thread per row; neighbouring threads read a whole pitch apart.    x: [rows, cols]  y: [rows, cols]
+// Precondition: gridDim.x * threads covers rows. y may be x.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_naive(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+  using X = Compute<T>;
+  const std::int64_t row = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  if (row >= rows) return;
+  x += row * pitch_x;
+  y += row * pitch_y;
+  X max = tile::minus_infinity<X>, sum = 0;
+  for (std::int64_t i = 0; i < cols; ++i) max = tile::greater(max, X(x[i]));
+  const X base = tile::softmax_base(max);
+  for (std::int64_t i = 0; i < cols; ++i) sum += tile::exponential(X(x[i]) - base);
+  const Normalise<X> normalise(max, sum, log);
+  for (std::int64_t i = 0; i < cols; ++i) y[i] = T(normalise(X(x[i])));
+}
+
+// One block per row, three passes.                                      x: [rows, cols]  y: [rows, cols]
+// Precondition: gridDim.x == rows. y may be x.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_three_pass(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+  using X = Compute<T>;
+  constexpr int threads = Row::config.threads;
+  __shared__ tile::RowScratch<X, threads, Warp> scratch_max, scratch_sum;
+  x += blockIdx.x * pitch_x;
+  y += blockIdx.x * pitch_y;
+  X max = tile::minus_infinity<X>, sum = 0;
+  for (std::int64_t i = threadIdx.x; i < cols; i += threads) max = tile::greater(max, X(x[i]));
+  max = tile::row_reduce<threads, Warp>(max, [](X a, X b) { return tile::greater(a, b); }, scratch_max);
+  const X base = tile::softmax_base(max);
+  for (std::int64_t i = threadIdx.x; i < cols; i += threads) sum += tile::exponential(X(x[i]) - base);
+  sum = tile::row_reduce<threads, Warp>(sum, [](X a, X b) { return a + b; }, scratch_sum);
+  const Normalise<X> normalise(max, sum, log);
+  for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i] = T(normalise(X(x[i])));
+}
+
+// One block per row, two passes: the maximum and the sum in one.        x: [rows, cols], any strides  y: the same
+// Precondition: gridDim.x == rows. y may be x.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_online(const T* x, T* y, std::int64_t cols, RowOffsets rows_x, RowOffsets rows_y, std::int64_t step_x, std::int64_t step_y, bool log) {
+  using X = Compute<T>;
+  constexpr int threads = Row::config.threads;
+  __shared__ tile::RowScratch<tile::OnlineSoftmax<X>, threads, Warp> scratch;
+  x += rows_x(blockIdx.x);
+  y += rows_y(blockIdx.x);
+  tile::OnlineSoftmax<X> seen;
+  for (std::int64_t i = threadIdx.x; i < cols; i += threads) seen.add(X(x[i * step_x]));
+  seen = tile::row_reduce<threads, Warp>(seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  const Normalise<X> normalise(seen.max, seen.sum, log);
+  for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i * step_y] = T(normalise(X(x[i * step_x])));
+}
+
+// The same by 16-byte units, for rows too long to keep. The second read is served by the L2 cache as far as the rows
+// in flight fit there, so stores are told to leave it first.            x: [rows, cols]  y: [rows, cols]
+// Preconditions: gridDim.x == rows; rows of x and y lie alike on 16-byte units. y may be x.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_vector(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+  constexpr int threads = Row::config.threads, V = unit_bytes / sizeof(T);
+  constexpr int U = 4;  // independent units in flight per thread
+  __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
+  x += blockIdx.x * pitch_x;
+  y += blockIdx.x * pitch_y;
+  // [0, head) and [tail, cols) are not whole units
+  const std::int64_t to_boundary = (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+  const std::int64_t head = to_boundary < cols ? to_boundary : cols;
+  const std::int64_t units = (cols - head) / V, tail = head + units * V;
+
+  // ---- first pass: a unit's maximum first, so that the sum is rescaled once per unit
+  tile::OnlineSoftmax<float> seen;
+  const auto add_unit = [&](const simt::vec<T, V>& unit) {
+    float max = seen.max;
+#pragma unroll
+    for (int v = 0; v < V; ++v) max = tile::greater(max, float(unit[v]));
+    const float base = tile::softmax_base(max);
+    float sum = seen.sum * tile::exponential(seen.max - base);
+#pragma unroll
+    for (int v = 0; v < V; ++v) sum += tile::exponential(float(unit[v]) - base);
+    seen = {max, sum};
+  };
+  std::int64_t u = threadIdx.x;
+  for (; u + (U - 1) * threads < units; u += U * threads) {
+    simt::vec<T, V> unit[U];
+#pragma unroll
+    for (int k = 0; k < U; ++k) unit[k] = simt::load<V>(x + head + (u + k * threads) * V);
+#pragma unroll
+    for (int k = 0; k < U; ++k) add_unit(unit[k]);
+  }
+  for (; u < units; u += threads) add_unit(simt::load<V>(x + head + u * V));
+  for (std::int64_t i = threadIdx.x; i < head; i += threads) seen.add(float(x[i]));
+  for (std::int64_t i = tail + threadIdx.x; i < cols; i += threads) seen.add(float(x[i]));
+  seen = tile::row_reduce<threads, Warp>(seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+
+  // ---- second pass
+  const Normalise<float> normalise(seen.max, seen.sum, log);
+  const auto write_unit = [&](simt::vec<T, V> unit, std::int64_t at) {
+#pragma unroll
+    for (int v = 0; v < V; ++v) unit[v] = T(normalise(float(unit[v])));
+    simt::store_streaming(y + head + at * V, unit);
+  };
+  u = threadIdx.x;
+  for (; u + (U - 1) * threads < units; u += U * threads) {
+    simt::vec<T, V> unit[U];
+#pragma unroll
+    for (int k = 0; k < U; ++k) unit[k] = simt::load<V>(x + head + (u + k * threads) * V);
+#pragma unroll
+    for (int k = 0; k < U; ++k) write_unit(unit[k], u + k * threads);
+  }
+  for (; u < units; u += threads) write_unit(simt::load<V>(x + head + u * V), u);
+  for (std::int64_t i = threadIdx.x; i < head; i += threads) y[i] = T(normalise(float(x[i])));
+  for (std::int64_t i = tail + threadIdx.x; i < cols; i += threads) y[i] = T(normalise(float(x[i])));
+}
+
+}  // namespace ridge::softmax_detail

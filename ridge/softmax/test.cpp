@@ -1,0 +1,69 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/softmax/softmax.hpp>
+#include <ridge/softmax/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using softmax_detail::variants;
+
+const check::TestCasesOf cases{"softmax", "log_softmax"};
+
+std::string chosen(SoftmaxProblem p, const char* device = "H200") {
+  auto plan = plan_softmax(p, *device_model(device));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+
+TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "warp_32");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "warp_256");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
+}
+
+TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) { EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k"); }
+
+TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "H200"), "block_16k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
+}
+
+TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
+  SoftmaxProblem p{.rows = 8, .cols = 64, .x = Rows::contiguous(8, 64), .y = Rows::contiguous(8, 64)};
+  p.x->step = 2;
+  EXPECT_EQ(chosen(p), "strided");
+}
+
+TEST(SoftmaxPlan, ARefusalSaysWhy) {
+  auto plan = plan_softmax({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
+  EXPECT_EQ(plan.error().message(), "softmax: variant is warp_32; it must be another one here: a row needs 5000 elements kept, and 128 fit");
+  plan = plan_softmax({.rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
+  EXPECT_EQ(plan.error().message(), "softmax: dtype is i32; it must be one of f32 f16 bf16 f64");
+}
+
+TEST(Softmax, LeadingAxesThatDoNotMerge) {  // a transposed batch: [2, 3, 40] seen through strides of [3, 2, 40]
+  std::vector<float> x(240), y(240, -1.0f);
+  for (int i = 0; i < 240; ++i) x[i] = static_cast<float>(i % 7);
+  TensorView a = view(x.data(), {2, 3, 40}), b = view(y.data(), {2, 3, 40});
+  a.layout.stride = {40, 80, 1};
+  softmax(a, b);
+  for (int row = 0; row < 6; ++row) {
+    float sum = 0;
+    for (int i = 0; i < 40; ++i) sum += y[row * 40 + i];
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST(Softmax, PartialOverlapIsRefused) {
+  std::vector<float> x(100);
+  EXPECT_THROW(softmax(view(x.data(), {5, 10}), view(x.data() + 5, {5, 10})), Error);
+}
+
+}  // namespace
+}  // namespace ridge

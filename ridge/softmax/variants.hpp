@@ -1,0 +1,62 @@
+// The table of softmax kernels, and every fact that plan and kernel share.
+#pragma once
+#include <ridge/softmax/softmax.hpp>
+
+namespace ridge::softmax_detail {
+
+enum class Method : std::uint8_t {
+  naive,     // a thread per row, three passes
+  three,     // a block per row, three passes: maximum, sum, write
+  online,    // a block per row, two passes: maximum and sum together, write
+  vector,    // the same by 16-byte accesses
+  resident,  // the row is read once and kept on chip
+  strided,   // online, any strides
+};
+
+// A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
+// `in_registers` of them in registers and the rest in shared memory, where only that lane touches them.
+struct Config {
+  Method method = Method::resident;
+  int threads = 256;
+  int rows = 1;          // rows of a block; its threads are shared out evenly
+  int in_registers = 0;  // 16-byte units per lane
+  int in_shared = 0;
+  int blocks_per_sm = 1; // least residency asked of the compiler
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+  double share;  // of the roof, measured on an H200 (bench/results/h200/softmax.json)
+};
+
+inline constexpr int unit_bytes = 16;
+
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0.06},
+    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.45},
+    {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.45},
+    {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 0.70},
+    {"warp_32", "the row in a warp's registers: one read, no barrier", {.threads = 128, .rows = 4, .in_registers = 1}, 0.90},
+    {"warp_128", "", {.threads = 128, .rows = 4, .in_registers = 4}, 0.92},
+    {"warp_256", "", {.threads = 128, .rows = 4, .in_registers = 8}, 0.93},
+    {"block_512", "the row in a block's registers", {.threads = 128, .in_registers = 4}, 0.93},
+    {"block_1k", "", {.threads = 256, .in_registers = 4}, 0.93},
+    {"block_2k", "", {.threads = 256, .in_registers = 8}, 0.93},
+    {"block_4k", "", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 0.92},
+    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 0.90},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}, 0.85},
+    {"strided", "any strides", {.method = Method::strided}, 0.15},
+};
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr int lanes(Config c) { return c.threads / c.rows; }  // that share one row
+// Elements of the longest row that can be kept, from the 16-byte boundary at or before its first.
+constexpr std::int64_t capacity(Config c, int element_bytes) {
+  return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared) * (unit_bytes / element_bytes);
+}
+constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes; }  // dynamic
+constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows; }
+
+}  // namespace ridge::softmax_detail

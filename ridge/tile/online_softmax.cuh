@@ -1,0 +1,41 @@
+// The algebra of online softmax: a running maximum, and the sum of exponentials relative to it, of any set of values;
+// two such pairs merge. Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
+//
+// A set of nothing but -inf keeps the base 0 instead of -inf, so that -inf - -inf never appears where later values
+// are finite; NaN and +inf reach the sum and stay there, which makes the whole row NaN, as it must be.
+#pragma once
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::tile {
+
+__device__ __forceinline__ float exponential(float x) { return __expf(x); }
+__device__ __forceinline__ double exponential(double x) { return ::exp(x); }
+__device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b); }  // of a number and NaN, the number
+__device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
+
+template <class X> inline constexpr X minus_infinity = -static_cast<X>(__builtin_huge_val());
+
+// What exponentials are taken relative to.
+template <class X> __device__ __forceinline__ X softmax_base(X max) { return max == minus_infinity<X> ? X(0) : max; }
+
+template <class X> struct OnlineSoftmax {
+  X max = minus_infinity<X>;
+  X sum = 0;  // of exp(x - softmax_base(max))
+
+  __device__ __forceinline__ void add(X x) {
+    const X larger = greater(max, x), base = softmax_base(larger);
+    sum = sum * exponential(max - base) + exponential(x - base);
+    max = larger;
+  }
+};
+
+template <class X> __device__ __forceinline__ OnlineSoftmax<X> merge(OnlineSoftmax<X> a, OnlineSoftmax<X> b) {
+  OnlineSoftmax<X> r;
+  r.max = greater(a.max, b.max);
+  const X base = softmax_base(r.max);
+  // exp(-inf) = 0 makes an empty side vanish.
+  r.sum = a.sum * exponential(a.max - base) + b.sum * exponential(b.max - base);
+  return r;
+}
+
+}  // namespace ridge::tile
