@@ -170,9 +170,9 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
   std::vector<Contender> contenders;
   std::vector<Measurement> results;
   std::string chosen;
-  const auto contend = [&](Contender contender, std::function<Status(int)> work, double estimate_us) -> Status {
+  const auto contend = [&](Contender contender, std::function<Status(int)> work, double estimate_us, bool queued = false) -> Status {
     const int runs = device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
-    auto measured = (*clock)->prepare(std::max(runs, std::min(rotation, 8)), std::move(work));
+    auto measured = (*clock)->prepare(queued ? 1 : std::max(runs, std::min(rotation, 8)), std::move(work), queued);
     if (!measured) return measured.error();
     contender.measure = std::move(*measured);
     contenders.push_back(std::move(contender));
@@ -251,7 +251,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       Contender contender;
       contender.name = "copy";
       void *to = ceiling->to.data(), *from = ceiling->from.data();
-      (void)contend(std::move(contender), [to, from, device, stream](int) { return gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream); }, 500);
+      (void)contend(std::move(contender), [to, from, device, stream](int) { return gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream); }, 500, true);
     }
   }
 
@@ -302,7 +302,7 @@ Result<double> copy_gbs(const DeviceInfo& device) {
   auto measure = (*clock)->prepare(1, [=](int) {
     return device.is_cpu() ? copy_bytes(to, device.id, from, device.id, CopyCeiling::bytes)
                            : gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream);
-  });
+  }, true);
   if (!measure) return measure.error();
   std::vector<double> us;
   for (int i = 0; i < 12; ++i) {

@@ -8,7 +8,7 @@ namespace {
 class CpuClock final : public Clock {
  public:
   Stream stream() const override { return {}; }
-  Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work) override {
+  Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool) override {
     RIDGE_TRY(work(0));  // warm
     return std::function<Result<double>()>([runs, work = std::move(work)]() -> Result<double> {
       const auto start = std::chrono::steady_clock::now();

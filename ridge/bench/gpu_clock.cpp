@@ -30,9 +30,15 @@ class GpuClock final : public Clock {
   }
   Stream stream() const override { return {stream_}; }
 
-  Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work) override {
+  Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool queued) override {
     RIDGE_TRY(work(0));  // loads the kernels, which capture may not do
     RIDGE_TRY(check("warm-up", cudaStreamSynchronize(stream_)));
+    if (queued)
+      return timed(runs, [runs, work = std::move(work)] {
+        Status status;
+        for (int i = 0; i < runs && status.ok(); ++i) status = work(i);
+        return status;
+      });
     RIDGE_TRY(check("capture", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)));
     Status captured;
     for (int i = 0; i < runs && captured.ok(); ++i) captured = work(i);
@@ -45,19 +51,23 @@ class GpuClock final : public Clock {
     cudaGraphDestroy(graph);
     if (!made.ok()) return made;
     std::shared_ptr<CUgraphExec_st> owned(executable, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
-    RIDGE_TRY(check("warm-up", cudaGraphLaunch(executable, stream_)));
-    return std::function<Result<double>()>([this, owned, runs]() -> Result<double> {
+    return timed(runs, [this, owned] { return check("graph", cudaGraphLaunch(owned.get(), stream_)); });
+  }
+
+ private:
+  // Between two events: what `queue` puts on the stream.
+  template <class Queue> std::function<Result<double>()> timed(int runs, Queue queue) {
+    return [this, runs, queue = std::move(queue)]() -> Result<double> {
       float ms = 0;
       RIDGE_TRY(check("event", cudaEventRecord(start_, stream_)));
-      RIDGE_TRY(check("graph", cudaGraphLaunch(owned.get(), stream_)));
+      RIDGE_TRY(queue());
       RIDGE_TRY(check("event", cudaEventRecord(stop_, stream_)));
       RIDGE_TRY(check("run", cudaEventSynchronize(stop_)));
       RIDGE_TRY(check("event", cudaEventElapsedTime(&ms, start_, stop_)));
       return ms * 1e3 / runs;
-    });
+    };
   }
 
- private:
   Device device_;
   gpu::Guard current_;
   cudaStream_t stream_ = nullptr;

@@ -19,16 +19,14 @@ __global__ void __launch_bounds__(Row::config.threads) elementwise_flat(const T*
 #pragma unroll
     for (int u = 0; u < U; ++u) {
       const std::int64_t at = first + u * c.threads * V;
-      x[u] = c.streaming ? simt::load_streaming<V>(a + at) : simt::load<V>(a + at);
-      if constexpr (is_binary<F>) z[u] = c.streaming ? simt::load_streaming<V>(b + at) : simt::load<V>(b + at);
+      x[u] = simt::load<V>(a + at);
+      if constexpr (is_binary<F>) z[u] = simt::load<V>(b + at);
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) {             // compute
 #pragma unroll
       for (int v = 0; v < V; ++v) x[u][v] = evaluate<F>(x[u][v], is_binary<F> ? z[u][v] : x[u][v]);
-      T* out = y + first + u * c.threads * V; // finish
-      if (c.streaming) simt::store_streaming(out, x[u]);
-      else simt::store(out, x[u]);
+      simt::store(y + first + u * c.threads * V, x[u]);  // finish
     }
   } else {                                    // the last, partial tile: element by element
     for (int u = 0; u < U; ++u)

@@ -21,54 +21,72 @@ template <class X> __device__ __forceinline__ X wrapping_mul(X a, X b) {
   else return a * b;
 }
 
-// 1 / (1 + e^-x). e^-x overflows to infinity for x below -88, and 1/inf is the right 0.
-__device__ __forceinline__ float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
-__device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + ::exp(-x)); }
-
-// tanh(x) = 1 - 2 / (e^2x + 1) loses its digits near 0; the math library's does not.
+// e^x and 1 / (1 + e^-x), for results that are stored as T. Where T has 16 bits, the special-function unit's e^x is
+// good for it: its error of |x| 2^-23 is below half a unit of T for every x whose result is neither 0 nor infinite.
+template <class T, class X> __device__ __forceinline__ X exponential(X x) {
+  if constexpr (std::is_same_v<X, double>) return ::exp(x);
+  else if constexpr (sizeof(T) == 2) return __expf(x);
+  else return expf(x);
+}
+// For x below -88 e^-x overflows to infinity, and 1/inf is the right 0.
+template <class T, class X> __device__ __forceinline__ X logistic(X x) {
+  const X denominator = X(1) + exponential<T>(-x);
+  if constexpr (sizeof(T) == 2) return __fdividef(1.0f, denominator);
+  else return X(1) / denominator;
+}
 __device__ __forceinline__ float hyperbolic_tangent(float x) { return tanhf(x); }
 __device__ __forceinline__ double hyperbolic_tangent(double x) { return ::tanh(x); }
 __device__ __forceinline__ float complementary_error_function(float x) { return erfcf(x); }
 __device__ __forceinline__ double complementary_error_function(double x) { return ::erfc(x); }
-__device__ __forceinline__ float exponential(float x) { return expf(x); }
-__device__ __forceinline__ double exponential(double x) { return ::exp(x); }
 
-struct Add  { template <class X> static __device__ __forceinline__ X apply(X a, X b) { return wrapping_add(a, b); } };
-struct Mul  { template <class X> static __device__ __forceinline__ X apply(X a, X b) { return wrapping_mul(a, b); } };
-// Written so that NaN, which compares false, passes through.
-struct Relu { template <class X> static __device__ __forceinline__ X apply(X x) { return x < X(0) ? X(0) : x; } };
-struct Sigmoid { template <class X> static __device__ __forceinline__ X apply(X x) { return logistic(x); } };
-struct Tanh { template <class X> static __device__ __forceinline__ X apply(X x) { return hyperbolic_tangent(x); } };
+// Each function of one or two elements, stored as T and computed as X.
+struct Add {
+  template <class T, class X> static __device__ __forceinline__ X apply(X a, X b) { return wrapping_add(a, b); }
+};
+struct Mul {
+  template <class T, class X> static __device__ __forceinline__ X apply(X a, X b) { return wrapping_mul(a, b); }
+};
+struct Relu {  // written so that NaN, which compares false, passes through
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return x < X(0) ? X(0) : x; }
+};
+struct Sigmoid {
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return logistic<T>(x); }
+};
+struct Tanh {  // by the math library: 2 logistic(2x) - 1 would lose its digits near 0
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return hyperbolic_tangent(x); }
+};
 struct Gelu {  // x Phi(x); by erfc, because 1 + erf loses all its digits for x below -4. x = -inf: the limit is 0
-  template <class X> static __device__ __forceinline__ X apply(X x) {
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) {
     constexpr X inverse_sqrt2 = X(0.70710678118654752440);
     const X phi = X(0.5) * complementary_error_function(-x * inverse_sqrt2);
     return phi == X(0) ? X(0) : x * phi;
   }
 };
 struct GeluTanh {  // 0.5 x (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), which is x logistic(2u)
-  template <class X> static __device__ __forceinline__ X apply(X x) {
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) {
     constexpr X two_sqrt_2_over_pi = X(1.59576912160573071176), cubic = X(0.044715);
-    const X gate = logistic(two_sqrt_2_over_pi * x * (X(1) + cubic * x * x));
+    const X gate = logistic<T>(two_sqrt_2_over_pi * x * (X(1) + cubic * x * x));
     return gate == X(0) ? X(0) : x * gate;
   }
 };
 struct Silu {
-  template <class X> static __device__ __forceinline__ X apply(X x) {
-    const X gate = logistic(x);
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) {
+    const X gate = logistic<T>(x);
     return gate == X(0) ? X(0) : x * gate;
   }
 };
-struct Exp  { template <class X> static __device__ __forceinline__ X apply(X x) { return exponential(x); } };
-struct Copy { template <class X> static __device__ __forceinline__ X apply(X x) { return x; } };
+struct Exp {
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return exponential<T>(x); }
+};
+struct Copy {};  // moves bits; has nothing to compute
 
 template <class F> inline constexpr bool is_binary = std::is_same_v<F, Add> || std::is_same_v<F, Mul>;
 
 template <class F, class T> __device__ __forceinline__ T evaluate(T a, T b) {
   using X = Compute<T>;
-  if constexpr (is_binary<F>) return T(F::apply(X(a), X(b)));
+  if constexpr (is_binary<F>) return T(F::template apply<T>(X(a), X(b)));
   else if constexpr (std::is_same_v<F, Copy>) return a;
-  else return T(F::apply(X(a)));
+  else return T(F::template apply<T>(X(a)));
 }
 
 }  // namespace ridge::elementwise_detail

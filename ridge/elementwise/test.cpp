@@ -21,7 +21,7 @@ std::string chosen(const ElementwiseProblem& p, const char* device = "H200") {
 
 TEST(ElementwisePlan, ChoosesTheWidestAccessThatTheTensorsAllow) {
   auto p = ElementwiseProblem::flat(Elementwise::relu, f32, 1 << 20);
-  EXPECT_EQ(chosen(p), "vec4x4");
+  EXPECT_EQ(chosen(p), "vec4");
   p.alignment = 4;
   EXPECT_EQ(chosen(p), "scalar");
   p.y.stride[0] = 2;
@@ -43,7 +43,7 @@ TEST(ElementwisePlan, ARefusalSaysWhy) {
   auto plan = plan_elementwise(p, *device_model("H200"), {.variant = "vec4"});
   EXPECT_EQ(plan.error().message(), "relu: variant is vec4; it must be another one here: a tensor does not start on 16 bytes");
   plan = plan_elementwise(p, *device_model("H200"), {.variant = "fastest"});
-  EXPECT_EQ(plan.error().message(), "relu: variant is 'fastest'; it must be one of scalar vec4 vec4x4 broadcast strided");
+  EXPECT_EQ(plan.error().message(), "relu: variant is 'fastest'; it must be one of scalar vec4 vec4x2 broadcast strided");
   plan = plan_elementwise(ElementwiseProblem::flat(Elementwise::tanh, i32, 100), *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "tanh: dtype is i32; it must be one of f64 f32 f16 bf16");
 }

@@ -15,7 +15,6 @@ struct Config {
   int access_bytes = 0;  // 0: one element at a time
   int vectors = 1;       // independent accesses of each thread before the first use
   Walk walk = Walk::flat;
-  bool streaming = false;  // evict-first hint: the data is used once
   bool operator==(const Config&) const = default;
 };
 
@@ -26,10 +25,9 @@ struct Variant {
 };
 
 inline constexpr Variant variants[] = {
-    {"scalar", "one element per thread", {}, 0.88},
-    {"vec4", "16-byte accesses: a quarter of the instructions", {.access_bytes = 16}, 0.94},
-    {"vec4x4", "four accesses in flight per thread, evict-first",
-     {.access_bytes = 16, .vectors = 4, .streaming = true}, 0.99},
+    {"scalar", "one element per thread", {}, 0.63},
+    {"vec4", "16-byte accesses: a quarter of the instructions", {.access_bytes = 16}, 0.99},
+    {"vec4x2", "two accesses in flight per thread", {.access_bytes = 16, .vectors = 2}, 0.96},
     {"broadcast", "16-byte accesses; b is one row, kept in cache",
      {.access_bytes = 16, .vectors = 2, .walk = Walk::broadcast}, 0.95},
     {"strided", "any strides: an offset per element", {.walk = Walk::strided}, 0.25},

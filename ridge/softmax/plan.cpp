@@ -56,12 +56,8 @@ static bool rows_in_phase(const SoftmaxProblem& p) {
   return p.x->phase == p.y->phase && (p.x->pitch() - p.y->pitch()) * size % unit_bytes == 0;
 }
 
-// Elements between a 16-byte boundary and a row's start, in the worst row.
-static std::int64_t worst_lead(const SoftmaxProblem& p) {
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  if (p.x->pitch() * size % unit_bytes == 0 || p.rows <= 1) return p.x->phase / size;
-  return unit_bytes / size - 1;
-}
+// Whole 16-byte units of the longest row: that of one that starts on a boundary.
+static std::int64_t units(const SoftmaxProblem& p) { return p.cols / (unit_bytes / static_cast<std::int64_t>(size_of(p.dtype))); }
 
 // Why this row cannot run this problem; empty: it can.
 static std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -75,8 +71,8 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
   if (!rows_in_phase(p)) return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
-  if (p.cols + worst_lead(p) > capacity(c, size))
-    return "a row needs " + std::to_string(p.cols + worst_lead(p)) + " elements kept, and " + std::to_string(capacity(c, size)) + " fit";
+  if (units(p) > capacity(c))
+    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(capacity(c)) + " are kept";
   if (smem_bytes(c) > device.smem_optin) return std::to_string(smem_bytes(c)) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
 }
@@ -95,8 +91,9 @@ static double predict_us(const Variant& row, const SoftmaxProblem& p, const Devi
   const Config& c = row.config;
   double share = row.share;
   if (c.method == Method::resident) {
-    const double used = static_cast<double>(p.cols) / static_cast<double>(capacity(c, static_cast<int>(size_of(p.dtype))));
-    constexpr double idle_cost = 0.2;  // measured: a row that fills half of its lanes' units runs about 10 % slower
+    // Lanes without a unit still take part in the reductions.
+    const double used = static_cast<double>(units(p)) / static_cast<double>(capacity(c));
+    constexpr double idle_cost = 0.2;
     share *= 1 - idle_cost * (1 - used);
   }
   const std::int64_t grid = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);

@@ -24,6 +24,7 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
 }
 
@@ -31,7 +32,7 @@ TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) { EXPECT_EQ(chosen({.rows = 4
 
 TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "H200"), "block_16k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 128 KB do not fit in 99
 }
 
 TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
@@ -42,7 +43,7 @@ TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
 
 TEST(SoftmaxPlan, ARefusalSaysWhy) {
   auto plan = plan_softmax({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
-  EXPECT_EQ(plan.error().message(), "softmax: variant is warp_32; it must be another one here: a row needs 5000 elements kept, and 128 fit");
+  EXPECT_EQ(plan.error().message(), "softmax: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
   plan = plan_softmax({.rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "softmax: dtype is i32; it must be one of f32 f16 bf16 f64");
 }

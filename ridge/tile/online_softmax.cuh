@@ -38,4 +38,33 @@ template <class X> __device__ __forceinline__ OnlineSoftmax<X> merge(OnlineSoftm
   return r;
 }
 
+// 2^x by the special-function unit: relative error 2^-22, results below the least normal number become 0.
+template <class X> __device__ __forceinline__ X fast_exp2(X x) {
+  if constexpr (RIDGE_SIMT_ON_CUDA) {
+    X y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  } else {
+    return exp2f(x);
+  }
+}
+
+// exp(x - base) in two instructions, as 2^(x log2(e) - base log2(e)) with one rounding of the exponent. The offset
+// base log2(e) is rounded too; that error is the same factor 2^slip in every exponential of the row, so it cancels in
+// their ratios, and log_of_sum() takes it out.
+struct ScaledExponential {
+  static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+  float base, offset;
+
+  // Whether the offset of this maximum stays finite; -inf, whose base is 0, is well.
+  static __device__ __forceinline__ bool takes(float max) { return max < 1e38f && (max > -1e38f || max == minus_infinity<float>); }
+  __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
+  __device__ __forceinline__ float operator()(float x) const { return fast_exp2(fmaf(x, log2_e, -offset)); }
+  // log of the sum of exp(x - base), from the sum of what operator() gave.
+  __device__ __forceinline__ float log_of_sum(float sum) const {
+    const float slip = fmaf(base, log2_e, -offset);
+    return logf(sum) - slip * ln_2;
+  }
+};
+
 }  // namespace ridge::tile

@@ -1,0 +1,211 @@
+// ridge bench: cases timed with a cold cache, beside their peers.
+#include "commands.hpp"
+#include "json.hpp"
+#include "output_file.hpp"
+#include "progress.hpp"
+#include "request.hpp"
+#include "table.hpp"
+
+#include <ridge/bench/bench.hpp>
+#include <ridge/roofline/bound.hpp>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+namespace {
+
+using bench::Measurement;
+
+struct Request {
+  std::vector<std::string> what;
+  std::string device, commit;
+  std::optional<std::string> json;  // a file, or "-" for standard output
+  bool peers = false, all_variants = false;
+  int repeats = 0;  // 0: as many as suit the device
+};
+
+constexpr int gpu_repeats = 30, cpu_repeats = 5;
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+// The kernel module's version; null where there is none, and on the CPU.
+Json driver_version(const DeviceInfo& device) {
+  std::ifstream file("/sys/module/nvidia/version");
+  std::string version;
+  if (device.is_cpu() || !std::getline(file, version)) return nullptr;
+  return version;
+}
+
+Json to_json(const bench::Timing& t) { return {{"us", t.us}, {"noise", t.noise}}; }
+
+Json to_json(const Measurement& m) {
+  Json peers = Json::array();
+  for (const auto& [peer, time] : m.peers)
+    peers.push_back({{"name", peer},
+                     {"us", time.us},
+                     {"noise", time.noise},
+                     {"times_faster", m.time.us > 0 ? time.us / m.time.us : 0}});
+  Json json{{"case", m.case_text}, {"variant", m.variant}, {"device", m.device}, {"chosen", m.chosen}};
+  if (!m.error.empty()) {
+    json["error"] = m.error;
+    return json;
+  }
+  json.update(to_json(m.time));
+  json.update({{"gbs", m.gbs},
+               {"copy_share", m.copy_share > 0 ? Json(m.copy_share) : Json(nullptr)},
+               {"tflops", m.tflops},
+               {"predicted_us", m.predicted_us},
+               {"least_us", m.least_us},
+               {"plan_us", m.plan_us},
+               {"peers", peers}});
+  return json;
+}
+
+Json report(const DeviceInfo& device, const Request& request, const bench::Settings& settings,
+            const std::vector<Measurement>& measurements) {
+  Json list = Json::array();
+  for (const Measurement& m : measurements) list.push_back(to_json(m));
+  return {
+      {"device", device.name},
+      {"device_info", cli::to_json(device)},
+      {"driver", driver_version(device)},
+      {"ridge", RIDGE_VERSION},
+      {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
+      {"date", now_utc()},
+      {"settings", {{"peers", settings.peers}, {"all_variants", settings.all_variants}, {"repeats", settings.repeats}}},
+      {"measurements", list}};
+}
+
+// The table's widths are known before the first measurement, so each line is printed as soon as it is there.
+Table measurement_table(const std::vector<KnownCase>& cases) {
+  std::size_t case_width = 0, variant_width = 0;
+  for (const KnownCase& known : cases) {
+    case_width = std::max(case_width, known.c.text().size());
+    for (const VariantInfo& v : known.op->variants) variant_width = std::max(variant_width, v.name.size());
+  }
+  return Table({{"case", Align::left, case_width},
+                {"variant", Align::left, variant_width},
+                {"us", Align::right, 11},
+                {"noise", Align::right, 6},
+                {"GB/s (% of copy)", Align::right},
+                {"TFLOP/s", Align::right, 8},
+                {"x peer"}});
+}
+
+std::string peers_text(const Measurement& m) {
+  std::string text;
+  for (const auto& [peer, time] : m.peers)
+    text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", m.time.us > 0 ? time.us / m.time.us : 0.0, peer);
+  return text.empty() ? "-" : text;
+}
+
+// Three digits, from a CPU's fraction to a GPU's thousands.
+std::string rate_text(double rate) {
+  return rate >= 100 ? fmt::format("{:.0f}", rate) : rate >= 0.001 ? fmt::format("{:.3g}", rate) : "<0.001";
+}
+
+void print_line(const Table& table, const Measurement& m) {
+  if (!m.error.empty()) {
+    table.print_row({m.case_text, m.variant, "-", "-", "-", "-", m.error});
+    return;
+  }
+  const std::string share = m.copy_share > 0 ? fmt::format(" ({:3.0f} %)", 100 * m.copy_share) : "";
+  table.print_row({m.case_text, m.variant, fmt::format("{:.2f}", m.time.us),
+                   fmt::format("{:.1f} %", 100 * m.time.noise), rate_text(m.gbs) + share,
+                   m.tflops > 0 ? rate_text(m.tflops) : "-", peers_text(m)});
+}
+
+Status check_json_target(const std::string& target) {
+  if (target == "-") return {};
+  if (target.find(':') != std::string::npos || find_op(target))
+    return Status::error(Code::invalid_argument, "--json takes a file, and '" + target +
+                                                     "' is a case or an operator; give --json last, or "
+                                                     "--json - for standard output");
+  const auto file = OutputFile::create(target);  // refuses now what could not be written after minutes of work
+  return file ? Status{} : file.error();
+}
+
+Result<int> measure(const Request& request) {
+  const bool json_only = request.json == "-";
+  RIDGE_CLI_TAKE(device, choose_device(request.device));
+  RIDGE_CLI_TAKE(cases, select_cases(request.what, &check::CaseBook::benches));
+  if (request.json) RIDGE_TRY(check_json_target(*request.json));
+  const bench::Settings settings{.peers = request.peers,
+                                 .all_variants = request.all_variants,
+                                 .repeats = request.repeats > 0 ? request.repeats
+                                            : device.is_cpu()   ? cpu_repeats
+                                                                : gpu_repeats};
+
+  if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
+  const Table table = measurement_table(cases);
+  if (!json_only) table.print_titles();
+  std::vector<Measurement> measurements;
+  {
+    Progress progress("measuring", cases.size());
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      progress.step(i, cases[i].c.text());
+      const auto of_case = bench::measure(cases[i].c, device, settings);
+      // A case that the user wrote and nothing takes is a wrong request.
+      if (cases[i].given && of_case.size() == 1 && !of_case[0].error.empty())
+        return Status::error(Code::unsupported, of_case[0].error);
+      for (const Measurement& m : of_case) {
+        measurements.push_back(m);
+        if (json_only) continue;
+        progress.erase();
+        print_line(table, m);
+        std::fflush(stdout);
+      }
+    }
+  }
+  if (!request.json) return exit_done;
+  const std::string text = dump(report(device, request, settings, measurements));
+  if (json_only) {
+    std::fputs(text.c_str(), stdout);
+    return exit_done;
+  }
+  RIDGE_CLI_TAKE(file, OutputFile::create(*request.json));
+  RIDGE_TRY(file.write(text));
+  RIDGE_TRY(file.commit());
+  std::printf("results in %s\n", request.json->c_str());
+  return exit_done;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  struct Arguments : Request {
+    std::string json_target = "-";
+  };
+  auto request = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("bench", "Measure with a cold cache, beside the peers");
+  command->add_option("CASE|OP", request->what, "Cases (OP:DTYPE:k=v,k=v...) or operators (default: all benchmarks)");
+  command->add_flag("--peers", request->peers, "Measure CUB, cudaMemcpy, ... in the same run");
+  command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
+  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
+  command->add_option("--commit", request->commit, "A text for the results' field `commit`");
+  CLI::Option* json =
+      command->add_option("--json", request->json_target, "Write results to a file; - prints them")->expected(0, 1);
+  command->callback([request, json, &action] {
+    if (json->count() > 0) request->json = request->json_target.empty() ? "-" : request->json_target;
+    action = [request] { return measure(*request); };
+  });
+}
+
+}  // namespace ridge::cli

@@ -1,0 +1,92 @@
+// ridge: the library on the command line. Exit code 0 is done, 1 a check that failed, 2 a request that was wrong,
+// which one sentence on stderr explains.
+#include "commands.hpp"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace ridge::cli {
+namespace {
+
+int refuse(std::string_view sentence) {
+  std::string line;
+  for (char c : sentence)  // one line without control characters, whatever the message was made of
+    if (c == '\n' || c == '\r') line += line.empty() || line.back() == ' ' ? "" : "; ";
+    else line += (c >= 0 && c < ' ') || c == 127 ? '?' : c;
+  while (line.ends_with(' ') || line.ends_with(';')) line.pop_back();
+  fmt::print(stderr, "ridge: {}\n", line);
+  return exit_wrong_request;
+}
+
+int refuse_for_memory() { return refuse("the memory of this machine does not suffice for this request"); }
+
+std::string command_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+bool has_command(const CLI::App& app, std::string_view name) {
+  return !app.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; }).empty();
+}
+
+// What CLI11 found wrong, with the command it was found in.
+int refuse_arguments(const CLI::App& app, const CLI::ParseError& error) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty()) return refuse("a command is needed, one of " + command_names(app) + "; see ridge --help");
+  const std::string command = chosen.front()->get_name();
+  return refuse(command + ": " + error.what() + "; see ridge " + command + " --help");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"GPU operators at the roof of the hardware: run, check, explain and measure them.", "ridge"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "ridge " RIDGE_VERSION);
+  app.footer("Exit code: 0 done, 1 a check failed, 2 the request was wrong.");
+  Action action;
+  add_ops(app, action);
+  add_devices(app, action);
+  add_run(app, action);
+  add_check(app, action);
+  add_explain(app, action);
+  add_bench(app, action);
+
+  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1]))
+    return refuse(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help
+    return refuse_arguments(app, error);
+  }
+  const Result<int> code = action();
+  if (!code) return refuse(code.error().message());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return refuse(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  return *code;
+}
+
+}  // namespace
+}  // namespace ridge::cli
+
+int main(int argc, char** argv) {
+  try {
+    return ridge::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return ridge::cli::refuse_for_memory();
+  } catch (const std::length_error&) {
+    return ridge::cli::refuse_for_memory();
+  } catch (const std::exception& error) {
+    return ridge::cli::refuse(error.what());
+  }
+}

@@ -1,0 +1,118 @@
+// ridge ops: the operators, their options, and the variants of each with the step that it adds.
+#include "commands.hpp"
+#include "json.hpp"
+#include "request.hpp"
+#include "table.hpp"
+
+#include <ridge/core/op.hpp>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+namespace {
+
+std::string join(const std::vector<std::string_view>& names) {
+  std::string joined;
+  for (std::string_view name : names) joined += (joined.empty() ? "" : ", ") + std::string(name);
+  return joined;
+}
+
+bool same_face(const OpInfo& a, const OpInfo& b) {
+  const auto option = [](const OptionInfo& x, const OptionInfo& y) { return x.name == y.name && x.help == y.help; };
+  const auto variant = [](const VariantInfo& x, const VariantInfo& y) { return x.name == y.name && x.step == y.step; };
+  return a.family == b.family && std::ranges::equal(a.options, b.options, option) &&
+         std::ranges::equal(a.variants, b.variants, variant);
+}
+
+void print_options_and_variants(const OpInfo& op) {
+  if (!op.options.empty()) {
+    std::puts("  options");
+    Table table({{""}, {""}, {""}}, "    ");
+    for (const OptionInfo& o : op.options)
+      table.add({std::string(o.name) + "=", std::string(o.values), std::string(o.help)});
+    table.print_rows();
+  }
+  std::puts("  variants");
+  Table table({{""}, {""}}, "    ");
+  for (const VariantInfo& v : op.variants) table.add({std::string(v.name), std::string(v.step)});
+  table.print_rows();
+}
+
+// Operators of one family that share options and variants are shown together.
+void print_group(const std::vector<const OpInfo*>& group) {
+  std::printf("%s\n", std::string(group.front()->family).c_str());
+  Table table({{"operator"}, {"takes"}, {"gives"}, {"dtypes"}, {"what"}}, "  ");
+  for (const OpInfo* op : group)
+    table.add(
+        {std::string(op->name), join(op->inputs), join(op->outputs), dtype_list(op->dtypes), std::string(op->summary)});
+  table.print();
+  print_options_and_variants(*group.front());
+}
+
+Json to_json(const OpInfo& op) {
+  Json dtypes = Json::array(), options = Json::array(), variants = Json::array();
+  for (DType dtype : op.dtypes) dtypes.push_back(std::string(name(dtype)));
+  for (const OptionInfo& o : op.options)
+    options.push_back(
+        {{"name", std::string(o.name)}, {"values", std::string(o.values)}, {"help", std::string(o.help)}});
+  for (const VariantInfo& v : op.variants)
+    variants.push_back({{"name", std::string(v.name)}, {"step", std::string(v.step)}});
+  return {{"name", std::string(op.name)},
+          {"family", std::string(op.family)},
+          {"summary", std::string(op.summary)},
+          {"inputs", strings(op.inputs)},
+          {"outputs", strings(op.outputs)},
+          {"dtypes", dtypes},
+          {"options", options},
+          {"variants", variants}};
+}
+
+Result<int> show(const std::vector<std::string>& names, bool json) {
+  std::vector<const OpInfo*> shown = ops();
+  if (!names.empty()) {
+    shown.clear();
+    for (const std::string& wanted : names) {
+      RIDGE_CLI_TAKE(op, find_op(wanted));
+      shown.push_back(op);
+    }
+  }
+  if (json) {
+    Json list = Json::array();
+    for (const OpInfo* op : shown) list.push_back(to_json(*op));
+    std::fputs(dump({{"operators", list}}).c_str(), stdout);
+    return exit_done;
+  }
+  std::vector<std::vector<const OpInfo*>> groups;
+  for (const OpInfo* op : shown) {
+    const auto group = std::ranges::find_if(groups, [&](const auto& g) { return same_face(*g.front(), *op); });
+    if (group == groups.end()) groups.push_back({op});
+    else group->push_back(op);
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i > 0) std::puts("");
+    print_group(groups[i]);
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app, Action& action) {
+  struct Request {
+    std::vector<std::string> names;
+    bool json = false;
+  };
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("ops", "Operators, dtypes, options and variants");
+  command->add_option("OP", request->names, "Only these operators");
+  command->add_flag("--json", request->json, "Print JSON");
+  command->callback([request, &action] { action = [request] { return show(request->names, request->json); }; });
+}
+
+}  // namespace ridge::cli

@@ -1,0 +1,112 @@
+#include "request.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace ridge::cli {
+
+Result<DeviceInfo> choose_device(const std::string& text) {
+  if (!text.empty()) return find_device(text);
+  if (device_count() > 0) return device(0);
+  return cpu();
+}
+
+Result<DeviceInfo> device_of(const check::Case& c, const DeviceInfo& device) {
+  if (!c.options.has("warp")) return device;
+  RIDGE_CLI_TAKE(warp, c.options.integer(c.op, "warp", 32));
+  if (warp != 32 && warp != 64) return Status::invalid(c.op, "warp", std::to_string(warp), "32 or 64");
+  if (!device.is_cpu()) return device;
+  return cpu({.warp = static_cast<int>(warp)});
+}
+
+Result<Options> parse_options(std::string_view op, const std::vector<std::string>& pairs) {
+  Options options;
+  for (const std::string& pair : pairs) {
+    const std::size_t equals = pair.find('=');
+    const std::string key = pair.substr(0, equals);
+    if (key.empty()) return Status::invalid(op, "--opt", "'" + pair + "'", "k=v, or k alone for k=1");
+    if (options.has(key)) return Status::invalid(op, "option '" + key + "'", "given twice", "given once");
+    options.set(key, equals == std::string::npos ? "1" : pair.substr(equals + 1));
+  }
+  return options;
+}
+
+Status check_variant(const OpInfo& op, std::string_view variant) {
+  if (std::ranges::find(op.variants, variant, &VariantInfo::name) != op.variants.end()) return {};
+  std::string names;
+  for (const VariantInfo& v : op.variants) names += (names.empty() ? "" : " ") + std::string(v.name);
+  return Status::invalid(op.name, "variant", "'" + std::string(variant) + "'", "one of " + names);
+}
+
+Result<KnownCase> find_case(std::string_view text) {
+  RIDGE_CLI_TAKE(c, check::Case::parse(text));
+  RIDGE_CLI_TAKE(op, find_op(c.op));
+  RIDGE_CLI_TAKE(book, check::find_case_book(c.op));
+  if (c.options.has("variant")) RIDGE_TRY(check_variant(*op, c.options.text("variant")));
+  RIDGE_CLI_TAKE(inputs, check::case_inputs(*book, c));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (auto bytes = bytes_of(c.op, i < op->inputs.size() ? op->inputs[i] : "input", inputs[i]); !bytes)
+      return bytes.error();
+  return KnownCase{std::move(c), op, book, std::move(inputs)};
+}
+
+Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& arguments,
+                                            std::vector<std::string> check::CaseBook::*list) {
+  std::vector<KnownCase> cases;
+  const auto add = [&](std::string_view text) -> Status {
+    RIDGE_CLI_TAKE(known, find_case(text));
+    cases.push_back(std::move(known));
+    return {};
+  };
+  if (arguments.empty())
+    for (const check::CaseBook* book : check::case_books())
+      for (const std::string& text : book->*list) RIDGE_TRY(add(text));
+  for (const std::string& argument : arguments) {
+    if (argument.find(':') != std::string::npos) {
+      RIDGE_TRY(add(argument));
+      cases.back().given = true;
+      continue;
+    }
+    RIDGE_CLI_TAKE(op, find_op(argument));
+    RIDGE_CLI_TAKE(book, check::find_case_book(op->name));
+    for (const std::string& text : book->*list) RIDGE_TRY(add(text));
+  }
+  return cases;
+}
+
+Result<std::size_t> bytes_of(std::string_view op, std::string_view argument, const TensorType& type) {
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(type.dtype)), padded = bytes;
+  for (std::int64_t size : type.shape) {
+    // Strides are products as well, with a size of 0 counted as 1.
+    if (size < 0 || __builtin_mul_overflow(padded, std::max<std::int64_t>(size, 1), &padded)) {
+      std::string shape;
+      for (std::int64_t s : type.shape) shape += (shape.empty() ? "" : "x") + std::to_string(s);
+      return Status::invalid(op, std::string(argument) + ".shape", shape, "of fewer than 2^63 bytes");
+    }
+    bytes *= size;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+std::vector<TensorView> planning_views(const std::vector<TensorType>& types, Device device) {
+  std::vector<TensorView> views;
+  for (const TensorType& type : types) views.push_back({nullptr, type.dtype, Layout::contiguous(type.shape), device});
+  return views;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return Layout::contiguous(shape).text(); }
+
+std::string dtype_list(const std::vector<DType>& dtypes) {
+  std::string list;
+  for (DType dtype : dtypes) list += (list.empty() ? "" : " ") + std::string(name(dtype));
+  return list;
+}
+
+std::string time_text(double us) {
+  return us >= 1e6   ? fmt::format("{:.2f} s", us * 1e-6)
+         : us >= 1e3 ? fmt::format("{:.2f} ms", us * 1e-3)
+                     : fmt::format("{:.1f} us", us);
+}
+
+}  // namespace ridge::cli

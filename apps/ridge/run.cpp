@@ -1,0 +1,288 @@
+// ridge run: one operator on the user's files.
+#include "commands.hpp"
+#include "json.hpp"
+#include "npy.hpp"
+#include "oracle_check.hpp"
+#include "output_file.hpp"
+#include "progress.hpp"
+#include "request.hpp"
+#include "table.hpp"
+
+#include <ridge/core/op.hpp>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+namespace {
+
+struct Request {
+  std::string op, device, variant;
+  std::vector<std::string> inputs, outputs, options;
+  bool raw = false, bf16 = false, check = false, json = false;
+};
+
+// A tensor of the operator: the bytes in host memory, and where the operator reads or writes them.
+struct Tensor {
+  std::string path;
+  TensorView host, on_device;
+  Buffer host_bytes, device_bytes;  // device_bytes is empty where the device is the host
+};
+
+Tensor make_tensor(std::string path, npy::Array array) {
+  Tensor tensor{
+      .path = std::move(path), .host = array.view(), .on_device = array.view(), .host_bytes = {}, .device_bytes = {}};
+  tensor.host_bytes = std::move(array.bytes);
+  return tensor;
+}
+
+// Bytes that a view of a file spans: strides have no gaps, in whichever order they are.
+std::size_t spanned_bytes(const TensorView& view) {
+  return static_cast<std::size_t>(view.count()) * size_of(view.dtype);
+}
+
+Status give_device_memory(Tensor& tensor, Device device, bool copy) {
+  if (device.kind == DeviceKind::cpu) return {};
+  RIDGE_CLI_TAKE(buffer, Buffer::allocate(device, spanned_bytes(tensor.host)));
+  tensor.device_bytes = std::move(buffer);
+  tensor.on_device.data = tensor.device_bytes.data();
+  tensor.on_device.device = device;
+  if (!copy) return {};
+  return copy_bytes(tensor.on_device.data, device, tensor.host.data, {}, spanned_bytes(tensor.host));
+}
+
+std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : tensors) views.push_back(tensor.on_device);
+  return views;
+}
+
+std::vector<TensorView> host_views_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : tensors) views.push_back(tensor.host);
+  return views;
+}
+
+std::string input_names(const OpInfo& op) {
+  std::string names;
+  for (std::string_view input : op.inputs) names += (names.empty() ? "" : ", ") + std::string(input);
+  return names;
+}
+
+// A histogram counts the bytes of any file; every other operator, and every file called .npy, is read as .npy.
+Result<std::vector<Tensor>> read_inputs(const OpInfo& op, const Request& request) {
+  if (request.raw && op.family != "histogram")
+    return Status::invalid(op.name, "--raw", "given", "left away: only histogram takes raw bytes");
+  if (request.inputs.size() != op.inputs.size())
+    return Status::invalid(op.name, "the number of input files", std::to_string(request.inputs.size()),
+                           fmt::format("{} ({})", op.inputs.size(), input_names(op)));
+  std::vector<Tensor> tensors;
+  for (const std::string& path : request.inputs) {
+    const bool named_npy = std::filesystem::path(path).extension() == ".npy";
+    const bool raw = request.raw || (op.family == "histogram" && !named_npy);
+    RIDGE_CLI_TAKE(array, raw ? npy::read_raw(path) : npy::read(path, {.bf16 = request.bf16}));
+    tensors.push_back(make_tensor(path, std::move(array)));
+  }
+  return tensors;
+}
+
+Result<std::vector<Tensor>> make_outputs(const OpInfo& op, const std::vector<TensorType>& types,
+                                         const Request& request) {
+  if (request.outputs.size() != types.size())
+    return Status::invalid(op.name, "the number of -o output files", std::to_string(request.outputs.size()),
+                           std::to_string(types.size()));
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    RIDGE_CLI_TAKE(bytes, bytes_of(op.name, op.outputs[i], types[i]));
+    RIDGE_CLI_TAKE(buffer, Buffer::allocate({}, bytes));
+    const Layout layout = Layout::contiguous(types[i].shape);
+    tensors.push_back(make_tensor(request.outputs[i], {types[i].dtype, layout, std::move(buffer)}));
+  }
+  return tensors;
+}
+
+// Refuses before any work what could not be written after it.
+Status check_output_paths(const std::vector<std::string>& paths) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j)
+      if (paths[i] == paths[j])
+        return Status::error(Code::invalid_argument,
+                             fmt::format("output file '{}' is given twice; each output needs its own", paths[i]));
+    const auto file = OutputFile::create(paths[i]);  // and is gone at once
+    if (!file) return file.error();
+  }
+  return {};
+}
+
+Status write_outputs(const std::vector<Tensor>& outputs) {
+  std::vector<OutputFile> files;
+  for (const Tensor& tensor : outputs) {
+    RIDGE_CLI_TAKE(file, OutputFile::create(tensor.path));
+    const auto& shape = tensor.host.layout.shape;
+    RIDGE_TRY(file.write(npy::make_header({tensor.host.dtype, {shape.begin(), shape.begin() + tensor.host.rank()}})));
+    RIDGE_TRY(file.write(tensor.host.data, spanned_bytes(tensor.host)));
+    files.push_back(std::move(file));
+  }
+  for (OutputFile& file : files) RIDGE_TRY(file.commit());  // all, or as good as none
+  return {};
+}
+
+// One run, as the wall sees it. A GPU runs twice: the first time it also loads the kernel.
+Result<double> timed_run(const OpPlan& plan, Views inputs, Views outputs, const DeviceInfo& device) {
+  RIDGE_CLI_TAKE(scratch, Buffer::allocate(device.id, plan.workspace_bytes()));
+  const auto once = [&]() -> Result<double> {
+    const auto begin = std::chrono::steady_clock::now();
+    RIDGE_TRY(plan.run(inputs, outputs, scratch.workspace(), {}));
+    RIDGE_TRY(synchronize(device.id));
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  };
+  auto first = once();
+  return first && !device.is_cpu() ? once() : first;
+}
+
+std::string type_text(const TensorView& view) {
+  std::string text = fmt::format("{} {}", name(view.dtype), view.layout.text());
+  if (view.dtype == DType::bf16) text += " (u2 in the file)";
+  if (view.dtype == DType::f8e4m3 || view.dtype == DType::f8e5m2) text += " (u1 in the file)";
+  return text;
+}
+
+std::string check_text(const OracleCheck& check) {
+  if (!check.passed())
+    return fmt::format("FAILED: {} of {} elements wrong; {}", check.wrong, check.elements, check.first_wrong);
+  if (check.worst == 0) return fmt::format("passed: {} elements, exact", check.elements);
+  return fmt::format("passed: {} elements, worst error {:.2g} of the tolerance", check.elements, check.worst);
+}
+
+Json to_json(const Tensor& tensor, std::string_view argument) {
+  const Layout& layout = tensor.host.layout;
+  return {{"name", std::string(argument)},
+          {"path", tensor.path},
+          {"dtype", std::string(name(tensor.host.dtype))},
+          {"shape", std::vector<std::int64_t>(layout.shape.begin(), layout.shape.begin() + layout.rank)},
+          {"strides", std::vector<std::int64_t>(layout.stride.begin(), layout.stride.begin() + layout.rank)}};
+}
+
+Json to_json(const OracleCheck& check) {
+  return {{"passed", check.passed()},
+          {"case", check.case_text},
+          {"elements", check.elements},
+          {"wrong", check.wrong},
+          {"worst_share_of_tolerance", check.worst},
+          {"first_wrong", check.first_wrong}};
+}
+
+struct Report {
+  const OpInfo& op;
+  const DeviceInfo& device;
+  const std::vector<Tensor>&inputs, &outputs;
+  Explanation plan;
+  double us = 0;
+  std::optional<OracleCheck> check;
+};
+
+void print_json(const Report& r) {
+  Json inputs = Json::array(), outputs = Json::array();
+  for (std::size_t i = 0; i < r.inputs.size(); ++i) inputs.push_back(to_json(r.inputs[i], r.op.inputs[i]));
+  for (std::size_t i = 0; i < r.outputs.size(); ++i) outputs.push_back(to_json(r.outputs[i], r.op.outputs[i]));
+  std::fputs(dump({{"operator", std::string(r.op.name)},
+                   {"device", r.device.id_text()},
+                   {"device_name", r.device.name},
+                   {"variant", r.plan.variant},
+                   {"inputs", inputs},
+                   {"outputs", outputs},
+                   {"us", r.us},
+                   {"predicted_us", r.plan.predicted_us},
+                   {"least_us", r.plan.least_us},
+                   {"bound", r.plan.bound},
+                   {"check", r.check ? to_json(*r.check) : Json(nullptr)}})
+                 .c_str(),
+             stdout);
+}
+
+void print_table(const Report& r) {
+  Table table({{""}, {""}, {""}});
+  for (std::size_t i = 0; i < r.inputs.size(); ++i)
+    table.add({std::string(r.op.inputs[i]), r.inputs[i].path, type_text(r.inputs[i].host)});
+  for (std::size_t i = 0; i < r.outputs.size(); ++i)
+    table.add({std::string(r.op.outputs[i]), r.outputs[i].path, type_text(r.outputs[i].host)});
+  table.print_rows();
+  Table facts({{""}, {""}});
+  facts.add({"device", r.device.is_cpu() ? fmt::format("cpu ({}, {} threads)", r.device.name, r.device.sms)
+                                         : fmt::format("{} ({})", r.device.id_text(), r.device.name)});
+  facts.add({"variant", r.plan.variant});
+  facts.add({"time", fmt::format("{} (predicted {}, bound by {})", time_text(r.us), time_text(r.plan.predicted_us),
+                                 r.plan.bound)});
+  if (r.check) facts.add({"check", check_text(*r.check)});
+  facts.print_rows();
+}
+
+Result<int> run(const Request& request) {
+  RIDGE_CLI_TAKE(op, find_op(request.op));
+  RIDGE_CLI_TAKE(options, parse_options(op->name, request.options));
+  if (!request.variant.empty()) {
+    if (options.has("variant"))
+      return Status::invalid(op->name, "variant", "given twice", "given once, by --variant or by --opt");
+    options.set("variant", request.variant);
+  }
+  if (options.has("variant")) RIDGE_TRY(check_variant(*op, options.text("variant")));
+  RIDGE_CLI_TAKE(device, choose_device(request.device));
+  RIDGE_CLI_TAKE(inputs, read_inputs(*op, request));
+  RIDGE_CLI_TAKE(types, infer_op(*op, host_views_of(inputs), options));
+  RIDGE_CLI_TAKE(outputs, make_outputs(*op, types, request));
+  RIDGE_TRY(check_output_paths(request.outputs));
+
+  for (Tensor& tensor : inputs) RIDGE_TRY(give_device_memory(tensor, device.id, true));
+  for (Tensor& tensor : outputs) RIDGE_TRY(give_device_memory(tensor, device.id, false));
+  const auto in = views_of(inputs), out = views_of(outputs);
+  RIDGE_CLI_TAKE(plan, plan_op(*op, in, out, options, device));
+
+  Report report{
+      .op = *op, .device = device, .inputs = inputs, .outputs = outputs, .plan = plan->explain(), .us = 0, .check = {}};
+  {
+    Progress progress(fmt::format("{} on {}", op->name, device.id_text()));
+    RIDGE_CLI_TAKE(us, timed_run(*plan, in, out, device));
+    report.us = us;
+    for (Tensor& tensor : outputs)
+      RIDGE_TRY(copy_bytes(tensor.host.data, {}, tensor.on_device.data, tensor.on_device.device,
+                           tensor.on_device.data == tensor.host.data ? 0 : spanned_bytes(tensor.host)));
+    if (request.check) {
+      progress.step(0, "checking against the oracle");
+      RIDGE_CLI_TAKE(check, check_against_oracle(*op, options, host_views_of(inputs), host_views_of(outputs)));
+      report.check = std::move(check);
+    }
+  }
+  RIDGE_TRY(write_outputs(outputs));
+  request.json ? print_json(report) : print_table(report);
+  return report.check && !report.check->passed() ? exit_check_failed : exit_done;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("run", "Run an operator on files: ridge run OP IN.npy ... -o OUT.npy");
+  command->add_option("OP", request->op, "The operator (ridge ops)")->required();
+  command->add_option("IN", request->inputs, "Input files, in the operator's order")->required();
+  command->add_option("-o,--output", request->outputs, "Output file; once for each output")
+      ->required()
+      ->allow_extra_args(false);
+  command->add_option("--opt", request->options, "An option of the operator, as k=v")->allow_extra_args(false);
+  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--variant", request->variant, "This row of the operator's table, not the best one");
+  command->add_flag("--raw", request->raw, "Histogram: count the bytes of the file, whatever it is");
+  command->add_flag("--bf16", request->bf16, "Read arrays of 16-bit words (u2) as bfloat16");
+  command->add_flag("--check", request->check, "Compare the result with the oracle; exit 1 if it is wrong");
+  command->add_flag("--json", request->json, "Print JSON");
+  command->callback([request, &action] { action = [request] { return run(*request); }; });
+}
+
+}  // namespace ridge::cli

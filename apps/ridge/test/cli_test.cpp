@@ -1,0 +1,419 @@
+// The program from outside: exit code, standard output, standard error and files.
+#include "../npy.hpp"
+#include "process.hpp"
+#include "temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+Finished ridge_program(Arguments arguments) { return run_program(RIDGE_PROGRAM, std::move(arguments)); }
+Finished faulty_program(Arguments arguments) { return run_program(RIDGE_FAULTY_PROGRAM, std::move(arguments)); }
+
+template <class T> std::string npy_of(std::vector<std::int64_t> shape, const std::vector<T>& values) {
+  std::string file = npy::make_header({dtype_of<T>, std::move(shape)});
+  return file + std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+template <class T> std::vector<T> values_of(const std::string& path) {
+  const auto array = npy::read(path);
+  if (!array || array->dtype != dtype_of<T>) {
+    ADD_FAILURE() << path << ": " << (array ? "another dtype" : array.error().message());
+    return {};
+  }
+  std::vector<T> values(static_cast<std::size_t>(array->layout.count()));
+  if (!values.empty()) std::memcpy(values.data(), array->bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+void expect_done(const Finished& finished) {
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+}
+
+// What every wrong request comes to: exit code 2, one sentence on one line, nothing on standard output.
+void expect_refused(const Finished& finished, std::string_view part) {
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
+  EXPECT_TRUE(finished.err.starts_with("ridge: ")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, part)) << finished.err;
+}
+
+class Cli : public testing::Test {
+ protected:
+  const TemporaryFolder folder;
+  const std::string x = folder.write("x.npy", npy_of<float>({2, 3}, {-1, 2, -3, 4, -5, 6}));
+  const std::string y = folder / "y.npy";
+};
+
+// ---- the main job ------------------------------------------------------------------------------------------------
+
+TEST_F(Cli, ReluOfAFile) {
+  const auto done = ridge_program({"run", "relu", x, "-o", y, "--device", "cpu", "--check"});
+  expect_done(done);
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{0, 2, 0, 4, 0, 6}));
+  for (const char* part : {"x.npy", "y.npy", "f32 2x3", "device", "cpu", "variant", "time", "predicted", "passed"})
+    EXPECT_TRUE(contains(done.out, part)) << part << "\n" << done.out;
+}
+
+TEST_F(Cli, FortranOrderIsReadAsStrides) {
+  std::string fortran = file_bytes(x);
+  fortran.replace(fortran.find("False,"), 6, "True, ");  // now the columns of a 2 x 3 matrix
+  const auto done =
+      ridge_program({"run", "relu", folder.write("f.npy", fortran), "-o", y, "--device", "cpu", "--check", "--json"});
+  expect_done(done);
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{0, 0, 0, 2, 4, 6}));
+  EXPECT_EQ(json::parse(done.out)["inputs"][0]["strides"], json({1, 2}));
+}
+
+TEST_F(Cli, ScalarAndEmptyArrays) {
+  expect_done(
+      ridge_program({"run", "relu", folder.write("s.npy", npy_of<float>({}, {-2})), "-o", y, "--device", "cpu"}));
+  EXPECT_EQ(npy::read(y)->layout.rank, 0);
+  EXPECT_EQ(values_of<float>(y), std::vector<float>{0});
+  const std::string empty = folder.write("e.npy", npy_of<float>({0, 5}, {}));
+  expect_done(ridge_program({"run", "relu", empty, "-o", y, "--device", "cpu", "--check"}));
+  EXPECT_EQ(npy::read(y)->layout.text(), "0x5");
+}
+
+TEST_F(Cli, SumOfAFile) {
+  const auto done = ridge_program({"run", "sum", x, "-o", y, "--device", "cpu", "--check", "--json"});
+  expect_done(done);
+  EXPECT_EQ(values_of<float>(y), std::vector<float>{3});
+  EXPECT_TRUE(json::parse(done.out)["check"]["passed"]);
+}
+
+TEST_F(Cli, SoftmaxOfThreeAxes) {
+  const std::string cube = folder.write("c.npy", npy_of<float>({2, 1, 3}, {1, 2, 3, 1000, 1000, 1000}));
+  const auto done = ridge_program({"run", "softmax", cube, "-o", y, "--device", "cpu", "--check", "--json"});
+  expect_done(done);
+  const auto report = json::parse(done.out);
+  EXPECT_TRUE(report["check"]["passed"]);
+  EXPECT_EQ(report["check"]["case"], "softmax:f32:rows=2,cols=3");
+  EXPECT_EQ(report["device"], "cpu");
+  EXPECT_EQ(report["outputs"][0]["shape"], json({2, 1, 3}));
+  for (const char* key : {"operator", "variant", "us", "predicted_us", "least_us", "bound"})
+    EXPECT_TRUE(report.contains(key)) << key;
+  EXPECT_NEAR(values_of<float>(y).back(), 1 / 3.0, 1e-6);
+}
+
+TEST_F(Cli, Bfloat16InAndOutAsU2) {
+  std::string file = npy::make_header({DType::bf16, {2}});
+  file += std::string("\x80\x3f\x80\xbf", 4);  // 1, -1
+  const std::string input = folder.write("b.npy", file);
+  expect_refused(ridge_program({"run", "relu", input, "-o", y, "--device", "cpu"}), "--bf16");
+  const auto done = ridge_program({"run", "relu", input, "-o", y, "--device", "cpu", "--bf16", "--check"});
+  expect_done(done);
+  EXPECT_TRUE(contains(done.out, "bf16 2 (u2 in the file)")) << done.out;
+  EXPECT_TRUE(contains(file_bytes(y), "'<u2'"));
+  EXPECT_TRUE(file_bytes(y).ends_with(std::string("\x80\x3f\0\0", 4)));
+}
+
+TEST_F(Cli, HistogramOfTheBytesOfAnyFile) {
+  const std::string text = folder.write("text", "abracadabra");
+  const auto done = ridge_program({"run", "histogram", text, "-o", y, "--device", "cpu", "--check"});
+  expect_done(done);
+  EXPECT_TRUE(contains(done.out, "passed")) << done.out;
+  const auto counts = npy::read(y);
+  ASSERT_TRUE(counts.ok());
+  ASSERT_EQ(counts->layout.count(), 256);
+  const auto at = [&](unsigned char c) {
+    return counts->dtype == DType::i64 ? static_cast<std::int64_t*>(counts->bytes.data())[c]
+                                       : static_cast<std::int32_t*>(counts->bytes.data())[c];
+  };
+  EXPECT_EQ(at('a'), 5);
+  EXPECT_EQ(at('b'), 2);
+  EXPECT_EQ(at('z'), 0);
+  // A file named .npy is an array, unless the user says otherwise.
+  const std::string named = folder.write("text.npy", "abracadabra");
+  expect_refused(ridge_program({"run", "histogram", named, "-o", y, "--device", "cpu"}), "is no .npy file");
+  expect_done(ridge_program({"run", "histogram", named, "--raw", "-o", y, "--device", "cpu"}));
+}
+
+TEST_F(Cli, EveryVariantByName) {
+  const auto info = json::parse(ridge_program({"ops", "relu", "--json"}).out)["operators"][0];
+  ASSERT_GT(info["variants"].size(), 1u);
+  for (const auto& variant : info["variants"]) {
+    const auto done = ridge_program(
+        {"run", "relu", x, "-o", y, "--device", "cpu", "--check", "--json", "--variant", variant["name"]});
+    if (done.code == 2) continue;  // a variant may refuse 6 elements
+    EXPECT_EQ(json::parse(done.out)["variant"], variant["name"]);
+  }
+}
+
+TEST_F(Cli, AnOutputMayReplaceItsInput) {
+  expect_done(ridge_program({"run", "relu", x, "-o", x, "--device", "cpu"}));
+  EXPECT_EQ(values_of<float>(x), (std::vector<float>{0, 2, 0, 4, 0, 6}));
+}
+
+// ---- the same where there is a GPU ------------------------------------------------------------------------------------
+
+class CliOnGpu : public Cli {
+ protected:
+  void SetUp() override {
+    if (json::parse(ridge_program({"devices", "--json"}).out)["devices"].size() > 1) return;
+    std::puts("skipped: no GPU on this machine");
+    GTEST_SKIP();
+  }
+};
+
+TEST_F(CliOnGpu, IsWhatRunsWhenNoDeviceIsNamed) {
+  const auto done = ridge_program({"run", "relu", x, "-o", y, "--check", "--json"});
+  expect_done(done);
+  EXPECT_EQ(json::parse(done.out)["device"], "cuda:0");
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{0, 2, 0, 4, 0, 6}));
+}
+
+TEST_F(CliOnGpu, StridesAndEmptyArrays) {
+  std::string fortran = file_bytes(x);
+  fortran.replace(fortran.find("False,"), 6, "True, ");
+  expect_done(ridge_program({"run", "relu", folder.write("f.npy", fortran), "-o", y, "--device", "cuda", "--check"}));
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{0, 0, 0, 2, 4, 6}));
+  const std::string empty = folder.write("e.npy", npy_of<float>({0, 5}, {}));
+  expect_done(ridge_program({"run", "relu", empty, "-o", y, "--device", "cuda:0", "--check"}));
+  EXPECT_EQ(npy::read(y)->layout.text(), "0x5");
+}
+
+TEST_F(CliOnGpu, TheOtherOperators) {
+  for (const char* op : {"sum", "softmax"})
+    expect_done(ridge_program({"run", op, x, "-o", y, "--device", "cuda", "--check"}));
+  const std::string text = folder.write("text", "abracadabra");
+  expect_done(ridge_program({"run", "histogram", text, "-o", y, "--device", "cuda", "--check"}));
+  expect_done(ridge_program({"check", "softmax:f32:rows=3,cols=1000", "--device", "cuda", "--variant", "all"}));
+  expect_done(ridge_program({"bench", "relu:f32:n=1048576", "--device", "cuda", "--peers", "--repeats", "3"}));
+}
+
+// ---- looking -----------------------------------------------------------------------------------------------------
+
+TEST_F(Cli, OpsAndDevices) {
+  const auto ops_text = ridge_program({"ops"});
+  expect_done(ops_text);
+  for (const char* op : {"relu", "sum", "histogram", "softmax"}) EXPECT_TRUE(contains(ops_text.out, op)) << op;
+  const auto ops_json = json::parse(ridge_program({"ops", "--json"}).out);
+  for (const auto& op : ops_json["operators"]) {
+    EXPECT_FALSE(op["variants"].empty()) << op;
+    for (const char* key : {"name", "family", "summary", "inputs", "outputs", "dtypes", "options"})
+      EXPECT_TRUE(op.contains(key)) << key;
+  }
+  const auto devices_text = ridge_program({"devices"});
+  expect_done(devices_text);
+  EXPECT_TRUE(contains(devices_text.out, "cpu")) << devices_text.out;
+  const auto devices_json = json::parse(ridge_program({"devices", "--json"}).out);
+  EXPECT_EQ(devices_json["devices"][0]["id"], "cpu");
+  EXPECT_EQ(devices_json["no_gpu"].is_null(), devices_json["devices"].size() > 1);
+  EXPECT_GE(devices_json["models"].size(), 7u);
+}
+
+TEST_F(Cli, ExplainNeedsNoDevice) {
+  const auto text = ridge_program({"explain", "softmax:f32:rows=8192,cols=50264", "--on", "h200"});
+  expect_done(text);
+  EXPECT_TRUE(contains(text.out, "bound by    memory")) << text.out;
+  const auto report =
+      json::parse(ridge_program({"explain", "softmax:f32:rows=8192,cols=50264", "--on", "h200", "--json"}).out);
+  EXPECT_EQ(report["operator"], "softmax");
+  EXPECT_EQ(report["bound"], "memory");
+  EXPECT_EQ(report["bytes"], 2.0 * 8192 * 50264 * 4);
+  EXPECT_GT(report["operations"], 0);
+  EXPECT_GT(report["least_us"], 0);
+  EXPECT_GE(report["predicted_us"], report["least_us"]);
+  ASSERT_FALSE(report["candidates"].empty());
+  for (const auto& candidate : report["candidates"]) EXPECT_EQ(candidate["fits"], candidate["reason"] == "");
+}
+
+TEST_F(Cli, HelpIsNoError) {
+  for (const Arguments& arguments : {Arguments{"--help"}, {"run", "--help"}, {"--version"}}) {
+    const auto done = ridge_program(arguments);
+    expect_done(done);
+    EXPECT_NE(done.out, "");
+  }
+}
+
+// ---- checking and measuring --------------------------------------------------------------------------------------
+
+TEST_F(Cli, CheckOfACase) {
+  const auto done = ridge_program(
+      {"check", "relu:f32:n=7", "softmax:f32:rows=2,cols=9:fill=overflow", "--device", "cpu", "--variant", "all"});
+  expect_done(done);
+  EXPECT_TRUE(contains(done.out, "softmax")) << done.out;
+  const auto report = json::parse(ridge_program({"check", "relu:f32:n=7", "--device", "cpu", "--json"}).out);
+  EXPECT_EQ(report["failed"], 0);
+  EXPECT_EQ(report["outcomes"].size(), 1u);
+  EXPECT_EQ(report["outcomes"][0]["outcome"], "passed");
+}
+
+TEST_F(Cli, AFailedCheckExitsWith1AndACaseToPaste) {
+  const auto failed = faulty_program({"check", "faulty", "--device", "cpu"});
+  EXPECT_EQ(failed.code, 1) << failed.err;
+  EXPECT_EQ(failed.err, "");
+  EXPECT_TRUE(contains(failed.out, "FAILED  faulty:f32:n=5:variant=only")) << failed.out;
+  EXPECT_FALSE(contains(failed.out, "FAILED  faulty:f32:n=0"));
+  EXPECT_EQ(faulty_program({"check", "faulty:f32:n=5:variant=only", "--device", "cpu"}).code, 1);
+  EXPECT_EQ(faulty_program({"check", "faulty:f32:n=0", "--device", "cpu"}).code, 0);
+  const auto report = faulty_program({"check", "faulty", "--device", "cpu", "--json"});
+  EXPECT_EQ(report.code, 1);
+  EXPECT_EQ(json::parse(report.out)["failed"], 1);
+}
+
+TEST_F(Cli, AFailedCheckOfARunExitsWith1) {
+  const auto failed = faulty_program({"run", "faulty", x, "-o", y, "--device", "cpu", "--check"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_TRUE(contains(failed.out, "FAILED: 1 of 6 elements wrong; y[5] is 7")) << failed.out;
+  const auto report = faulty_program({"run", "faulty", x, "-o", y, "--device", "cpu", "--check", "--json"});
+  EXPECT_EQ(report.code, 1);
+  EXPECT_EQ(json::parse(report.out)["check"]["wrong"], 1);
+}
+
+TEST_F(Cli, BenchOfACase) {
+  const std::string results = folder / "results.json";
+  const auto done = ridge_program(
+      {"bench", "relu:f32:n=4096", "--device", "cpu", "--repeats", "2", "--json", results, "--commit", "abc123"});
+  expect_done(done);
+  EXPECT_TRUE(contains(done.out, "relu:f32:n=4096")) << done.out;
+  const auto report = json::parse(file_bytes(results));
+  EXPECT_EQ(report["commit"], "abc123");
+  for (const char* key : {"device", "driver", "date", "settings"}) EXPECT_TRUE(report.contains(key)) << key;
+  ASSERT_EQ(report["measurements"].size(), 1u);
+  EXPECT_GT(report["measurements"][0]["us"], 0);
+  const auto printed = ridge_program({"bench", "relu:f32:n=4096", "--device", "cpu", "--repeats", "2", "--json"});
+  EXPECT_EQ(json::parse(printed.out)["measurements"].size(), 1u);
+}
+
+// ---- wrong requests ----------------------------------------------------------------------------------------------
+
+struct Wrong {
+  const char* name;
+  Arguments arguments;  // X is the good input, Y the output, other words in capitals a bad file
+  const char* sentence;
+};
+
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.name; }
+
+class WrongRequest : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongRequest, IsOneSentenceAndNoFile) {
+  const TemporaryFolder folder;
+  const std::string good = npy_of<float>({2, 3}, {-1, 2, -3, 4, -5, 6});
+  std::string complex = good;
+  complex.replace(complex.find("<f4"), 3, "<c8");
+  folder.write("X", good);
+  folder.write("TEXT", "this is a text");
+  folder.write("TRUNCATED", good.substr(0, good.size() - 1));
+  folder.write("HEADER", good.substr(0, 20));
+  folder.write("COMPLEX", complex);
+  folder.write("BYTES", npy_of<std::int64_t>({3}, {1, 2, 3}));
+  folder.write("SCALAR", npy_of<float>({}, {1}));
+  const auto files = folder.names();
+  Arguments arguments = GetParam().arguments;
+  for (std::string& argument : arguments)
+    if (!argument.empty() && std::ranges::all_of(argument, [](char c) { return c >= 'A' && c <= 'Z'; }))
+      argument = folder / argument;
+  expect_refused(ridge_program(arguments), GetParam().sentence);
+  EXPECT_EQ(folder.names().size(), files.size()) << "a file was left behind";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongRequest,
+    testing::Values(
+        Wrong{"no_command", {}, "a command is needed, one of ops, devices, run"},
+        Wrong{"unknown_command", {"rum"}, "there is no command 'rum'; the commands are ops, devices, run"},
+        Wrong{"unknown_flag", {"ops", "--jason"}, "--jason"}, Wrong{"run_lacks_operator", {"run"}, "OP is required"},
+        Wrong{"run_lacks_input", {"run", "relu", "-o", "Y"}, "IN is required"},
+        Wrong{"run_lacks_output", {"run", "relu", "X"}, "--output is required"},
+        Wrong{"unknown_operator", {"run", "rela", "X", "-o", "Y"}, "no operator 'rela'; the nearest are relu"},
+        Wrong{"unknown_operator_of_ops", {"ops", "rela"}, "no operator 'rela'"},
+        Wrong{"unknown_option", {"run", "relu", "X", "-o", "Y", "--opt", "colour=red"}, "'colour'; it must be one of"},
+        Wrong{"option_twice", {"run", "sum", "X", "-o", "Y", "--opt", "axis=1", "--opt", "axis=1"}, "given twice"},
+        Wrong{"option_without_key", {"run", "relu", "X", "-o", "Y", "--opt", "=1"}, "k=v"},
+        Wrong{"option_value", {"run", "histogram", "X", "-o", "Y", "--opt", "bins=many"}, "'many'"},
+        Wrong{"output_too_large",
+              {"run", "histogram", "X", "-o", "Y", "--opt", "bins=9000000000000000000"},
+              "histogram: "},
+        Wrong{
+            "unknown_variant", {"run", "relu", "X", "-o", "Y", "--variant", "fastest"}, "'fastest'; it must be one of"},
+        Wrong{"variant_twice", {"run", "relu", "X", "-o", "Y", "--variant", "a", "--opt", "variant=a"}, "twice"},
+        Wrong{"unknown_device", {"run", "relu", "X", "-o", "Y", "--device", "tpu"}, "it must be cpu, cuda or cuda:N"},
+        Wrong{"device_number", {"run", "relu", "X", "-o", "Y", "--device", "cuda:x"}, "cpu, cuda or cuda:N"},
+        Wrong{"absent_file", {"run", "relu", "ABSENT", "-o", "Y"}, "No such file"},
+        Wrong{"folder_as_input", {"run", "relu", "/", "-o", "Y"}, "a directory"},
+        Wrong{"no_npy", {"run", "relu", "TEXT", "-o", "Y"}, "is no .npy file"},
+        Wrong{"truncated", {"run", "relu", "TRUNCATED", "-o", "Y"}, "promises 24 bytes of data, and 23 are there"},
+        Wrong{"truncated_header", {"run", "relu", "HEADER", "-o", "Y"}, "ends inside its header"},
+        Wrong{"dtype_of_no_operator", {"run", "relu", "COMPLEX", "-o", "Y"}, "holds '<c8'; ridge reads"},
+        Wrong{"dtype_refused", {"run", "softmax", "BYTES", "-o", "Y"}, "dtype is i64; it must be one of"},
+        Wrong{"shape_refused", {"run", "softmax", "SCALAR", "-o", "Y"}, "softmax"},
+        Wrong{"inputs_too_many", {"run", "relu", "X", "X", "-o", "Y"}, "number of input files is 2; it must be 1"},
+        Wrong{"outputs_too_many", {"run", "relu", "X", "-o", "Y", "-o", "Z"}, "output files is 2; it must be 1"},
+        Wrong{"raw_elsewhere", {"run", "relu", "X", "-o", "Y", "--raw"}, "only histogram takes raw bytes"},
+        Wrong{"output_in_no_folder", {"run", "relu", "X", "-o", "/no/such/folder/y.npy"}, "cannot be written"},
+        Wrong{"output_is_a_folder", {"run", "relu", "X", "-o", "/"}, "cannot be written"},
+        Wrong{"disk_full", {"run", "relu", "X", "-o", "/dev/full"}, "No space left"},
+        Wrong{"case_is_no_case", {"check", "relu:f32"}, "a case is OP:DTYPE:k=v"},
+        Wrong{"case_dtype", {"check", "relu:f33:n=4"}, "f33"},
+        Wrong{"case_dtype_refused", {"check", "softmax:i64:rows=2,cols=2"}, "dtype is i64"},
+        Wrong{"case_key", {"check", "relu:f32:m=4"}, "'n' is missing"},
+        Wrong{"case_key_unknown", {"check", "relu:f32:n=4,k=3"}, "'k'; it must be one of"},
+        Wrong{"case_option", {"check", "relu:f32:n=4:colour=red"}, "'colour'"},
+        Wrong{"case_operator", {"explain", "rela:f32:n=4"}, "no operator 'rela'"},
+        Wrong{"case_variant", {"explain", "relu:f32:n=4:variant=fastest"}, "'fastest'; it must be one of"},
+        Wrong{"case_place", {"check", "relu:f32:n=4:place=moon"}, "'moon'"},
+        Wrong{"case_fill", {"check", "relu:f32:n=4:fill=rain", "--device", "cpu"}, "'rain'"},
+        Wrong{"case_warp", {"check", "relu:f32:n=4:warp=31", "--device", "cpu"}, "32 or 64"},
+        Wrong{"case_overflows", {"explain", "softmax:f32:rows=4294967296,cols=4294967296"}, "2^63 bytes"},
+        Wrong{"case_too_large", {"check", "relu:f32:n=1000000000000000000", "--device", "cpu"}, "memory"},
+        Wrong{"check_operator", {"check", "rela"}, "no operator 'rela'"},
+        Wrong{"check_variant", {"check", "relu", "--variant", "fastest"}, "it must be one of"},
+        Wrong{"check_variant_of_none", {"check", "--variant", "fastest"}, "no operator has it"},
+        Wrong{"model", {"explain", "relu:f32:n=4", "--on", "h300"}, "one of V100 A100 H100 H200"},
+        Wrong{"bench_repeats", {"bench", "relu", "--repeats", "0"}, "--repeats"},
+        Wrong{"bench_json_took_a_case", {"bench", "--json", "relu:f32:n=4"}, "is a case or an operator"},
+        Wrong{"bench_json_in_no_folder", {"bench", "relu", "--json", "/no/such/folder/r.json"}, "cannot be written"}),
+    [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_F(Cli, AGpuWhereThereIsNone) {
+  const auto devices = json::parse(ridge_program({"devices", "--json"}).out)["devices"];
+  if (devices.size() > 1) GTEST_SKIP() << "this machine has a GPU";
+  for (const Arguments& arguments : {Arguments{"run", "relu", x, "-o", y, "--device", "cuda"},
+                                     {"check", "relu:f32:n=4", "--device", "cuda:0"},
+                                     {"bench", "relu:f32:n=4", "--device", "cuda"},
+                                     {"explain", "relu:f32:n=4", "--on", "cuda"}})
+    expect_refused(ridge_program(arguments), "GPU");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"x.npy"});
+}
+
+TEST_F(Cli, AGpuNumberThatIsNotThere) {
+  expect_refused(ridge_program({"run", "relu", x, "-o", y, "--device", "cuda:99"}), "GPU");
+}
+
+TEST_F(Cli, AReadOnlyOutputStaysAsItIs) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anything";
+  folder.write("y.npy", "precious");
+  std::filesystem::permissions(y, std::filesystem::perms::owner_read);
+  expect_refused(ridge_program({"run", "relu", x, "-o", y, "--device", "cpu"}), "cannot be written");
+  EXPECT_EQ(file_bytes(y), "precious");
+}
+
+TEST_F(Cli, AFullStandardOutputIsReported) {
+  const auto done = run_program(RIDGE_PROGRAM, {"ops"}, "/dev/full");
+  EXPECT_EQ(done.code, 2);
+  EXPECT_TRUE(contains(done.err, "standard output cannot be written")) << done.err;
+}
+
+}  // namespace
+}  // namespace ridge

@@ -1,0 +1,66 @@
+// `faulty`: an operator whose last element is wrong, and the case book that finds it.
+#include <ridge/check/case_book.hpp>
+#include <ridge/core/op.hpp>
+
+#include <algorithm>
+
+namespace ridge {
+namespace {
+
+struct FaultyPlan {
+  Explanation explanation;
+  const Explanation& explain() const { return explanation; }
+  std::size_t workspace_bytes() const { return 0; }
+};
+
+Result<std::vector<TensorType>> infer(Views in, const Options&) {
+  const Layout& layout = in[0].layout;
+  return std::vector<TensorType>{{in[0].dtype, {layout.shape.begin(), layout.shape.begin() + layout.rank}}};
+}
+
+Result<std::unique_ptr<OpPlan>> plan(Views in, Views, const Options&, const DeviceInfo& device) {
+  FaultyPlan made{{.op = "faulty",
+                   .problem = in[0].layout.text(),
+                   .device = device.id_text(),
+                   .variant = "only",
+                   .cost = {},
+                   .bound = "latency",
+                   .candidates = {}}};
+  made.explanation.candidates.push_back({.variant = "only", .refusal = "", .predicted_us = 1});
+  return make_op_plan(std::move(made), [](const FaultyPlan&, Views x, Views y, Workspace, Stream) {
+    const auto* from = static_cast<const float*>(x[0].data);
+    auto* to = static_cast<float*>(y[0].data);
+    const std::int64_t n = x[0].count();
+    std::copy_n(from, n, to);
+    if (n > 0) to[n - 1] = from[n - 1] + 1;
+    return Status{};
+  });
+}
+
+const RegisterOp op({.name = "faulty",
+                     .family = "faulty",
+                     .summary = "y = x, but for the last element",
+                     .inputs = {"x"},
+                     .outputs = {"y"},
+                     .dtypes = {f32},
+                     .options = {},
+                     .variants = {{"only", "wrong on purpose"}},
+                     .infer = infer,
+                     .plan = plan});
+
+const check::RegisterCases cases(
+    {.op = "faulty",
+     .keys = {"n"},
+     .optional_keys = {},
+     .inputs = [](const check::Case& c) -> Result<std::vector<TensorType>> {
+       return std::vector<TensorType>{{c.dtype, {c.dim("n")}}};
+     },
+     .oracle = [](const check::Case&, const std::vector<check::HostTensor>& in) -> std::vector<check::Expected> {
+       return {{in[0].values, std::vector<double>(in[0].values.size(), 0.0)}};
+     },
+     .adjust = nullptr,
+     .tests = {"faulty:f32:n=0", "faulty:f32:n=5"},
+     .benches = {}});
+
+}  // namespace
+}  // namespace ridge

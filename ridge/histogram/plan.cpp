@@ -1,0 +1,187 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/histogram/launch.hpp>
+#include <ridge/histogram/variants.hpp>
+#include <ridge/roofline/bound.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace ridge {
+
+using namespace histogram_detail;
+
+static constexpr std::string_view op = "histogram";
+
+static std::string text(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.17g", x);
+  double short_form = 0;
+  char brief[32];
+  std::snprintf(brief, sizeof brief, "%.6g", x);
+  return std::sscanf(brief, "%lf", &short_form) == 1 && short_form == x ? brief : buffer;
+}
+static std::string text(HistogramRange r) { return text(r.lo) + "," + text(r.hi); }
+
+// A range that is needed and missing is NaN, which validate() knows.
+static HistogramRange range_or_default(DType dtype, std::optional<HistogramRange> given) {
+  if (given) return *given;
+  if (dtype == DType::u8) return {0, 256};
+  if (dtype == DType::i8) return {-128, 128};
+  return {std::nan(""), std::nan("")};
+}
+
+HistogramProblem HistogramProblem::flat(DType dtype, std::int64_t n, std::int64_t bins, std::optional<HistogramRange> range) {
+  return {dtype, Layout::contiguous({n}), DType::i64, Layout::contiguous({bins}), range_or_default(dtype, range)};
+}
+
+Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorView& counts, std::optional<HistogramRange> range) {
+  if (counts.rank() != 1)
+    return Status::invalid(op, "counts.shape", counts.layout.text(), "of one axis, the number of bins");
+  if (x.device != counts.device) return Status::invalid(op, "counts.device", "another", "that of x");
+  for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}}) {
+    const int size = static_cast<int>(size_of(view->dtype));
+    if (alignment_of(view->data, size) < size)
+      return Status::invalid(op, std::string(label) + ".data", "at an address of alignment " + std::to_string(alignment_of(view->data, size)),
+                             "aligned to its elements of " + std::to_string(size) + " bytes");
+  }
+  if (overlap(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
+  return HistogramProblem{x.dtype, x.layout, counts.dtype, counts.layout, range_or_default(x.dtype, range)};
+}
+
+static Status validate(const HistogramProblem& p) {
+  if (p.dtype != DType::i8 && !SampleTypes::contains(p.dtype))
+    return Status::invalid(op, "x.dtype", std::string(name(p.dtype)), "one of u8 i8 i32 i64 f16 bf16 f32 f64");
+  if (p.counts_dtype != DType::i64 && p.counts_dtype != DType::i32)
+    return Status::invalid(op, "counts.dtype", std::string(name(p.counts_dtype)), "i64 or i32");
+  if (p.counts.rank != 1 || p.bins() < 1 || p.bins() > max_bins)
+    return Status::invalid(op, "bins", p.counts.text(), "from 1 to " + std::to_string(max_bins));
+  if (p.bins() > 1 && p.counts.stride[0] == 0)
+    return Status::invalid(op, "counts.strides", "0", "such that elements are apart");
+  if (p.counts_dtype == DType::i32 && p.x.count() > 0x7fffffff)
+    return Status::invalid(op, "counts.dtype", "i32", "i64: " + std::to_string(p.x.count()) + " samples could overflow it");
+  const auto [lo, hi] = p.range;
+  if (std::isnan(lo) && std::isnan(hi))
+    return Status::invalid(op, "range", "not given", "given, as lo,hi: " + std::string(name(p.dtype)) + " has no default");
+  if (!(lo < hi) || !std::isfinite(lo) || !std::isfinite(hi) || !std::isfinite(hi - lo))
+    return Status::invalid(op, "range", text(p.range), "lo,hi with lo less than hi, and a finite difference");
+  const double finest = std::max(0x1p-47 * std::max(std::fabs(lo), std::fabs(hi)), 0x1p-900);
+  if (!((hi - lo) / static_cast<double>(p.bins()) >= finest))
+    return Status::invalid(op, "bins", std::to_string(p.bins()),
+                           "at most " + text(std::floor((hi - lo) / finest)) + " over " + text(p.range) +
+                               ": float64 cannot tell the edges of narrower bins apart");
+  return {};
+}
+
+static std::int64_t accesses(const Config& c, const HistogramProblem& p) {
+  return (p.x.count() + access_elements(c, static_cast<int>(size_of(p.dtype))) - 1) / access_elements(c, static_cast<int>(size_of(p.dtype)));
+}
+
+static std::int64_t counters(const HistogramProblem& p) { return rows(p.bins(), static_cast<int>(size_of(p.dtype))); }
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const int size = static_cast<int>(size_of(p.dtype));
+  if (!c.strided && !p.x.is_contiguous()) return "x is not contiguous";
+  if (!takes(c, size))
+    return c.table == Table::columns ? "samples are not bytes" : "samples are bytes, whose 256 counters need no packing";
+  if (smem_bytes(c, counters(p)) > device.smem_optin)
+    return std::to_string(counters(p)) + " counters need " + std::to_string(smem_bytes(c, counters(p))) +
+           " bytes of shared memory, and a block has at most " + std::to_string(device.smem_optin);
+  if (c.threads > device.threads_per_sm) return "a block has " + std::to_string(c.threads) + " threads";
+  return {};
+}
+
+// As many blocks as the device holds at once, none without work, and none with more than its counters can hold.
+static std::int64_t grid_of(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const std::int64_t n = p.x.count(), blocks = (accesses(c, p) + c.threads - 1) / c.threads;
+  if (c.table == Table::none) return std::min(blocks, max_grid);
+  const std::int64_t resident = std::int64_t{device.sms} * resident_blocks(c, counters(p), device);
+  // Half of the limit: shares of the grid differ by an access of each thread and by the ragged ends.
+  return std::max(std::min(blocks, resident), (n + max_block_samples / 2 - 1) / (max_block_samples / 2));
+}
+
+static Cost cost(const HistogramProblem& p) {
+  Cost c;
+  c.bytes_read = static_cast<double>(p.x.count()) * static_cast<double>(size_of(p.dtype));
+  c.bytes_written = static_cast<double>(p.bins()) * static_cast<double>(size_of(p.counts_dtype));
+  c.on(Unit::int32) = static_cast<double>(p.x.count());  // an increment each
+  return c;
+}
+
+// The reads and the counting overlap; clearing and adding up the tables do not.
+static double predict_us(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double n = static_cast<double>(p.x.count()), clocks_per_us = device.clock_ghz * 1e3;
+  const double grid = static_cast<double>(std::max<std::int64_t>(grid_of(row, p, device), 1));
+  const double busy = std::min<double>(grid, device.sms);  // multiprocessors
+  const double warps = resident_blocks(c, counters(p), device) * c.threads / 32.0;
+  const double hidden = std::max(1.0, 16 / warps);  // too few warps leave the counting's latency bare
+  const double counting = n / 32 * row.clocks * hidden / busy / clocks_per_us;
+  const double words = static_cast<double>(smem_bytes(c, counters(p))) / 4;
+  const double tables = 2 * words / 32 / clocks_per_us;  // 32 words a clock, cleared and added up
+  constexpr double additions_per_us = 2e5;  // that the second-level cache takes, of neighbouring counts
+  const double finish = c.table == Table::none ? 0 : std::min(grid * static_cast<double>(counters(p)), n) / additions_per_us;
+  const double reading = roofline::predict_us(cost(p), device, row.share) - device.launch_us;
+  const double launches = grid > 1 || c.table == Table::none ? 2 : 1;
+  return launches * device.launch_us + std::max(reading, counting) + tables + finish;
+}
+
+static HistogramProblem collapsed(HistogramProblem p) {
+  collapse(std::span(&p.x, 1));
+  return p;
+}
+
+Result<HistogramPlan> plan_histogram(const HistogramProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(problem));
+  const HistogramProblem p = collapsed(problem);
+  auto chosen = select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); });
+  if (!chosen) return chosen.error();
+  return HistogramPlan{p, device, *chosen, p.x.count() == 0 ? 0 : grid_of(variants[*chosen], p, device)};
+}
+
+Explanation HistogramPlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + ", " + std::to_string(problem.bins()) +
+              " bins over " + text(problem.range);
+  e.device = device.name;
+  e.variant = variants[variant].name;
+  e.cost = cost(problem);
+  const roofline::Bound b = roofline::bound(e.cost, device);
+  e.bound = b.name;
+  e.least_us = b.least_us;
+  e.predicted_us = predict_us(variants[variant], problem, device);
+  (void)select<Variant>(
+      op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+Status HistogramPlan::run(const TensorView& x, const TensorView& counts, Stream stream) const {
+  auto given = HistogramProblem::of(x, counts, problem.range);
+  if (!given) return given.error();
+  const HistogramProblem p = collapsed(*given);
+  if (p != problem)
+    return Status::invalid(op, "tensors", std::string(name(p.dtype)) + " " + p.x.text() + " to " + std::string(name(p.counts_dtype)) + " " + p.counts.text(),
+                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text() + " to " +
+                               std::string(name(problem.counts_dtype)) + " " + problem.counts.text());
+  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, counts.data, stream); });
+}
+
+void histogram(const TensorView& x, const TensorView& counts, std::optional<HistogramRange> range, Stream stream) {
+  thread_local PlanCache<HistogramProblem, HistogramPlan> cache;
+  auto problem = HistogramProblem::of(x, counts, range);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, x.device, [](auto& p, auto& d) { return plan_histogram(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(x, counts, stream));
+}
+
+}  // namespace ridge

@@ -1,0 +1,161 @@
+// The reductions' cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/case_book.hpp>
+#include <ridge/reduce/oracle.hpp>
+#include <ridge/reduce/variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge::reduce_detail {
+
+// n elements, or a matrix of rows x cols.
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols");
+  if (line == matrix || (matrix && (!c.has("rows") || !c.has("cols"))))
+    return Status::invalid(c.op, "case sizes", line ? "n with rows or cols" : "incomplete", "n, or rows and cols");
+  std::vector<std::int64_t> shape{c.dim("n")};
+  if (matrix) shape = {c.dim("rows"), c.dim("cols")};
+  return std::vector<TensorType>(c.op == "dot" ? 2 : 1, TensorType{c.dtype, shape});
+}
+
+// Numbers that overflow stay on one side: of both signs, the order of additions would decide between inf and NaN.
+inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  if (!adds || c.options.text("fill") != "overflow" || !is_floating(c.dtype)) return;
+  for (auto& tensor : in)
+    for (double& x : tensor.values) x = std::fabs(x);
+}
+
+// The most additions between an element and a sum of n, in any row of the table and on any device (additions() of the
+// one slice that a single multiprocessor might make of it). `atomic` adds one by one, but its n roundings fall up as
+// often as down: four standard deviations of such a walk are 4 sqrt(n).
+inline double most_additions(Reduce f, std::int64_t n, int element_bytes) {
+  std::int64_t most = 0;
+  for (int i = 0; i < variant_count; ++i) {
+    const Config c = config_of(i, f);
+    const bool fits = c.cut != Cut::whole || n <= longest_slice(c, element_bytes);
+    if (c.kernel != Kernel::atomic && fits)
+      most = std::max(most, additions(c, n, slices(c, 1, n, element_bytes, 1), element_bytes));
+  }
+  return std::max(static_cast<double>(most), 4 * std::sqrt(static_cast<double>(n)));
+}
+
+// Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
+// the sum of |x| (one more for dot's product, one for mean's division, and for the warp of 64), and the rounding into
+// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact.
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  check::Expected e;
+  const bool rows = c.options.has("axis");
+  const std::size_t cols = static_cast<std::size_t>(rows ? in[0].cols() : in[0].rows() * in[0].cols());
+  const std::size_t count = static_cast<std::size_t>(rows ? in[0].rows() : 1);
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  const DType accumulator = c.dtype == f64 ? f64 : f32;
+  for (std::size_t r = 0; r < count; ++r) {
+    const auto row = [&](const check::HostTensor& t) { return std::span(t.values).subspan(r * cols, cols); };
+    const Oracle o =
+        oracle(c.op, !is_floating(c.dtype), row(in[0]), in.size() > 1 ? row(in[1]) : std::span<const double>{});
+    double value = o.value, tolerance = 0;
+    if (adds && is_floating(c.dtype)) {
+      const double eps = check::roundoff(accumulator), scale = c.op == "mean" ? 1.0 / static_cast<double>(cols) : 1.0;
+      const bool exact = o.integral && o.magnitude * eps <= 1;
+      const double depth = most_additions(c.op == "dot" ? Reduce::dot : Reduce::sum, static_cast<std::int64_t>(cols),
+                                          static_cast<int>(size_of(c.dtype))) +
+                           3;
+      // A dot's products may lie below the normal numbers, where they lose up to half of the least one each.
+      const double underflow = c.op == "dot" ? static_cast<double>(cols) * check::rounding_error(accumulator, 0) : 0;
+      if (!exact) tolerance = depth * eps * o.magnitude * scale + underflow;
+      // A sum that the accumulator cannot hold is infinite, and so is its mean.
+      if (std::isfinite(value) && std::isinf(check::round_to(accumulator, value / scale)))
+        value = std::copysign(INFINITY, value);
+      if (std::isfinite(value) && std::isinf(check::round_to(c.dtype, value))) value = std::copysign(INFINITY, value);
+      tolerance += check::rounding_error(c.dtype, value);
+      if (exact && c.dtype == accumulator && c.op != "mean") tolerance = 0;
+    } else if (c.op == "mean") {
+      tolerance = check::rounding_error(f64, value);
+    }
+    e.value.push_back(value);
+    e.tolerance.push_back(tolerance);
+  }
+  return {e};
+}
+
+inline check::CaseBook book_of(Reduce f) {
+  const std::string op(name(f));
+  check::CaseBook book{.op = op,
+                       .keys = {},
+                       .optional_keys = {"n", "rows", "cols"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = case_adjust,
+                       .tests = {},
+                       .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
+  const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
+
+  // Over everything. Around every tile: an access (4), 8 lanes (128), a warp (256, 512), a block's one access (1,024)
+  // and four (4,096), and several of those.
+  if (empty) test("f32:n=0");
+  for (const char* n : {"1",   "2",   "3",   "4",   "5",    "31",   "32",   "33",   "127",  "128",  "129",  "255",
+                        "256", "257", "511", "513", "1023", "1024", "1025", "4095", "4096", "4097", "10007"})
+    test("f32:n=" + std::string(n));
+  test("f32:n=20011:fill=ints");
+  test("f32:n=20011:fill=ones:warp=64");
+  std::vector<std::string> types{"f16", "bf16", "f64", "i32"};
+  if (!dot) types.insert(types.end(), {"i64", "i8", "u8"});
+  for (const std::string& type : types) {
+    if (empty) test(type + ":n=0");
+    for (const char* n : {"1", "7", "8", "17", "2047", "2049", "8193", "16385"}) test(type + ":n=" + n);
+    test(type + ":n=16391:fill=ints");
+    test(type + ":n=1000:fill=overflow");
+    for (const char* place : {"offset", "strided", "reversed"}) test(type + ":n=3001:fill=ints:place=" + place);
+    test(type + ":rows=29,cols=37:place=padded");
+  }
+  for (const char* type : {"f32", "f16", "bf16", "f64"})
+    for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints", "uniform"})
+      test(std::string(type) + ":n=1500:fill=" + fill);
+  for (const char* place : {"offset", "padded", "strided", "reversed"}) {
+    test("f32:n=4099:fill=ints:place=" + std::string(place));
+    test("f32:rows=23,cols=41:place=" + std::string(place));
+  }
+  test("f32:rows=33,cols=65:warp=64");
+
+  // Along the last axis.
+  if (!dot) {
+    const auto row = [&](std::string type, const char* shape, std::string rest = "") {
+      test(type + ":" + shape + ":axis=-1" + rest);
+    };
+    row("f32", "rows=0,cols=5");
+    row("f32", "rows=0,cols=0");
+    if (empty) row("f32", "rows=7,cols=0");
+    for (const char* shape : {"rows=1,cols=1", "rows=9,cols=1", "rows=5,cols=31", "rows=33,cols=127",
+                              "rows=33,cols=128", "rows=31,cols=129", "rows=70,cols=64", "rows=9,cols=513",
+                              "rows=3,cols=1025", "rows=2,cols=4097", "rows=4,cols=10007", "rows=300,cols=3"})
+      row("f32", shape);
+    row("f32", "rows=40,cols=130", ":warp=64");
+    row("f32", "rows=3,cols=9001", ":fill=ints:warp=64");
+    for (const std::string& type : types) {
+      row(type, "rows=11,cols=67", ":fill=uniform");
+      row(type, "rows=3,cols=4099", ":fill=ints");
+      row(type, "rows=6,cols=256");
+    }
+    for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"})
+      for (const char* type : {"f32", "bf16"}) row(type, "rows=13,cols=50", ":fill=" + std::string(fill));
+    for (const char* place : {"offset", "padded", "strided", "reversed"})
+      for (const char* type : {"f32", "f16", "u8"})
+        row(type, "rows=17,cols=133", ":fill=ints:place=" + std::string(place));
+  }
+
+  for (const char* type : {"f32", "bf16"}) {
+    bench(std::string(type) + ":n=268435456");
+    if (f == Reduce::sum)
+      for (const char* shape : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096",
+                                "rows=4096,cols=32768", "rows=4096,cols=50257"})
+        bench(std::string(type) + ":" + shape + ":axis=-1");
+  }
+  if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=65536");
+  return book;
+}
+
+}  // namespace ridge::reduce_detail

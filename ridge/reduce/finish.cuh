@@ -1,0 +1,70 @@
+// From partial results to what is written.
+#pragma once
+#include <ridge/reduce/functions.cuh>
+#include <ridge/tile/block_reduce.cuh>
+
+namespace ridge::reduce_detail {
+
+// A problem's inputs. x, z: [rows, cols], rows along axes [0, outer), cols along the others
+template <class T> struct Input {
+  const T *x, *z;
+  std::int64_t rows, cols;
+  ReduceAxes axes;
+};
+
+template <class R> struct Combine {
+  using Partial = typename R::Partial;
+  __device__ __forceinline__ Partial operator()(Partial a, Partial b) const { return R::combine(a, b); }
+};
+
+struct Least {
+  __device__ __forceinline__ std::int64_t operator()(std::int64_t a, std::int64_t b) const { return b < a ? b : a; }
+};
+
+// The index of the first element of a tile that is the extreme. All of the group's threads call.
+template <class R, class Group>
+__device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_t row, typename R::Partial place,
+                               const Finish& finish, const Group& group) {
+  using T = typename R::Element;
+  const T* x = in.x + row_offset(in.axes, in.axes.x, row);
+  // Tiles are counted from the last whole access at or before the row's start.
+  const auto shift = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x) / sizeof(T) %
+                                               static_cast<unsigned>(finish.access_elements));
+  const std::int64_t begin = place.tile * finish.tile_elements - shift, end = begin + finish.tile_elements;
+  std::int64_t found = none_yet;
+  for (std::int64_t i = ::max(begin, std::int64_t{0}) + group.rank(); i < ::min(end, in.cols); i += group.size())
+    if (R::is_result(x[col_offset(in.axes, in.axes.x, i)], place.value)) found = ::min(found, i);
+  return group.reduce(found, Least());
+}
+
+// y[row] of its only partial result. All of the group's threads call, with the same arguments.
+template <class R, class Group>
+__device__ __forceinline__ void write_result(const Input<typename R::Element>& in, typename R::Output* y,
+                                             std::int64_t row, typename R::Partial partial, const Finish& finish,
+                                             const Group& group) {
+  typename R::Output result;
+  if constexpr (R::locates) result = locate<R>(in, row, partial, finish, group);
+  else result = R::output(partial, in.cols, finish);
+  if (group.rank() == 0) y[row_offset(in.axes, in.axes.y, row)] = result;
+}
+
+// One pass: to[r][c] = R over chunk c of from[r]; of one chunk, y[r]
+//   from: [rows, count]  to: [rows, chunks]  y: [rows]
+template <class R, int Warp>
+__global__ void __launch_bounds__(finish_threads, 1)
+    reduce_partials(Input<typename R::Element> in, typename R::Output* y, const typename R::Partial* from,
+                    typename R::Partial* to, std::int64_t count, std::int64_t chunks, Finish finish) {
+  const tile::block<finish_threads, Warp> block;
+  for (std::int64_t row = blockIdx.x; row < in.rows; row += gridDim.x)
+    for (std::int64_t chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
+      const std::int64_t end = ::min((chunk + 1) * finish_chunk, count);
+      auto partial = R::identity();
+      for (std::int64_t i = chunk * finish_chunk + block.rank(); i < end; i += finish_threads)
+        partial = R::combine(partial, from[row * count + i]);
+      partial = block.reduce(partial, Combine<R>());
+      if (chunks == 1) write_result<R>(in, y, row, partial, finish, block);
+      else if (block.rank() == 0) to[row * chunks + chunk] = partial;
+    }
+}
+
+}  // namespace ridge::reduce_detail

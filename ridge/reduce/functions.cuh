@@ -1,0 +1,244 @@
+// What is reduced to what. A reduction is a type with
+//
+//   Element, Partial, Output    what is read, what partial results are, what is written
+//   inputs                      1, or 2 for dot;   locates: whether the result is an index
+//   neutral()                   an element that changes nothing (a missing one);   identity(): a Partial that does not
+//   combine(a, b)               of two partial results; commutative
+//   lift(x, z, tile)            a Partial of one element (z: of dot alone; tile: where it lies, if R locates)
+//   output(p, finish)           what is written (locates: see finish.cuh)
+//   Running<V>                  what one thread keeps while V elements at a time pass by
+#pragma once
+#include <ridge/core/dtype.hpp>
+#include <ridge/reduce/variants.hpp>
+#include <ridge/simt/simt.hpp>
+#include <ridge/tile/extreme.cuh>
+
+#include <cstring>
+
+namespace ridge::reduce_detail {
+
+// What the last step needs to know beyond the partial results.
+struct Finish {
+  bool mean;
+  int access_elements;         // of the kernel that left the partial results,
+  std::int64_t tile_elements;  // and its tiles: what a tile's number means
+};
+
+// ---- additions ---------------------------------------------------------------------------------------------------
+
+// What a type is accumulated in. Integers wrap, which in C++ only unsigned arithmetic may.
+template <class T>
+using Accumulator = std::conditional_t<std::is_integral_v<T>, std::uint64_t,
+                                       std::conditional_t<std::is_same_v<T, double>, double, float>>;
+
+// One element of it.
+template <class T> __device__ __forceinline__ Accumulator<T> widen(T x) {
+  if constexpr (std::is_integral_v<T>) return static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
+  else return x;
+}
+
+template <class T> struct Additive {
+  using Element = T;
+  using Partial = Accumulator<T>;
+  using Output = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
+  static constexpr bool locates = false;
+
+  static __device__ __forceinline__ T neutral() { return T(0); }
+  static __device__ __forceinline__ Partial identity() { return 0; }
+  static __device__ __forceinline__ Partial combine(Partial a, Partial b) { return a + b; }
+  // y of integers is int64 for a sum and double for a mean: eight bytes either way.
+  static __device__ __forceinline__ Output output(Partial sum, std::int64_t count, const Finish& finish) {
+    if constexpr (std::is_integral_v<T>) {
+      if (!finish.mean) return sum;
+      return __builtin_bit_cast(std::uint64_t,
+                                static_cast<double>(static_cast<std::int64_t>(sum)) / static_cast<double>(count));
+    } else if constexpr (std::is_same_v<T, double>) {
+      return finish.mean ? sum / static_cast<double>(count) : sum;
+    } else {
+      return T(finish.mean ? sum / static_cast<float>(count) : sum);
+    }
+  }
+};
+
+// The float values of V neighbours. A bfloat16 is the upper half of its float: one instruction each, if asked for word
+// by word.
+template <class T, int V> __device__ __forceinline__ void to_floats(const simt::vec<T, V>& x, float (&f)[V]) {
+  if constexpr (std::is_same_v<T, bfloat16> && V % 2 == 0) {
+    std::uint32_t words[V / 2];
+    memcpy(words, &x, sizeof words);
+    RIDGE_UNROLL
+    for (int w = 0; w < V / 2; ++w) {
+      f[2 * w] = __builtin_bit_cast(float, words[w] << 16);
+      f[2 * w + 1] = __builtin_bit_cast(float, words[w] & 0xffff0000u);
+    }
+  } else {
+    RIDGE_UNROLL
+    for (int v = 0; v < V; ++v) f[v] = x[v];
+  }
+}
+
+// An accumulator per element of an access: V chains of additions side by side, short and independent.
+template <class A, int V> struct Chains {
+  A chain[V] = {};
+  __device__ __forceinline__ A result() const {  // as a tree
+    A sum[V];
+    RIDGE_UNROLL
+    for (int v = 0; v < V; ++v) sum[v] = chain[v];
+    RIDGE_UNROLL
+    for (int half = V / 2; half > 0; half /= 2) {
+      RIDGE_UNROLL
+      for (int v = 0; v < half; ++v) sum[v] += sum[v + half];
+    }
+    return sum[0];
+  }
+};
+
+template <class T> struct Sum : Additive<T> {
+  static constexpr int inputs = 1;
+  using Partial = Accumulator<T>;
+  static __device__ __forceinline__ Partial lift(T x, T, std::int64_t) { return widen(x); }
+
+  template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
+      if constexpr (std::is_integral_v<T>) {  // exact in any order; bytes add up in 32 bits first
+        std::conditional_t<sizeof(T) == 1, std::int32_t, std::uint64_t> sum = 0;
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) sum += static_cast<decltype(sum)>(x[v]);
+        this->chain[0] += static_cast<std::uint64_t>(static_cast<std::int64_t>(sum));
+      } else if constexpr (std::is_same_v<T, double>) {
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) this->chain[v] += x[v];
+      } else {
+        float f[V];
+        to_floats(x, f);
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) this->chain[v] += f[v];
+      }
+    }
+    __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+  };
+};
+
+template <class T> struct Dot : Additive<T> {
+  static constexpr int inputs = 2;
+  using Partial = Accumulator<T>;
+  static __device__ __forceinline__ Partial lift(T x, T z, std::int64_t) { return widen(x) * widen(z); }
+
+  template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z) {
+      if constexpr (std::is_integral_v<T>) {
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) this->chain[0] += widen(x[v]) * widen(z[v]);
+      } else if constexpr (std::is_same_v<T, double>) {
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) this->chain[v] += x[v] * z[v];
+      } else {
+        float f[V], g[V];
+        to_floats(x, f);
+        to_floats(z, g);
+        RIDGE_UNROLL
+        for (int v = 0; v < V; ++v) this->chain[v] += f[v] * g[v];
+      }
+    }
+    __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+  };
+};
+
+// ---- the greatest and the least ----------------------------------------------------------------------------------
+
+template <bool Greatest, class T> struct Extremum {
+  using Element = T;
+  using Partial = T;
+  using Output = T;
+  using Order = tile::Extreme<Greatest>;
+  static constexpr int inputs = 1;
+  static constexpr bool locates = false;
+
+  static __device__ __forceinline__ T neutral() { return Order::template neutral<T>(); }
+  static __device__ __forceinline__ T identity() { return neutral(); }
+  static __device__ __forceinline__ T combine(T a, T b) { return Order::pick(a, b); }
+  static __device__ __forceinline__ T lift(T x, T, std::int64_t) { return x; }
+  static __device__ __forceinline__ T output(T extreme, std::int64_t, const Finish&) { return extreme; }
+
+  template <int V> struct Running {
+    static constexpr bool packed = tile::is_packed<T> && V % 2 == 0;
+    // 16-bit floats are compared two to an instruction; bytes pass through few registers.
+    using Chain = std::conditional_t<packed, std::uint32_t, T>;
+    static constexpr int per_access = packed ? V / 2 : V, chains = per_access < 4 ? per_access : per_access > 8 ? 2 : 4;
+    Chain chain[chains];
+
+    __device__ __forceinline__ Running() { clear(); }
+    __device__ __forceinline__ void clear() {
+      const T none[2] = {neutral(), neutral()};
+      RIDGE_UNROLL
+      for (int k = 0; k < chains; ++k) memcpy(&chain[k], none, sizeof(Chain));
+    }
+    static __device__ __forceinline__ Chain pick(Chain a, Chain b) {
+      if constexpr (packed) return Order::template packed_pick<T>(a, b);
+      else return Order::pick(a, b);
+    }
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
+      Chain part[per_access];
+      memcpy(part, &x, sizeof part);
+      RIDGE_UNROLL
+      for (int k = 0; k < per_access; ++k) chain[k % chains] = pick(chain[k % chains], part[k]);
+    }
+    __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+    __device__ __forceinline__ T result() const {
+      Chain last = chain[0];
+      RIDGE_UNROLL
+      for (int k = 1; k < chains; ++k) last = pick(last, chain[k]);
+      T pair[sizeof(Chain) / sizeof(T)];
+      memcpy(pair, &last, sizeof pair);
+      if constexpr (packed) pair[0] = Order::pick(pair[0], pair[1]);
+      return pair[0];
+    }
+  };
+};
+
+// ---- where the greatest and the least are ------------------------------------------------------------------------
+
+// Comparing indices at every element would cost as much as reading it. A thread keeps the greatest value alone, and
+// once per tile asks whether it grew; whoever writes the result then looks through that one tile again.
+template <class T> struct Place {
+  T value;
+  std::int64_t tile;  // none_yet: no element has been seen
+};
+inline constexpr std::int64_t none_yet = 0x7fffffffffffffff;
+
+template <bool Greatest, class T> struct ArgExtremum {
+  using Element = T;
+  using Partial = Place<T>;
+  using Output = std::int64_t;
+  using Value = Extremum<Greatest, T>;
+  using Order = tile::Extreme<Greatest>;
+  static constexpr int inputs = 1;
+  static constexpr bool locates = true;
+
+  static __device__ __forceinline__ T neutral() { return Value::neutral(); }
+  static __device__ __forceinline__ Partial identity() { return {neutral(), none_yet}; }
+  static __device__ __forceinline__ Partial lift(T x, T, std::int64_t tile) { return {x, tile}; }
+  static __device__ __forceinline__ Partial combine(Partial a, Partial b) {
+    if (Order::beats(b.value, a.value)) return b;
+    if (!Order::beats(a.value, b.value) && b.tile < a.tile) return b;  // equal: the earlier tile
+    return a;
+  }
+  static __device__ __forceinline__ bool is_result(T x, T extreme) {
+    return !Order::beats(x, extreme) && !Order::beats(extreme, x);
+  }
+
+  template <int V> struct Running {
+    typename Value::template Running<V> tile_extreme;
+    Partial best = identity();
+
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x) { tile_extreme.add(x); }
+    __device__ __forceinline__ void end_of_tile(std::int64_t tile) {  // tiles come in ascending order
+      const T x = tile_extreme.result();
+      if (best.tile == none_yet || Order::beats(x, best.value)) best = {x, tile};
+      tile_extreme.clear();
+    }
+    __device__ __forceinline__ Partial result() const { return best; }
+  };
+};
+
+}  // namespace ridge::reduce_detail

@@ -1,0 +1,124 @@
+// Launches the row of the table that a plan chose, for one reduction R. Everything here is internal to its unit: the
+// same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
+#pragma once
+#include <ridge/reduce/launch.hpp>
+#include <ridge/reduce/slices.cuh>
+#include <ridge/reduce/textbook.cuh>
+
+#include <utility>
+
+namespace ridge::reduce_detail {
+namespace {
+
+template <class R> struct Call {
+  const Arguments& args;
+  Input<typename R::Element> in;
+  typename R::Output* y;
+  typename R::Partial* partials;
+  Finish finish;
+
+  Grid grid() const {
+    return grid_of(config_of(args.plan.variant, args.plan.problem.function), in.rows, in.cols, args.plan.slices);
+  }
+  simt::Config config(Grid grid, int threads) const {
+    return {.grid = dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y)),
+            .block = dim3(static_cast<unsigned>(threads)),
+            .stream = args.stream.handle,
+            .warp = args.plan.device.warp};
+  }
+};
+
+// Passes of finish_chunk, until each row has one result.
+template <class R> Status launch_finish(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  return simt::with_warp(plan.device.warp, [&](auto width) -> Status {
+    typename R::Partial* from = call.partials;
+    for (std::int64_t count = plan.slices;;) {
+      const std::int64_t chunks = ceil_div(count, finish_chunk);
+      const Grid grid{std::min(plan.rows, max_grid), std::min(chunks, max_grid_y)};
+      typename R::Partial* to = from + plan.rows * count;
+      RIDGE_TRY(simt::launch(call.config(grid, finish_threads), reduce_partials<R, decltype(width)::value>, call.in,
+                             call.y, from, to, count, chunks, call.finish));
+      if (chunks == 1) return {};
+      from = to;
+      count = chunks;
+    }
+  });
+}
+
+// R of a row of the table that reads one element per thread. AtomicR: what R is by atomics.
+template <class AtomicR, class R> Status launch_atomic(const Call<R>& call) {
+  RIDGE_TRY(simt::launch(call.config({1}, 1), reduce_set<AtomicR>, call.y));
+  return simt::launch(call.config(call.grid(), variants[call.args.plan.variant].config.threads), reduce_atomic<AtomicR>,
+                      call.in.x, call.y, call.in.cols);
+}
+
+template <class S, class R> Status launch_slices(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  const Status first = simt::with_warp(plan.device.warp, [&](auto width) {
+    return simt::launch(call.config(call.grid(), S::threads), reduce_slices<S, R, decltype(width)::value>, call.in,
+                        call.y, call.partials, plan.slices, call.finish);
+  });
+  RIDGE_TRY(first);
+  return plan.slices > 1 ? launch_finish(call) : Status{};
+}
+
+template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  const simt::Config at = call.config(call.grid(), Threads);
+  if constexpr (K == Kernel::tree_interleaved) {
+    RIDGE_TRY(simt::launch(at, reduce_interleaved<R, Threads>, call.in.x, call.partials, call.in.cols));
+  } else if constexpr (K == Kernel::tree_sequential) {
+    RIDGE_TRY(simt::launch(at, reduce_sequential<R, Threads>, call.in.x, call.partials, call.in.cols));
+  } else {
+    const Status first = simt::with_warp(plan.device.warp, [&](auto width) {
+      return simt::launch(at, reduce_shuffle<R, Threads, decltype(width)::value>, call.in.x, call.partials,
+                          call.in.cols);
+    });
+    RIDGE_TRY(first);
+  }
+  return launch_finish(call);
+}
+
+template <int I, class R> Status launch_row(const Call<R>& call) {
+  constexpr Config c = config_of(I, R::inputs == 2 ? Reduce::dot : Reduce::sum);
+  using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm, c.streaming, c.strided>;
+  if constexpr (c.kernel == Kernel::slices) {
+    return launch_slices<S>(call);
+  } else if constexpr (c.kernel == Kernel::rows) {
+    return simt::launch(call.config(call.grid(), c.threads), reduce_rows<S, R>, call.in, call.y, call.finish);
+  } else if constexpr (c.kernel == Kernel::atomic) {
+    if constexpr (std::is_same_v<R, Sum<float>>) return launch_atomic<AtomicSum>(call);
+    else if constexpr (std::is_same_v<R, Sum<std::int32_t>>) return launch_atomic<AtomicIntSum>(call);
+    else return launch_atomic<AtomicIntExtremum<std::is_same_v<R, Extremum<true, std::int32_t>>>>(call);
+  } else {
+    return launch_tree<c.kernel, c.threads>(call);
+  }
+}
+
+// F: the function whose rows are instantiated for R (sum stands for mean too).
+template <Reduce F, class R, int I> constexpr auto launcher() -> Status (*)(const Call<R>&) {
+  if constexpr (instantiated(variants[I].config, F, dtype_of<typename R::Element>)) return launch_row<I, R>;
+  else return nullptr;  // refused by fits()
+}
+
+template <Reduce F, class R, int... I> Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  using T = typename R::Element;
+  static_assert(sizeof(typename R::Partial) == partial_bytes(F, dtype_of<T>));
+  static constexpr Status (*launchers[])(const Call<R>&) = {launcher<F, R, I>()...};
+  const ReducePlan& plan = args.plan;
+  const Config c = config_of(plan.variant, F);
+  return launchers[plan.variant](
+      {args,
+       {static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.rows, plan.cols, plan.axes},
+       static_cast<typename R::Output*>(args.y),
+       static_cast<typename R::Partial*>(args.workspace),
+       {plan.problem.function == Reduce::mean, access_elements(c, sizeof(T)), tile_elements(c, sizeof(T))}});
+}
+
+template <Reduce F, class R> Status launch_table(const Arguments& args) {
+  return launch_variant<F, R>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace
+}  // namespace ridge::reduce_detail

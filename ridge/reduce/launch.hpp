@@ -1,0 +1,24 @@
+// What plan.cpp knows of the .cu files: one launch per kind of reduction and backend, and the types instantiated.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/reduce/reduce.hpp>
+
+namespace ridge::reduce_detail {
+
+using Types = TypeList<float, half, bfloat16, double, std::int64_t, std::int32_t, std::int8_t, std::uint8_t>;
+using DotTypes = TypeList<float, half, bfloat16, double, std::int32_t>;
+
+struct Arguments {
+  const ReducePlan& plan;
+  const void *x, *z;  // z is null but for dot
+  void *y, *workspace;
+  Stream stream;
+};
+
+// Preconditions: the plan's problem has rows, and the pointers are as it says.
+template <class Backend> Status launch_sum(const Arguments&);      // sum, mean
+template <class Backend> Status launch_extreme(const Arguments&);  // max, min
+template <class Backend> Status launch_arg(const Arguments&);      // argmax, argmin
+template <class Backend> Status launch_dot(const Arguments&);
+
+}  // namespace ridge::reduce_detail

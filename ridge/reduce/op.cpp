@@ -1,0 +1,67 @@
+// The reductions by name.
+#include <ridge/reduce/launch.hpp>
+#include <ridge/reduce/variants.hpp>
+
+namespace ridge {
+
+using namespace reduce_detail;
+
+// Over everything, or along the last axis (axis=-1, or its number).
+static Result<bool> along_last_axis(Reduce f, const TensorView& x, const Options& options) {
+  if (f == Reduce::dot || !options.has("axis")) return false;
+  auto axis = options.integer(name(f), "axis", -1);
+  if (!axis) return axis.error();
+  if (x.rank() == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "absent: x is a scalar");
+  if (*axis != -1 && *axis != x.rank() - 1)
+    return Status::invalid(name(f), "axis", std::to_string(*axis), "-1, the last, or absent, for all");
+  return true;
+}
+
+template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto last = along_last_axis(F, in[0], options);
+  if (!last) return last.error();
+  std::vector<std::int64_t> shape;
+  if (*last) shape.assign(in[0].layout.shape.begin(), in[0].layout.shape.begin() + in[0].rank() - 1);
+  return std::vector<TensorType>{{result_type(F, in[0].dtype), shape}};
+}
+
+template <Reduce F>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  constexpr bool two = arity(F) == 2;
+  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0]);  // the axis shows in y's shape
+  if (!problem) return problem.error();
+  auto plan = plan_reduce(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan), [](const ReducePlan& p, Views x, Views y, Workspace workspace, Stream stream) {
+    return p.run(x[0], x[two ? 1 : 0], y[0], workspace, stream);
+  });
+}
+
+template <Reduce F> static OpInfo info(std::string_view summary) {
+  static const std::vector<DType> all{f32, f16, bf16, f64, i64, i32, i8, u8}, of_dot{f32, f16, bf16, f64, i32};
+  constexpr bool two = arity(F) == 2;
+  return {.name = name(F),
+          .family = "reduce",
+          .summary = summary,
+          .inputs = two ? std::vector<std::string_view>{"x", "z"} : std::vector<std::string_view>{"x"},
+          .outputs = {"y"},
+          .dtypes = two ? of_dot : all,
+          .options = two ? std::vector<OptionInfo>{}
+                         : std::vector<OptionInfo>{{"axis", "-1", "along the last axis; absent: over all elements"}},
+          .variants = variant_infos(variants),
+          .infer = infer<F>,
+          .plan = plan_by_name<F>};
+}
+
+static const RegisterOp registered[] = {
+    RegisterOp(info<Reduce::sum>("the sum; integers in i64")),
+    RegisterOp(info<Reduce::mean>("the mean; of integers in f64")),
+    RegisterOp(info<Reduce::max>("the greatest; NaN passes through")),
+    RegisterOp(info<Reduce::min>("the least; NaN passes through")),
+    RegisterOp(info<Reduce::argmax>("where the greatest is: the first NaN, else the first of ties")),
+    RegisterOp(info<Reduce::argmin>("where the least is: the first NaN, else the first of ties")),
+    RegisterOp(info<Reduce::dot>("the sum of x * z")),
+};
+
+}  // namespace ridge

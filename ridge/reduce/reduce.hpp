@@ -1,0 +1,90 @@
+// Reductions: many elements become one.
+//
+//   sum mean max min argmax argmin    of one input, over all its elements or along its last axis
+//   dot                               of two inputs of one shape, over all elements
+//
+// Shapes    y's shape says which: a scalar (rank 0), or x's shape without its last axis. Strides are free: any of
+//           them may be 0 (broadcast) or negative. Rows whose elements are neighbours take the fast path wherever
+//           they start; dot's inputs do when both are equally far from a 16-byte boundary. Others are right and slower.
+// Types     f64 f32 f16 bf16 i64 i32 i8 u8; dot: f64 f32 f16 bf16 i32. y has x's type, except that sums and dots of
+//           integers are i64 (and wrap), means of integers are f64, and argmax and argmin are i64.
+// Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
+//           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
+//           most 1,024, whose results are added as a tree: the error is at most (1024 + 80) eps sum|x|, and far less
+//           in common shapes (variants.hpp, additions()).
+// Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
+//           tensor of several axes the index is that of the element in row-major order.
+// Empty     sum and dot of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
+// Aliasing  y must not overlap an input.
+// Repeats   bit for bit on one device; but for the variant `atomic` on floats, which runs only when it is named.
+// Workspace workspace_bytes() of scratch, whose contents need not be set.
+#pragma once
+#include <ridge/core/memory.hpp>
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/tensor.hpp>
+
+namespace ridge {
+
+enum class Reduce : std::uint8_t { sum, mean, max, min, argmax, argmin, dot };
+RIDGE_API std::string_view name(Reduce);
+constexpr int arity(Reduce f) { return f == Reduce::dot ? 2 : 1; }
+
+// The type of y.
+constexpr DType result_type(Reduce f, DType dtype) {
+  if (f == Reduce::argmax || f == Reduce::argmin) return DType::i64;
+  if (is_floating(dtype) || f == Reduce::max || f == Reduce::min) return dtype;
+  return f == Reduce::mean ? DType::f64 : DType::i64;
+}
+
+struct ReduceProblem {
+  Reduce function = Reduce::sum;
+  DType dtype = DType::f32;
+  Layout x, z, y;      // z is dot's second input, elsewhere x; y is a scalar, or x without its last axis
+  int alignment = 16;  // bytes, 16 at most: where x starts, or for dot how far inputs may differ (reach() in plan.cpp)
+  bool operator==(const ReduceProblem&) const = default;
+
+  // Over everything: n contiguous, aligned elements.
+  RIDGE_API static ReduceProblem flat(Reduce, DType, std::int64_t n);
+  // Along the last axis of a contiguous, aligned matrix.
+  RIDGE_API static ReduceProblem rows(Reduce, DType, std::int64_t rows, std::int64_t cols);
+  // What the views need; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
+  RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y);
+};
+
+// A problem as kernels see it: `rows` results, each of `cols` elements. Neighbouring axes are merged. The first
+// `outer` axes count the rows; the others are reduced.
+struct ReduceAxes {
+  int outer = 0, rank = 0;
+  std::int64_t shape[max_rank] = {}, x[max_rank] = {}, z[max_rank] = {}, y[max_rank] = {};  // y: outer axes alone
+};
+
+class ReducePlan {
+ public:
+  // z is read by dot alone. The views must be as planned.
+  RIDGE_API Status run(const TensorView& x, const TensorView& z, const TensorView& y, Workspace, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  std::size_t workspace_bytes() const { return workspace; }
+
+  ReduceProblem problem;
+  DeviceInfo device;
+  ReduceAxes axes;
+  std::int64_t rows = 0, cols = 0;
+  int variant = 0;            // row of the table in variants.hpp
+  std::int64_t slices = 1;    // partial results of each row
+  std::size_t workspace = 0;  // bytes
+};
+
+RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
+RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});
+RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {});
+inline void sum(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::sum, x, y, s); }
+inline void mean(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::mean, x, y, s); }
+inline void max(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::max, x, y, s); }
+inline void min(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::min, x, y, s); }
+inline void argmax(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmax, x, y, s); }
+inline void argmin(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmin, x, y, s); }
+
+}  // namespace ridge

@@ -1,0 +1,257 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/reduce/reduce.hpp>
+#include <ridge/reduce/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using namespace reduce_detail;
+
+const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+
+std::string chosen(const ReduceProblem& p, const char* device = "H200") {
+  auto plan = plan_reduce(p, *device_model(device));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+std::string refusal(const ReduceProblem& p, const char* variant = "") {
+  auto plan = plan_reduce(p, *device_model("H200"), {.variant = variant});
+  return plan ? "none" : std::string(plan.error().message());
+}
+
+// ---- the plan ----------------------------------------------------------------------------------------------------
+
+TEST(ReducePlan, EverythingIsSplitOverTheChipUnlessOneBlockIsSooner) {
+  for (DType dtype : {f32, bf16}) {
+    EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, dtype, 1 << 28)), "best");
+    EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::argmax, dtype, 1 << 28)), "best");
+    EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, dtype, 1 << 28)), "best");
+  }
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 1 << 20)), "best");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 8192)), "row_block");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 4096)), "best");  // one slice: one block, no partial results
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 0)), "best");
+}
+
+TEST(ReducePlan, RowsGetTheThreadsThatTheirLengthFeeds) {
+  const auto sum = [](std::int64_t rows, std::int64_t cols) {
+    return chosen(ReduceProblem::rows(Reduce::sum, f32, rows, cols));
+  };
+  EXPECT_EQ(sum(65536, 128), "row_lanes");
+  EXPECT_EQ(sum(65536, 1024), "row_warp");
+  EXPECT_EQ(sum(16384, 4096), "row_block");
+  EXPECT_EQ(sum(4096, 32768), "row_block");
+  EXPECT_EQ(sum(4096, 50257), "row_block");
+  EXPECT_EQ(sum(16, 1 << 24), "row_split");
+  EXPECT_EQ(sum(1000000, 7), "row_lanes");
+}
+
+TEST(ReducePlan, AnOutermostAxisOfOneIsNoRow) {
+  auto p = ReduceProblem::rows(Reduce::max, f32, 1, 1 << 24);
+  EXPECT_EQ(chosen(p), "best");
+}
+
+TEST(ReducePlan, StridesAndMisalignmentFallBack) {
+  auto p = ReduceProblem::flat(Reduce::sum, f32, 1 << 20);
+  p.x.stride[0] = p.z.stride[0] = 2;
+  EXPECT_EQ(chosen(p), "strided");
+  p = ReduceProblem::flat(Reduce::dot, f32, 1 << 20);
+  p.alignment = 4;
+  EXPECT_EQ(chosen(p), "scalar");
+  p.z.stride[0] = 0;
+  EXPECT_EQ(chosen(p), "strided");
+  p = ReduceProblem::rows(Reduce::sum, f32, 16384, 4096);  // rows with gaps are rows
+  p.x.stride[0] = p.z.stride[0] = 5001;
+  EXPECT_EQ(chosen(p), "row_block");
+  p.y = {};  // over everything, the gaps part the elements
+  EXPECT_EQ(chosen(p), "strided");
+}
+
+TEST(ReducePlan, RefusalsSayWhy) {
+  const auto line = ReduceProblem::flat(Reduce::sum, f32, 1 << 20);
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::max, f32, 0)),
+            "max: x.shape is 0; it must be one with an element for each result");
+  EXPECT_EQ(refusal(ReduceProblem::rows(Reduce::argmin, f32, 3, 0)),
+            "argmin: x.shape is 3x0; it must be one with an element for each result");
+  EXPECT_EQ(refusal(ReduceProblem::rows(Reduce::argmin, f32, 0, 0)), "none");
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::sum, boolean, 8)),
+            "sum: dtype is bool; it must be one of f64 f32 f16 bf16 i64 i32 i8 u8");
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::dot, i8, 8)),
+            "dot: dtype is i8; it must be one of f64 f32 f16 bf16 i32");
+  EXPECT_EQ(refusal(line, "row_split"),
+            "sum: variant is row_split; it must be another one here: there are no several rows");
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::sum, f16, 8), "vec4"),
+            "sum: variant is vec4; it must be another one here: a step of the textbook: sum, mean, max and min of f32 "
+            "and i32 (vec4: dot too)");
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::max, f32, 8), "atomic"),
+            "max: variant is atomic; it must be another one here: an atomic instruction does sums of f32 and i32, and "
+            "max and min of i32");
+  auto p = line;
+  p.y = Layout::contiguous({3});
+  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its last axis, scalar");
+  p = line;
+  p.alignment = 2;
+  EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4");
+}
+
+TEST(ReducePlan, FloatAtomicsRunOnlyByName) {
+  auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 100), *device_model("H200"));
+  ASSERT_TRUE(plan.ok());
+  const Explanation e = plan->explain();
+  EXPECT_EQ(e.candidates[0].variant, "atomic");
+  EXPECT_EQ(e.candidates[0].refusal, "the order of its additions changes from run to run: only by name");
+  plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 100), *device_model("H200"), {.variant = "atomic"});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->explain().candidates[0].fits());
+}
+
+TEST(ReducePlan, WorkspaceIsAPartialResultPerSlice) {
+  auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, bf16, 1 << 28), *device_model("H200"));
+  EXPECT_EQ(plan->slices, 132 * 4);  // the chip, once
+  EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->slices) * 4);
+  plan =
+      plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 1 << 28), *device_model("H200"), {.variant = "warp_shuffle"});
+  EXPECT_EQ(plan->workspace_bytes(), ((1 << 20) + 128) * sizeof(float));  // two passes of 8,192
+  plan = plan_reduce(ReduceProblem::flat(Reduce::argmax, f32, 4096), *device_model("H200"));
+  EXPECT_EQ(plan->workspace_bytes(), 0u);
+}
+
+TEST(ReducePlan, NoFloatSumIsLongerThanItsChains) {
+  const DeviceInfo h200 = *device_model("H200");
+  for (std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 28, std::int64_t{1} << 40}) {
+    auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, n), h200);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE(additions(variants[plan->variant].config, n, plan->slices, 4), longest_chain + 80) << n;
+  }
+  EXPECT_LE(additions(variants[6].config, 1 << 28, 528, 4), 600);
+}
+
+TEST(ReducePlan, ExplainsItself) {
+  auto plan = plan_reduce(ReduceProblem::flat(Reduce::dot, f32, 1 << 28), *device_model("H200"));
+  ASSERT_TRUE(plan.ok());
+  const Explanation e = plan->explain();
+  EXPECT_EQ(e.bound, "memory");
+  EXPECT_EQ(e.cost.bytes(), 8.0 * (1 << 28) + 4);
+  EXPECT_EQ(e.candidates.size(), std::size(variants));
+  EXPECT_EQ(e.workspace_bytes, plan->workspace_bytes());
+}
+
+// ---- offsets -----------------------------------------------------------------------------------------------------
+
+TEST(ReduceOffsets, FollowEveryAxisBeyond32Bits) {
+  ReduceAxes axes;
+  axes.outer = 2, axes.rank = 4;
+  const std::int64_t shape[] = {3, 5, std::int64_t{1} << 33, 7}, stride[] = {11, -13, 17, std::int64_t{1} << 32};
+  std::copy_n(shape, 4, axes.shape);
+  std::copy_n(stride, 4, axes.x);
+  EXPECT_EQ(row_offset(axes, axes.x, 2 * 5 + 4), 2 * 11 - 4 * 13);
+  const std::int64_t col = (std::int64_t{1} << 33) - 1;
+  EXPECT_EQ(col_offset(axes, axes.x, col * 7 + 6), col * 17 + 6 * stride[3]);
+  axes.rank = axes.outer = 0;
+  EXPECT_EQ(row_offset(axes, axes.x, 0), 0);
+}
+
+// ---- one line, on the CPU ----------------------------------------------------------------------------------------
+
+TEST(Reduce, OneLineOnTheCpu) {
+  std::vector<float> x{3, -1, 2, 8, 8, 1}, y(2);
+  float all = 0;
+  std::int64_t at = 0;
+  sum(view(x.data(), {2, 3}), view(&all, {}));
+  EXPECT_EQ(all, 21);
+  max(view(x.data(), {2, 3}), view(y.data(), {2}));
+  EXPECT_EQ(y[0], 3);
+  EXPECT_EQ(y[1], 8);
+  argmax(view(x.data(), {2, 3}), view(&at, {}));
+  EXPECT_EQ(at, 3);
+  dot(view(x.data(), {6}), view(x.data(), {6}), view(&all, {}));
+  EXPECT_EQ(all, 143);
+}
+
+TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
+  std::vector<std::int32_t> big(3, 2147483647);
+  std::int64_t wide = 0;
+  sum(view(big.data(), {3}), view(&wide, {}));
+  EXPECT_EQ(wide, 3 * std::int64_t{2147483647});
+  std::vector<std::uint8_t> bytes(1000, 255);
+  double average = 0;
+  mean(view(bytes.data(), {1000}), view(&average, {}));
+  EXPECT_EQ(average, 255);
+  std::vector<half> halves(100, half(1000.0f));
+  half h(0.0f);
+  sum(view(halves.data(), {100}), view(&h, {}));
+  EXPECT_TRUE(std::isinf(static_cast<float>(h)));  // 100,000 is beyond f16
+  mean(view(halves.data(), {100}), view(&h, {}));
+  EXPECT_EQ(static_cast<float>(h), 1000);
+}
+
+TEST(Reduce, ArgmaxTakesTheFirstNanElseTheFirstOfTies) {
+  std::vector<float> x(5000, -INFINITY);
+  std::int64_t at = -1;
+  const auto argmax_of = [&] {
+    argmax(view(x.data(), {5000}), view(&at, {}));
+    return at;
+  };
+  EXPECT_EQ(argmax_of(), 0);
+  x[4321] = x[4999] = 0.0f, x[1234] = -0.0f;
+  EXPECT_EQ(argmax_of(), 1234);  // zeros are equal
+  x[4800] = x[3000] = NAN;
+  EXPECT_EQ(argmax_of(), 3000);
+}
+
+TEST(Reduce, WalksAnyStrides) {
+  std::vector<float> x(24);
+  for (int i = 0; i < 24; ++i) x[i] = static_cast<float>(i);
+  TensorView t = view(x.data(), {2, 3, 4});
+  std::swap(t.layout.shape[0], t.layout.shape[2]);  // [4, 3, 2], transposed
+  std::swap(t.layout.stride[0], t.layout.stride[2]);
+  std::vector<float> y(12);
+  sum(t, view(y.data(), {4, 3}));
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 3; ++j) EXPECT_EQ(y[i * 3 + j], static_cast<float>(2 * (j * 4 + i) + 12));
+  std::int64_t at = 0;
+  argmax(t, view(&at, {}));
+  EXPECT_EQ(at, 23);
+  t.layout.stride[0] = 0;  // broadcast
+  float all = 0;
+  sum(t, view(&all, {}));
+  EXPECT_EQ(all, 4 * (0 + 4 + 8 + 12 + 16 + 20));
+}
+
+TEST(Reduce, EmptyRowsGiveTheIdentity) {
+  float y[3] = {7, 7, 7};
+  sum(view(y, {3, 0}), view(y, {3}));
+  for (float v : y) EXPECT_EQ(v, 0);
+  mean(view(y, {3, 0}), view(y, {3}));
+  for (float v : y) EXPECT_TRUE(std::isnan(v));
+}
+
+TEST(Reduce, BadRequestsAreRefused) {
+  const auto sentence = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  std::vector<float> x(8);
+  std::int64_t wide = 0;
+  EXPECT_EQ(sentence([&] { sum(view(x.data(), {8}), view(x.data() + 2, {})); }),
+            "sum: y is overlapping x; it must be apart from it");
+  EXPECT_EQ(sentence([&] { sum(view(x.data(), {8}), view(&wide, {})); }), "sum: y.dtype is i64; it must be f32");
+  float y = 0;
+  EXPECT_EQ(sentence([&] { dot(view(x.data(), {8}), view(x.data(), {7}), view(&y, {})); }),
+            "dot: z.shape is 7; it must be that of x, 8");
+  auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 8), cpu(), {.variant = "tree_sequential"});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->run(view(x.data(), {8}), {}, view(&y, {}), {}).message(),
+            "sum: workspace is 0 bytes; it must be at least 4");
+}
+
+}  // namespace
+}  // namespace ridge

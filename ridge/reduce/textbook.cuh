@@ -1,0 +1,79 @@
+// The textbook's steps on the way to slices.cuh: one element per thread, x contiguous.
+#pragma once
+#include <ridge/reduce/finish.cuh>
+
+namespace ridge::reduce_detail {
+
+// A thread's one element as a partial result.
+template <class R>
+__device__ __forceinline__ typename R::Partial lift(const typename R::Element* x, std::int64_t i, std::int64_t n) {
+  return i < n ? R::lift(x[i], {}, 0) : R::identity();
+}
+
+// y[0] = what changes nothing                       y: [1]
+template <class R> __global__ void reduce_set(typename R::Output* y) { *y = R::output(R::identity(), 1, Finish{}); }
+
+// y[0] = R of y[0] and x                            x: [n]  y: [1]
+// Precondition: y was set.
+template <class R> __global__ void reduce_atomic(const typename R::Element* x, typename R::Output* y, std::int64_t n) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) R::atomic(y, x[i]);
+}
+
+// What one atomic instruction can do.
+struct AtomicSum : Sum<float> {
+  static __device__ __forceinline__ void atomic(float* y, float x) { atomicAdd(y, x); }
+};
+struct AtomicIntSum : Sum<std::int32_t> {
+  static __device__ __forceinline__ void atomic(std::uint64_t* y, std::int32_t x) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(y), static_cast<unsigned long long>(std::int64_t{x}));
+  }
+};
+template <bool Greatest> struct AtomicIntExtremum : Extremum<Greatest, std::int32_t> {
+  static __device__ __forceinline__ void atomic(std::int32_t* y, std::int32_t x) {
+    if constexpr (Greatest) atomicMax(y, x);
+    else atomicMin(y, x);
+  }
+};
+
+// partials[b] = R over block b's elements           x: [n]  partials: [gridDim.x]  scratch: [Threads]
+// Active threads lie 1, 2, 4, ... apart: every warp stays busy with ever fewer lanes, and meets bank conflicts.
+template <class R, int Threads>
+__global__ void __launch_bounds__(Threads)
+    reduce_interleaved(const typename R::Element* x, typename R::Partial* partials, std::int64_t n) {
+  __shared__ typename R::Partial scratch[Threads];
+  const int t = threadIdx.x;
+  scratch[t] = lift<R>(x, std::int64_t{blockIdx.x} * Threads + t, n);
+  __syncthreads();
+  for (int distance = 1; distance < Threads; distance *= 2) {
+    if (t % (2 * distance) == 0) scratch[t] = R::combine(scratch[t], scratch[t + distance]);
+    __syncthreads();
+  }
+  if (t == 0) partials[blockIdx.x] = scratch[0];
+}
+
+// The same; active threads are neighbours, so that whole warps retire and no two lanes meet in a bank.
+template <class R, int Threads>
+__global__ void __launch_bounds__(Threads)
+    reduce_sequential(const typename R::Element* x, typename R::Partial* partials, std::int64_t n) {
+  __shared__ typename R::Partial scratch[Threads];
+  const int t = threadIdx.x;
+  scratch[t] = lift<R>(x, std::int64_t{blockIdx.x} * Threads + t, n);
+  __syncthreads();
+  for (int distance = Threads / 2; distance > 0; distance /= 2) {
+    if (t < distance) scratch[t] = R::combine(scratch[t], scratch[t + distance]);
+    __syncthreads();
+  }
+  if (t == 0) partials[blockIdx.x] = scratch[0];
+}
+
+// The same; registers within a warp, shared memory once across warps.
+template <class R, int Threads, int Warp>
+__global__ void __launch_bounds__(Threads)
+    reduce_shuffle(const typename R::Element* x, typename R::Partial* partials, std::int64_t n) {
+  const auto mine = lift<R>(x, std::int64_t{blockIdx.x} * Threads + threadIdx.x, n);
+  const auto all = tile::block<Threads, Warp>().reduce(mine, Combine<R>());
+  if (threadIdx.x == 0) partials[blockIdx.x] = all;
+}
+
+}  // namespace ridge::reduce_detail

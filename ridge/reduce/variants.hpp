@@ -1,0 +1,234 @@
+// The table of reduction kernels, and every fact that plan and kernel share.
+#pragma once
+#include <ridge/reduce/reduce.hpp>
+
+#include <algorithm>
+
+namespace ridge::reduce_detail {
+
+enum class Kernel : std::uint8_t {
+  atomic,            // y itself is the accumulator
+  tree_interleaved,  // in shared memory: neighbours first, so that the active threads lie ever farther apart
+  tree_sequential,   // in shared memory: halves first, so that the active threads stay neighbours
+  shuffle,           // within a warp by registers, across warps by shared memory
+  slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
+  rows,              // some lanes of a warp fold a whole row
+};
+
+// How many slices a row is cut into.
+enum class Cut : std::uint8_t { whole, tiles, fill };  // 1; one per tile; as many as fill the chip `waves` times
+
+struct Config {
+  Kernel kernel = Kernel::slices;
+  int threads = 256;
+  int lanes = 0;         // Kernel::rows: lanes of a row
+  int access_bytes = 0;  // 0: one element at a time
+  int vectors = 1;       // independent accesses of each thread before the first use
+  Cut cut = Cut::whole;
+  int blocks_per_sm = 4;   // that a multiprocessor holds at least: bounds the registers of a thread
+  int waves = 1;           // Cut::fill
+  bool streaming = false;  // evict-first hint: the data is used once
+  bool strided = false;    // any strides: an offset per element
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+  double share;  // of the roof where there is work for every multiprocessor
+};
+
+// The first five are the textbook's steps. Shares: see README.md.
+inline constexpr Variant variants[] = {
+    {"atomic", "one atomic per element", {.kernel = Kernel::atomic}, 0.001},
+    {"tree_interleaved",
+     "a tree in shared memory, neighbours first",
+     {.kernel = Kernel::tree_interleaved, .cut = Cut::tiles},
+     0.18},
+    {"tree_sequential",
+     "halves first: whole warps retire, no bank conflicts",
+     {.kernel = Kernel::tree_sequential, .cut = Cut::tiles},
+     0.25},
+    {"warp_shuffle",
+     "registers within a warp: one barrier instead of eight",
+     {.kernel = Kernel::shuffle, .cut = Cut::tiles},
+     0.5},
+    {"vec4",
+     "16-byte accesses: a quarter of the loads and of the blocks",
+     {.access_bytes = 16, .cut = Cut::tiles},
+     0.8},
+    {"scalar", "dot of inputs that no 16-byte access can meet", {.vectors = 4, .cut = Cut::fill}, 0.7},
+    {"best",
+     "four accesses in flight, evict-first, a grid that fills the chip once",
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .streaming = true},
+     0.97},
+    {"row_lanes",
+     "eight lanes per row",
+     {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4, .streaming = true},
+     0.93},
+    {"row_warp",
+     "32 lanes per row",
+     {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4, .streaming = true},
+     0.94},
+    {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4, .streaming = true}, 0.95},
+    {"row_split",
+     "several blocks per row, where rows are too few to fill the chip",
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4, .streaming = true},
+     0.95},
+    {"strided", "any strides: an offset per element", {.cut = Cut::fill, .waves = 4, .strided = true}, 0.2},
+};
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+// A row of the table for a function: of two inputs, each has half of the accesses.
+constexpr Config config_of(int variant, Reduce f) {
+  Config c = variants[variant].config;
+  if (arity(f) == 2 && c.vectors > 1) c.vectors /= 2;
+  return c;
+}
+
+// ---- geometry ----------------------------------------------------------------------------------------------------
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+constexpr int access_elements(const Config& c, int element_bytes) {
+  return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
+}
+// Threads that share a row (or a slice of it).
+constexpr int row_threads(const Config& c) { return c.kernel == Kernel::rows ? c.lanes : c.threads; }
+// Elements that they read at a time.
+constexpr std::int64_t tile_elements(const Config& c, int element_bytes) {
+  return std::int64_t{row_threads(c)} * c.vectors * access_elements(c, element_bytes);
+}
+
+// A thread adds at most this many elements onto one accumulator: it bounds the error of float sums.
+inline constexpr std::int64_t longest_chain = 1024;
+constexpr std::int64_t longest_slice(const Config& c, int element_bytes) {
+  return longest_chain * row_threads(c) * access_elements(c, element_bytes);
+}
+
+constexpr std::int64_t slices(const Config& c, std::int64_t rows, std::int64_t cols, int element_bytes, int sms) {
+  const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(cols, tile_elements(c, element_bytes)));
+  if (c.cut == Cut::whole) return 1;
+  if (c.cut == Cut::tiles) return tiles;
+  const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / std::max<std::int64_t>(rows, 1);
+  const std::int64_t accurate = ceil_div(cols, longest_slice(c, element_bytes));
+  return std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
+}
+
+// Blocks of the first kernel, x by y. They go on to further rows and slices where the grid is shorter than those.
+inline constexpr std::int64_t max_grid = 0x7fffffff, max_grid_y = 65535;  // on every device
+struct Grid {
+  std::int64_t x = 0, y = 1;
+  constexpr std::int64_t blocks() const { return x * y; }
+};
+constexpr Grid grid_of(const Config& c, std::int64_t rows, std::int64_t cols, std::int64_t row_slices) {
+  if (c.kernel == Kernel::rows) return {std::min(ceil_div(rows, c.threads / c.lanes), max_grid)};
+  if (c.kernel == Kernel::slices) return {std::min(rows, max_grid), std::min(row_slices, max_grid_y)};
+  return {c.kernel == Kernel::atomic ? ceil_div(cols, c.threads) : row_slices};  // one element per thread
+}
+
+// ---- the finish: partial results of a row, `finish_chunk` to a pass, until one is left ---------------------------
+
+inline constexpr int finish_threads = 512;
+inline constexpr std::int64_t finish_chunk = 8192;
+
+// Whether there are partial results at all: the textbook's kernels always leave them.
+constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
+  return c.kernel != Kernel::atomic && c.kernel != Kernel::rows && (c.kernel != Kernel::slices || row_slices > 1);
+}
+constexpr int finish_passes(std::int64_t row_slices) {
+  int passes = 1;
+  for (; row_slices > finish_chunk; row_slices = ceil_div(row_slices, finish_chunk)) ++passes;
+  return passes;
+}
+constexpr int launches(const Config& c, std::int64_t row_slices) {
+  if (c.kernel == Kernel::atomic) return 2;  // y is set first
+  return 1 + (has_partials(c, row_slices) ? finish_passes(row_slices) : 0);
+}
+// Partial results of all passes together.
+constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::int64_t row_slices) {
+  if (!has_partials(c, row_slices)) return 0;
+  std::int64_t count = row_slices;
+  for (; row_slices > finish_chunk; count += row_slices) row_slices = ceil_div(row_slices, finish_chunk);
+  return rows * count;
+}
+
+// Bytes of one partial result; the kernels assert that it is so.
+constexpr int partial_bytes(Reduce f, DType dtype) {
+  if (f == Reduce::argmax || f == Reduce::argmin) return 16;  // a value and a tile
+  if (f == Reduce::max || f == Reduce::min) return static_cast<int>(size_of(dtype));
+  return is_floating(dtype) && dtype != DType::f64 ? 4 : 8;
+}
+
+// ---- accuracy ----------------------------------------------------------------------------------------------------
+
+// The most additions between an element and the result, so that the error of a float sum is at most this, times the
+// unit roundoff, times the sum of |x|. From the order in which the kernels add; warp: 32 (64 adds one).
+constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_t row_slices, int element_bytes) {
+  const auto log2 = [](std::int64_t n) {
+    int log = 0;
+    for (; n > 1; n = (n + 1) / 2) ++log;
+    return log;
+  };
+  const auto block = [&](std::int64_t threads) {
+    return log2(32) + threads / 32;
+  };  // tree in the warp, then warp by warp
+  if (c.kernel == Kernel::atomic) return cols;
+  const int v = access_elements(c, element_bytes);
+  const std::int64_t tiles = ceil_div(cols + v - 1, tile_elements(c, element_bytes));  // a row may start amid an access
+  std::int64_t depth = ceil_div(tiles, row_slices) * c.vectors + log2(v) + (v > 1 ? 2 : 0);  // 2: the row's edges
+  depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
+  if (has_partials(c, row_slices))
+    for (;; row_slices = ceil_div(row_slices, finish_chunk)) {
+      depth += ceil_div(std::min(row_slices, finish_chunk), finish_threads) + block(finish_threads);
+      if (row_slices <= finish_chunk) break;
+    }
+  return depth;
+}
+
+// ---- what is instantiated ----------------------------------------------------------------------------------------
+
+// Whether the textbook's steps are compiled for this; the others are for everything that the contract names.
+constexpr bool is_textbook(const Config& c) { return c.cut == Cut::tiles || c.kernel == Kernel::atomic; }
+constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
+  const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
+  const bool scalar = c.cut == Cut::fill && !c.strided && c.access_bytes == 0;
+  if (f == Reduce::dot) return c.kernel == Kernel::slices && (!is_textbook(c) || simple);
+  if (scalar) return false;
+  // Many short rows of other types are left to a warp each.
+  if (c.lanes == 8) return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  if (c.kernel == Kernel::atomic)  // what one atomic instruction does
+    return (f == Reduce::sum && simple) || ((f == Reduce::max || f == Reduce::min) && dtype == DType::i32);
+  return !is_textbook(c) || (simple && !arg);
+}
+
+// ---- offsets -----------------------------------------------------------------------------------------------------
+
+// 64-bit division is an order of magnitude slower than 32-bit.
+RIDGE_HD constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  if (((a | b) >> 32) == 0) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+  return a / b;
+}
+
+// Where element `index` of the axes [first, last), counted in row-major order, lies; stride is one of axes' arrays.
+RIDGE_HD constexpr std::int64_t offset(const ReduceAxes& axes, const std::int64_t (&stride)[max_rank], int first,
+                                       int last, std::int64_t index) {
+  std::int64_t at = 0;
+#pragma unroll 1  // divisions are long, and most problems need none
+  for (int axis = last - 1; axis > first; --axis) {
+    const std::int64_t rest = quotient(index, axes.shape[axis]);
+    at += (index - rest * axes.shape[axis]) * stride[axis];
+    index = rest;
+  }
+  return first < last ? at + index * stride[first] : 0;
+}
+RIDGE_HD constexpr std::int64_t row_offset(const ReduceAxes& axes, const std::int64_t (&stride)[max_rank],
+                                           std::int64_t row) {
+  return offset(axes, stride, 0, axes.outer, row);
+}
+RIDGE_HD constexpr std::int64_t col_offset(const ReduceAxes& axes, const std::int64_t (&stride)[max_rank],
+                                           std::int64_t col) {
+  return offset(axes, stride, axes.outer, axes.rank, col);
+}
+
+}  // namespace ridge::reduce_detail

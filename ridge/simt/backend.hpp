@@ -1,0 +1,74 @@
+// Which compiler reads this translation unit, and so where its kernels run.
+#pragma once
+#include <ridge/core/backend.hpp>  // the tags Cpu, Cuda and Hip
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+// RIDGE_SIMT_SPACE is an inline namespace. One libridge holds the same template, compiled once by g++ and once by
+// nvcc, with different bodies; the namespace keeps their symbols apart.
+#if defined(__HIPCC__)
+#include <hip/hip_runtime.h>
+#define RIDGE_SIMT_ON_HIP 1
+#define RIDGE_SIMT_SPACE on_hip
+#elif defined(__CUDACC__)
+#include <cuda_runtime.h>
+#define RIDGE_SIMT_ON_CUDA 1
+#define RIDGE_SIMT_SPACE on_cuda
+#else
+#if defined(__HOST_DEFINES_H__) || defined(__VECTOR_TYPES_H__) || defined(HIP_INCLUDE_HIP_HIP_RUNTIME_H)
+#error \
+    "ridge/simt: a GPU vendor's header came before simt.hpp in a CPU translation unit; it defines __shared__ as \
+nothing, so kernels would not share memory. Keep vendor headers out of units that g++ compiles."
+#endif
+#define RIDGE_SIMT_ON_CPU 1
+#define RIDGE_SIMT_SPACE on_cpu
+#endif
+
+#ifndef RIDGE_SIMT_ON_CPU
+#define RIDGE_SIMT_ON_CPU 0
+#endif
+#ifndef RIDGE_SIMT_ON_CUDA
+#define RIDGE_SIMT_ON_CUDA 0
+#endif
+#ifndef RIDGE_SIMT_ON_HIP
+#define RIDGE_SIMT_ON_HIP 0
+#endif
+
+// Unrolls the loop that follows, in every compiler's spelling.
+#if RIDGE_SIMT_ON_CPU && !defined(__clang__)
+#define RIDGE_UNROLL _Pragma("GCC unroll 16")
+#else
+#define RIDGE_UNROLL _Pragma("unroll")
+#endif
+
+namespace ridge::simt {
+
+inline namespace RIDGE_SIMT_SPACE {
+
+#if RIDGE_SIMT_ON_CPU
+using Backend = Cpu;
+inline constexpr int native_warp = 32;
+using lane_mask = std::uint64_t;  // lanes of a warp, and of a ballot; 64 lanes are possible at run time
+#elif RIDGE_SIMT_ON_CUDA
+using Backend = Cuda;
+inline constexpr int native_warp = 32;
+using lane_mask = unsigned;
+#else
+using Backend = Hip;
+// The host pass of hipcc does not know the device's wavefront, and kernels named tile<native_warp> must mangle alike
+// in both passes: 64 (gfx9) unless the build says otherwise.
+#ifndef RIDGE_HIP_WARP
+#define RIDGE_HIP_WARP 64
+#endif
+inline constexpr int native_warp = RIDGE_HIP_WARP;
+using lane_mask = unsigned long long;
+#if defined(__AMDGCN_WAVEFRONT_SIZE)
+static_assert(__AMDGCN_WAVEFRONT_SIZE == RIDGE_HIP_WARP, "build with -DRIDGE_HIP_WARP=32 for this architecture");
+#endif
+#endif
+
+}  // namespace RIDGE_SIMT_SPACE
+}  // namespace ridge::simt

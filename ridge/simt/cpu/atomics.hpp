@@ -1,0 +1,87 @@
+// CUDA's atomics for g++: relaxed, as on the device, and for the types that CUDA takes, so that what compiles here
+// compiles there. (size_t is unsigned long, which CUDA refuses: cast it to unsigned long long.)
+#pragma once
+#include <ridge/simt/cpu/names.hpp>
+
+#include <atomic>
+#include <concepts>
+#include <type_traits>
+
+namespace ridge::simt {
+inline namespace RIDGE_SIMT_SPACE {
+namespace detail {
+
+template <class T, class... Options>
+concept one_of = (std::same_as<T, Options> || ...);
+
+template <class T>
+concept atomic_addend = one_of<T, int, unsigned, unsigned long long, float, double>;
+template <class T>
+concept atomic_word = one_of<T, int, unsigned, unsigned long long>;
+template <class T>
+concept atomic_ordered = one_of<T, int, unsigned, long long, unsigned long long>;
+template <class T>
+concept atomic_movable = one_of<T, int, unsigned, unsigned long long, float>;
+
+// Replaces *p by next(*p), whatever other threads do meanwhile; returns what was there.
+template <class T, class Next> T atomic_update(T* p, Next next) {
+  std::atomic_ref<T> cell(*p);
+  T old = cell.load(std::memory_order_relaxed);
+  while (!cell.compare_exchange_weak(old, next(old), std::memory_order_relaxed)) {}
+  return old;
+}
+
+}  // namespace detail
+}  // namespace RIDGE_SIMT_SPACE
+}  // namespace ridge::simt
+
+template <ridge::simt::detail::atomic_addend T> T atomicAdd(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).fetch_add(value, std::memory_order_relaxed);
+}
+template <ridge::simt::detail::one_of<int, unsigned> T> T atomicSub(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).fetch_sub(value, std::memory_order_relaxed);
+}
+template <ridge::simt::detail::atomic_movable T> T atomicExch(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).exchange(value, std::memory_order_relaxed);
+}
+template <ridge::simt::detail::one_of<int, unsigned, unsigned long long, unsigned short> T>
+T atomicCAS(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  std::atomic_ref<T>(*p).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
+}
+template <ridge::simt::detail::atomic_ordered T> T atomicMin(T* p, std::type_identity_t<T> value) {
+  return ridge::simt::detail::atomic_update(p, [value](T old) { return value < old ? value : old; });
+}
+template <ridge::simt::detail::atomic_ordered T> T atomicMax(T* p, std::type_identity_t<T> value) {
+  return ridge::simt::detail::atomic_update(p, [value](T old) { return old < value ? value : old; });
+}
+template <ridge::simt::detail::atomic_word T> T atomicAnd(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).fetch_and(value, std::memory_order_relaxed);
+}
+template <ridge::simt::detail::atomic_word T> T atomicOr(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).fetch_or(value, std::memory_order_relaxed);
+}
+template <ridge::simt::detail::atomic_word T> T atomicXor(T* p, std::type_identity_t<T> value) {
+  return std::atomic_ref<T>(*p).fetch_xor(value, std::memory_order_relaxed);
+}
+// Wrap around: up to a limit and back to 0; down to 0 and back to a limit.
+inline unsigned atomicInc(unsigned* p, unsigned limit) {
+  return ridge::simt::detail::atomic_update(p, [limit](unsigned old) { return old >= limit ? 0 : old + 1; });
+}
+inline unsigned atomicDec(unsigned* p, unsigned limit) {
+  return ridge::simt::detail::atomic_update(
+      p, [limit](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
+}
+
+// The block-scoped forms: on the CPU the same operation.
+template <class T> T atomicAdd_block(T* p, std::type_identity_t<T> value) { return atomicAdd(p, value); }
+template <class T> T atomicSub_block(T* p, std::type_identity_t<T> value) { return atomicSub(p, value); }
+template <class T> T atomicExch_block(T* p, std::type_identity_t<T> value) { return atomicExch(p, value); }
+template <class T> T atomicMin_block(T* p, std::type_identity_t<T> value) { return atomicMin(p, value); }
+template <class T> T atomicMax_block(T* p, std::type_identity_t<T> value) { return atomicMax(p, value); }
+template <class T> T atomicAnd_block(T* p, std::type_identity_t<T> value) { return atomicAnd(p, value); }
+template <class T> T atomicOr_block(T* p, std::type_identity_t<T> value) { return atomicOr(p, value); }
+template <class T> T atomicXor_block(T* p, std::type_identity_t<T> value) { return atomicXor(p, value); }
+template <class T> T atomicCAS_block(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  return atomicCAS(p, expected, value);
+}

@@ -1,0 +1,27 @@
+// launch and dynamic_shared for g++.
+#pragma once
+#include <ridge/simt/cpu/runtime.hpp>
+#include <ridge/simt/launch.hpp>
+
+#include <tuple>
+
+namespace ridge::simt {
+inline namespace RIDGE_SIMT_SPACE {
+
+template <class T> T* dynamic_shared() { return static_cast<T*>(detail::dynamic_shared_memory()); }
+
+// Runs the whole grid and returns. What a kernel did wrong comes back as Code::kernel_fault, in a sentence that
+// names block, thread and source line; no exception and no abort leaves it.
+template <class... P, class... A>
+[[nodiscard]] Status launch(const Config& config, void (*kernel)(P...), A&&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A), "launch: as many arguments as the kernel has parameters");
+  struct Job {
+    void (*kernel)(P...);
+    std::tuple<P...> arguments;
+  } job{kernel, std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)};
+  return detail::run(
+      config, [](void* p) { std::apply(static_cast<Job*>(p)->kernel, static_cast<Job*>(p)->arguments); }, &job);
+}
+
+}  // namespace RIDGE_SIMT_SPACE
+}  // namespace ridge::simt

@@ -1,0 +1,60 @@
+// What a kernel on the CPU asks of the runtime (ridge/simt/runtime, inside libridge). Every entry takes the source
+// line it is called from, for the sentence that names it when the kernel breaks a rule.
+#pragma once
+#include <ridge/core/api.hpp>
+#include <ridge/core/status.hpp>
+#include <ridge/simt/backend.hpp>
+#include <ridge/simt/cpu/names.hpp>
+
+#include <source_location>
+
+namespace ridge::simt {
+inline namespace RIDGE_SIMT_SPACE {
+
+struct Config;
+
+namespace detail {
+
+#if __has_builtin(__builtin_source_location)
+using where = std::source_location;
+#else  // clang 14
+class where {
+ public:
+  static constexpr where current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                                 unsigned column = __builtin_COLUMN()) {
+    where at;
+    at.file_ = file, at.line_ = line, at.column_ = column;
+    return at;
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+  constexpr unsigned column() const { return column_; }
+
+ private:
+  const char* file_ = "";
+  unsigned line_ = 0, column_ = 0;
+};
+#endif
+
+// ---- the block ---------------------------------------------------------------------------------------------------
+enum class Vote : unsigned char { count, all, any };
+RIDGE_API void barrier(where);
+RIDGE_API int barrier_vote(Vote, bool predicate, where);
+
+// ---- the warp ----------------------------------------------------------------------------------------------------
+// The lane a shuffle reads: an index within the segment of `width` lanes, this lane's number with bits flipped, or a
+// distance up or down; a source beyond the segment is the lane itself.
+enum class Source : unsigned char { index, flip, up, down };
+RIDGE_API std::uint64_t shuffle(lane_mask, std::uint64_t word, Source, int operand, int width, where);
+RIDGE_API lane_mask ballot(lane_mask, bool predicate, where);
+RIDGE_API void sync_warp(lane_mask, where);
+
+// ---- the rest ----------------------------------------------------------------------------------------------------
+RIDGE_API void yield();  // lets the block's other threads run
+RIDGE_API void* dynamic_shared_memory();
+[[noreturn]] RIDGE_API void misaligned(const volatile void* address, std::size_t alignment, where);
+RIDGE_API Status run(const Config&, void (*body)(void*), void* argument);  // body(argument) once per thread of the grid
+
+}  // namespace detail
+}  // namespace RIDGE_SIMT_SPACE
+}  // namespace ridge::simt

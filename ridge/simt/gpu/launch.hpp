@@ -1,0 +1,70 @@
+// launch and dynamic_shared for nvcc and hipcc.
+#pragma once
+#include <ridge/simt/launch.hpp>
+
+#include <cstdio>
+
+namespace ridge::simt {
+inline namespace RIDGE_SIMT_SPACE {
+
+template <class T> __device__ __forceinline__ T* dynamic_shared() {
+  // 128 bytes suit every vector access and bulk copy; swizzled tiles that need more align themselves.
+  extern __shared__ __align__(128) unsigned char ridge_dynamic_shared_bytes[];
+  return reinterpret_cast<T*>(ridge_dynamic_shared_bytes);
+}
+
+namespace detail {
+
+#if RIDGE_SIMT_ON_CUDA
+using device_error = cudaError_t;
+inline constexpr cudaError_t device_success = cudaSuccess;
+inline const char* describe(cudaError_t e) { return cudaGetErrorString(e); }
+#else
+using device_error = hipError_t;
+inline constexpr hipError_t device_success = hipSuccess;
+inline const char* describe(hipError_t e) { return hipGetErrorString(e); }
+#endif
+
+inline Status report(const Config& c, device_error e) {
+  if (e == device_success) return {};
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence,
+                "launch of grid (%u,%u,%u), block (%u,%u,%u), %zu bytes of shared memory: %s", c.grid.x, c.grid.y,
+                c.grid.z, c.block.x, c.block.y, c.block.z, c.smem, describe(e));
+  return Status::error(Code::device_error, sentence);
+}
+
+}  // namespace detail
+
+// Puts the kernel on the stream and returns. What the driver says of the launch itself comes back; what the kernel
+// does later is the stream's to report.
+template <class... P, class... A>
+[[nodiscard]] Status launch(const Config& config, void (*kernel)(P...), A&&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A), "launch: as many arguments as the kernel has parameters");
+  if (detail::empty(config)) return {};
+  if (config.warp != native_warp)
+    return Status::error(Code::invalid_argument, "launch: warp " + std::to_string(config.warp) + "; this device has " +
+                                                     std::to_string(native_warp));
+#if RIDGE_SIMT_ON_CUDA
+  // Static and dynamic shared memory together may pass 48 KB only where the kernel asked for it. The static part is
+  // not known here, so any kernel with dynamic shared memory asks; it costs a fraction of a launch.
+  if (config.smem > 0) {
+    const cudaError_t e =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
+    if (e != cudaSuccess) {
+      (void)cudaGetLastError();  // or the next launch would report it again
+      return detail::report(config, e);
+    }
+  }
+  kernel<<<config.grid, config.block, config.smem, static_cast<cudaStream_t>(config.stream)>>>(
+      static_cast<P>(std::forward<A>(arguments))...);
+  return detail::report(config, cudaGetLastError());
+#else
+  kernel<<<config.grid, config.block, config.smem, static_cast<hipStream_t>(config.stream)>>>(
+      static_cast<P>(std::forward<A>(arguments))...);
+  return detail::report(config, hipGetLastError());
+#endif
+}
+
+}  // namespace RIDGE_SIMT_SPACE
+}  // namespace ridge::simt

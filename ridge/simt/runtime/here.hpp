@@ -1,0 +1,33 @@
+// The worker of the OS thread that asks, fast: every barrier asks.
+//
+// A plain thread_local would do, at the price of a call of __tls_get_addr: libridge is a shared library that Python
+// opens at run time, and its shared arrays are too large for the initial-exec model. So a small table, indexed by the
+// thread pointer, is asked first. (Deriving the worker from the stack pointer is no faster: the next stack pointer
+// would then depend on this one through a chain of loads, and switches could not overlap.)
+#pragma once
+#include <ridge/simt/runtime/worker.hpp>
+
+namespace ridge::simt {
+
+struct Announced {
+  std::atomic<std::uintptr_t> thread{0};
+  std::atomic<Worker*> worker{nullptr};
+};
+constexpr std::size_t announced_slots = 1024;
+[[gnu::visibility("hidden")]] extern Announced announced[announced_slots];
+
+void announce_worker(Worker&);  // this OS thread's, from now on
+Worker* worker_or_null();       // for threads that may have none
+
+inline std::uintptr_t thread_pointer() { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
+inline Announced& announced_for(std::uintptr_t thread) { return announced[(thread >> 12) % announced_slots]; }
+
+inline Worker& here() {
+  const std::uintptr_t thread = thread_pointer();
+  const Announced& slot = announced_for(thread);
+  if (slot.thread.load(std::memory_order_relaxed) == thread) [[likely]]
+    return *slot.worker.load(std::memory_order_relaxed);
+  return *worker_or_null();
+}
+
+}  // namespace ridge::simt

@@ -1,0 +1,199 @@
+#include <ridge/simt/runtime/pool.hpp>
+
+#include <ridge/simt/runtime/describe.hpp>
+#include <ridge/simt/runtime/here.hpp>
+#include <ridge/simt/runtime/observer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+#include <system_error>
+#include <thread>
+
+#include <unistd.h>
+
+namespace ridge::simt {
+
+// ---- a job, on a worker ------------------------------------------------------------------------------------------
+
+void Job::fail(std::size_t block, Status error) {
+  cancel();
+  std::lock_guard hold(lock);
+  if (block >= failed_block) return;
+  failed_block = block;
+  failure = std::move(error);
+}
+
+static std::uint32_t mix(std::uint32_t seed, std::size_t n) {
+  std::uint64_t x = (seed + n + 1) * 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+  return static_cast<std::uint32_t>(x >> 32) | 1;
+}
+
+// The block that is run as number `turn`. With a seed: a stride that shares no factor with the number of blocks.
+static std::size_t block_number(const Job& job, std::size_t turn) {
+  if (!job.settings.seed) return turn;
+  std::size_t stride = mix(job.settings.seed, 0) % job.blocks;
+  while (std::gcd(stride, job.blocks) != 1) ++stride;
+  return (turn % job.blocks * stride + job.settings.seed) % job.blocks;
+}
+
+static void work(Job& job, Worker& w) {
+  tsan::acquire(&job);
+  adopt_job(w, job.config, job.body, job.argument);
+  if (job.config.smem && !w.smem)
+    job.fail(0, Status::error(Code::out_of_memory, "launch: no memory for the dynamic shared memory of a block"));
+  const dim3 grid = job.config.grid;
+  for (std::size_t turn; (turn = job.next.fetch_add(1, std::memory_order_relaxed)) < job.blocks;) {
+    const std::size_t n = block_number(job, turn);
+    const uint3 block = {static_cast<unsigned>(n % grid.x), static_cast<unsigned>(n / grid.x % grid.y),
+                         static_cast<unsigned>(n / grid.x / grid.y)};
+    run_block(w, block, job.settings.seed ? mix(job.settings.seed, n) : 0);
+    if (w.failure.cause != Cause::none) [[unlikely]] {
+      if (w.failure.cause != Cause::reported) after_fault(w);
+      job.fail(n, describe_failure(w, job.settings.watchdog_seconds));
+    }
+    w.blocks_done.store(w.blocks_done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  tsan::acquire(&w.block_token[0]);
+  tsan::acquire(&w.block_token[1]);
+  tsan::release(&job);
+}
+
+// ---- the pool ----------------------------------------------------------------------------------------------------
+
+static std::atomic<Pool*> the_pool{nullptr};
+
+Pool& Pool::instance() {
+  // A forked child has no workers: it starts a pool of its own.
+  static const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+    forget_workers();
+    the_pool = nullptr;
+  });
+  (void)at_fork;
+  static std::mutex creating;
+  std::lock_guard hold(creating);
+  if (!the_pool) the_pool = new Pool;
+  return *the_pool;
+}
+
+// Makes sure of `wanted` workers, or of as many as the system gives, at least one.
+Status Pool::seat_workers(std::size_t wanted) {
+  while (seats_.size() < wanted) {
+    try {
+      auto seat = std::make_unique<Seat>();
+      Seat& s = *seat;
+      const std::size_t number = seats_.size();
+      seats_.reserve(number + 1);
+      std::thread([this, &s, number] { serve(s, number); }).detach();
+      seats_.push_back(std::move(seat));
+    } catch (const std::exception&) {  // no memory, or no more threads
+      if (!seats_.empty()) return {};
+      return Status::error(Code::out_of_memory, "launch: the system gives no thread to run kernels on");
+    }
+  }
+  return {};
+}
+
+void Pool::serve(Seat& seat, std::size_t number) {
+  seat.usable = prepare_worker(seat.worker);
+  prepare_worker_signals();
+  register_worker(seat.worker);
+  std::unique_lock hold(lock_);
+  for (;;) {
+    seat.wake.wait(
+        hold, [&] { return job_ && number < static_cast<std::size_t>(job_->settings.workers) && job_->unclaimed(); });
+    Job& job = *job_;
+    ++active_;
+    hold.unlock();
+    if (seat.usable) work(job, seat.worker);
+    else job.fail(0, Status::error(Code::out_of_memory, "launch: no address space for the stacks of a worker"));
+    hold.lock();
+    if (--active_ == 0 && !job.unclaimed()) done_.notify_one();
+  }
+}
+
+Status Pool::run(Job& job) {
+  std::lock_guard turn(one_job_);
+  const std::size_t wanted = std::min(job.blocks, static_cast<std::size_t>(job.settings.workers));
+  RIDGE_TRY(seat_workers(wanted));
+  tsan::release(&job);
+  observe::launch_begin(job.config);
+  {
+    FaultHandlers handlers;
+    std::unique_lock hold(lock_);
+    job_ = &job;
+    for (std::size_t i = 0; i < std::min(wanted, seats_.size()); ++i) seats_[i]->wake.notify_one();
+    wait_and_watch(job, handlers, hold);
+    job_ = nullptr;
+  }
+  observe::launch_end();
+  tsan::acquire(&job);
+  return std::move(job.failure);
+}
+
+std::size_t Pool::blocks_done() const {
+  std::size_t n = 0;
+  for (auto& seat : seats_) n += seat->worker.blocks_done.load(std::memory_order_relaxed);
+  return n;
+}
+
+// ThreadSanitizer holds back signals, so a race build can only say who hangs, and end.
+[[noreturn, maybe_unused]] static void end_process(const Worker& w, double seconds) {
+  std::fprintf(stderr, "ridge: %swatchdog: no block of the grid completed in %g s\n", locate(w, *w.current).c_str(),
+               seconds);
+  _exit(66);
+}
+
+// Time counts in small ticks, so that a minute in a debugger or a suspended laptop is one tick and not a minute.
+void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<std::mutex>& hold) {
+  const auto finished = [&] { return active_ == 0 && !job.unclaimed(); };
+  const double limit = job.settings.watchdog_seconds;
+  if (limit == 0) return done_.wait(hold, finished);
+
+  const double tick = std::clamp(limit / 8, 0.02, 1.0);
+  double stuck = 0;
+  for (std::size_t before = blocks_done(); !done_.wait_for(hold, std::chrono::duration<double>(tick), finished);) {
+    const std::size_t now = blocks_done();
+    stuck = now == before ? stuck + tick : 0;
+    before = now;
+    if (stuck < limit) continue;
+    job.cancel();
+    for (auto& seat : seats_) {
+      if (!seat->worker.in_fiber) continue;
+      if constexpr (race_build) end_process(seat->worker, limit);
+      handlers.stop(seat->worker);
+    }
+  }
+}
+
+// ---- launch ------------------------------------------------------------------------------------------------------
+
+static Status check(const Config& c) {
+  const std::size_t threads = std::size_t(c.block.x) * c.block.y * c.block.z;
+  if (c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || threads < 1 || threads > max_threads)
+    return Status::invalid("launch", "block", spell(c.block), "1 to 1024 threads, at most (1024,1024,64)");
+  if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
+    return Status::invalid("launch", "grid", spell(c.grid), "at most (2147483647,65535,65535)");
+  constexpr std::size_t most_smem = 227 << 10;  // of the largest device
+  if (c.smem > most_smem) return Status::invalid("launch", "smem", std::to_string(c.smem), "at most 232448 bytes");
+  if (c.warp != 32 && c.warp != 64) return Status::invalid("launch", "warp", std::to_string(c.warp), "32 or 64");
+  return {};
+}
+
+Status detail::run(const Config& config, void (*body)(void*), void* argument) {
+  if (worker_or_null()) return Status::error(Code::unsupported, "launch: called from inside a kernel");
+  RIDGE_TRY(check(config));
+  if (empty(config)) return {};
+  const Result<Settings> settings = read_settings();
+  if (!settings.ok()) return settings.error();
+  Job job{.config = config,
+          .body = body,
+          .argument = argument,
+          .settings = *settings,
+          .blocks = std::size_t(config.grid.x) * config.grid.y * config.grid.z};
+  return Pool::instance().run(job);
+}
+
+}  // namespace ridge::simt

@@ -1,0 +1,60 @@
+// The pool of workers, and the job they share: one launch.
+#pragma once
+#include <ridge/simt/runtime/faults.hpp>
+#include <ridge/simt/runtime/settings.hpp>
+#include <ridge/simt/runtime/worker.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace ridge::simt {
+
+struct Job {
+  const Config& config;
+  void (*body)(void*);
+  void* argument;
+  Settings settings;
+  std::size_t blocks;
+  std::atomic<std::size_t> next{0};
+
+  // The error of the first of the blocks that failed.
+  std::mutex lock{};
+  std::size_t failed_block = ~std::size_t(0);
+  Status failure{};
+
+  bool unclaimed() const { return next.load(std::memory_order_relaxed) < blocks; }
+  void cancel() { next = blocks; }
+  void fail(std::size_t block, Status);
+};
+
+// Workers sleep between launches. The launching thread runs no kernel: it waits, and watches for a launch in which
+// no block completes any more.
+class Pool {
+ public:
+  // Never destroyed: a program may launch from its last destructor, and exit while workers sleep.
+  static Pool& instance();
+
+  Status run(Job&);
+
+ private:
+  struct Seat {
+    Worker worker;
+    std::condition_variable wake;
+    bool usable = true;
+  };
+
+  Status seat_workers(std::size_t wanted);
+  void serve(Seat&, std::size_t number);
+  void wait_and_watch(Job&, FaultHandlers&, std::unique_lock<std::mutex>&);
+  std::size_t blocks_done() const;
+
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::mutex one_job_;  // launches from several host threads take turns
+  std::mutex lock_;     // guards what follows
+  std::condition_variable done_;
+  Job* job_ = nullptr;
+  int active_ = 0;  // workers that are in the job
+};
+
+}  // namespace ridge::simt

@@ -1,0 +1,46 @@
+#include <ridge/simt/runtime/settings.hpp>
+
+#include <ridge/simt/runtime/sanitizer.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+namespace ridge::simt {
+
+// A worker's stacks take up to 2,048 of the 65,530 mappings that a process may have, hence 24. ThreadSanitizer takes
+// 2 MB per thread of a block and worker, hence 4.
+static int default_workers() {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores, 1, race_build ? 4 : 24);
+}
+
+// Reads a number into `value`; leaves it alone if the variable is not set.
+static Status read_number(const char* variable, double least, double most, const char* allowed, double& value) {
+  const char* text = std::getenv(variable);
+  if (!text || !*text) return {};
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  if (*end || !(number >= least && number <= most))
+    return Status::invalid("launch", variable, std::string("\"").append(text).append("\""), allowed);
+  value = number;
+  return {};
+}
+
+Result<Settings> read_settings() {
+  static const int cores = default_workers();
+  Settings s;
+  double workers = cores, seed = 0;
+  RIDGE_TRY(read_number("RIDGE_WORKERS", 1, most_workers, "a number from 1 to 256", workers));
+  RIDGE_TRY(read_number("RIDGE_SEED", 0, 4294967295.0, "a number from 0 to 4294967295", seed));
+  RIDGE_TRY(
+      read_number("RIDGE_WATCHDOG_SECONDS", 0, 1e9, "a number of seconds, or 0 for no watchdog", s.watchdog_seconds));
+  s.workers = static_cast<int>(workers);
+  s.seed = static_cast<std::uint32_t>(seed);
+#ifdef RIDGE_SIMT_SERIAL
+  s.workers = 1;  // shared arrays are plain statics in this build
+#endif
+  return s;
+}
+
+}  // namespace ridge::simt

@@ -1,0 +1,33 @@
+#include <ridge/simt/runtime/stacks.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ridge::simt {
+
+bool Stacks::map() {
+  // Guards are wide, so that few frames reach across one; and an odd number of pages, or the tops of all stacks would
+  // share a few sets of the cache and of the TLB (worth 7 ns a switch).
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::size_t most = 64 << 10;
+  guard_ = page < most ? most - page : page;
+
+  const std::size_t size = count * stride();
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  madvise(p, size, MADV_NOHUGEPAGE);  // a stack uses a page or two, not two megabytes
+  base_ = static_cast<char*>(p);
+  return true;
+}
+
+char* Stacks::stack(int i) {
+  for (; guarded_ <= i; ++guarded_) mprotect(slot(guarded_), guard_, PROT_NONE);
+  return slot(i) + guard_;
+}
+
+bool Stacks::in_guard(std::uintptr_t address) const {
+  const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(slot(0));
+  return base_ && offset < count * stride() && offset % stride() < guard_;
+}
+
+}  // namespace ridge::simt

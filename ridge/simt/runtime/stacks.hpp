@@ -1,0 +1,32 @@
+// The stacks of a worker's fibers: one mapping, a guard below each stack, pages touched only when used.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace ridge::simt {
+
+class Stacks {
+ public:
+  static constexpr std::size_t bytes = 128 << 10;  // of each stack: a register-tiled kernel spills some 10 KB at -O0
+  static constexpr int count = 1024;
+
+  // Returns false if the machine has no address space left.
+  bool map();
+
+  // The low end of stack i. The first call for an i makes its guard; where the process has run out of mappings the
+  // stack goes without.
+  char* stack(int i);
+
+  // Is the address in the guard of some stack?
+  bool in_guard(std::uintptr_t address) const;
+
+ private:
+  std::size_t stride() const { return guard_ + bytes; }
+  char* slot(int i) const { return base_ + static_cast<std::size_t>(i) * stride(); }
+
+  char* base_ = nullptr;
+  std::size_t guard_ = 0;
+  int guarded_ = 0;  // slots below this number have their guards
+};
+
+}  // namespace ridge::simt

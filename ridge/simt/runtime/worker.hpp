@@ -1,0 +1,144 @@
+// The state of one worker: an OS thread that runs blocks, one at a time, the block's threads as fibers on it.
+//
+// All of it is fixed arrays: nothing is allocated while a kernel runs.
+#pragma once
+#include <ridge/core/status.hpp>
+#include <ridge/simt/cpu/runtime.hpp>
+#include <ridge/simt/launch.hpp>
+#include <ridge/simt/runtime/sanitizer.hpp>
+#include <ridge/simt/runtime/stacks.hpp>
+#include <ridge/simt/runtime/switch.hpp>
+
+#include <atomic>
+#include <bit>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <pthread.h>
+
+namespace ridge::simt {
+
+using detail::where;
+
+template <class Where> bool same(Where a, Where b) {
+  if constexpr (sizeof(Where) == sizeof(std::uintptr_t)) {  // a pointer to the compiler's record: nearly always equal
+    if (std::bit_cast<std::uintptr_t>(a) == std::bit_cast<std::uintptr_t>(b)) return true;
+  }
+  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+constexpr int max_threads = Stacks::count, max_warps = max_threads / 32;
+
+// ---- fibers ------------------------------------------------------------------------------------------------------
+struct Fiber {
+  void* sp = nullptr;  // while it is idle
+  char* stack = nullptr;
+  void* fake = nullptr;  // AddressSanitizer's own stack for it
+  bool fresh = true;     // has not started, or was abandoned: its stack must be prepared
+};
+
+// ---- the threads of a block --------------------------------------------------------------------------------------
+enum class State : unsigned char { unstarted, runnable, at_barrier, in_collective, returned };
+
+struct alignas(64) Thread {     // one cache line: a barrier touches every one of them
+  std::uint64_t value, result;  // of the collective it is in
+  void* sp;                     // while it waits
+  Fiber* fiber;
+  where at;  // where it waits
+  uint3 index;
+  short source;  // the lane that its shuffle reads
+  unsigned char warp, lane;
+  State state;
+};
+static_assert(sizeof(Thread) == 64 || sizeof(where) > 8);
+
+// ---- the warps of a block ----------------------------------------------------------------------------------------
+enum class Collective : unsigned char { shuffle, ballot, sync };
+
+// A collective that some lanes have reached and others have not.
+struct Pending {
+  lane_mask mask, arrived;
+  Collective what;
+  unsigned char token;
+  where at;
+};
+
+struct Warp {
+  static constexpr int most_pending = 8, tokens = 16;
+
+  lane_mask exists = 0, returned = 0;
+  int pendings = 0;
+  unsigned round = 0;  // numbers the collectives, so that each has a token of its own for a while
+  Pending pending[most_pending];
+  char token[tokens];  // their addresses name edges for ThreadSanitizer
+};
+
+// ---- how a block ends early --------------------------------------------------------------------------------------
+enum class Cause : unsigned char { none, reported, stack_overflow, signal, watchdog };
+
+struct Failure {
+  volatile Cause cause = Cause::none;
+  volatile int signal = 0;  // Cause::signal
+  volatile std::uintptr_t address = 0;
+  std::string sentence;  // Cause::reported
+};
+
+// ---- the worker --------------------------------------------------------------------------------------------------
+struct Worker {
+  // The block.
+  Thread* current = nullptr;
+  uint3* thread_index = nullptr;  // this OS thread's threadIdx
+  int count = 0, started = 0, returned = 0, arrived = 0;
+  int warps = 0, width = 32, width_log2 = 5;
+  lane_mask ready[max_warps] = {};  // the lanes of each warp that can run
+  unsigned ready_warps = 0;         // the warps that have such lanes, as bits
+  where barrier_at;
+  struct {
+    int yes, seen;
+  } vote[2] = {};  // of barrier_vote; two, because a late leaver reads the former
+  int vote_phase = 0;
+  std::uint32_t dice = 0;  // 0: the default order
+
+  // ThreadSanitizer's edges. Each alternates, so that who leaves late does not see who arrives early.
+  int barrier_phase = 0, block_parity = 0;
+  char barrier_token[2], block_token[2];
+  void* home_tsan = nullptr;
+  void* thread_tsan[max_threads] = {};
+
+  // The job.
+  void (*body)(void*) = nullptr;
+  void* argument = nullptr;
+  std::unique_ptr<char, void (*)(void*)> smem{nullptr, std::free};
+  std::size_t smem_bytes = 0;
+
+  // Fibers.
+  Fiber home;  // the OS thread's own stack
+  Fiber* idle[max_threads];
+  int made = 0, idles = 0;
+  Stacks stacks;
+  Failure failure;
+  // Set and cleared by the fibers themselves: may a signal handler abandon the block and go home?
+  std::atomic<bool> in_fiber{false};
+
+  // The OS thread.
+  pthread_t os_thread{};
+  uint3 block{};  // its blockIdx, where other threads can read it
+  std::atomic<std::size_t> blocks_done{0};
+  std::atomic<bool> stop{false};  // the watchdog wants the block abandoned
+
+  Warp warp[max_warps];
+  Thread threads[max_threads];
+  short order[max_threads];  // in which they are started
+  Fiber fibers[max_threads];
+};
+
+// Makes the calling OS thread a worker; false if there is no memory for its stacks.
+bool prepare_worker(Worker&);
+// Takes over a job's shape and body.
+void adopt_job(Worker&, const Config&, void (*body)(void*), void* argument);
+// Runs one block; a dice of 0 is the default order. Afterwards failure.cause says whether the block ended early.
+void run_block(Worker&, uint3 block, std::uint32_t dice);
+
+}  // namespace ridge::simt

@@ -1,0 +1,72 @@
+// The greatest and the least of values, with NaN above all: the greater (lesser) of anything and NaN is NaN.
+#pragma once
+#include <ridge/core/float16.hpp>
+#include <ridge/simt/simt.hpp>
+
+#include <limits>
+
+namespace ridge::tile {
+
+// Whether the type has packed_pick() of two elements in a word.
+template <class T> inline constexpr bool is_packed = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+
+// Greatest: the maximum; otherwise the minimum.
+template <bool Greatest> struct Extreme {
+  // Whether b is to replace a; equal values (0 and -0 are) and two NaNs do not.
+  template <class T> static __device__ __forceinline__ bool beats(T b, T a) {
+    if constexpr (is_packed<T>) return rank(b) > rank(a);
+    else if constexpr (std::is_integral_v<T>) return Greatest ? b > a : b < a;
+    else return (Greatest ? b > a : b < a) || (b != b && a == a);
+  }
+
+  // What loses to everything.
+  template <class T> static __device__ __forceinline__ T neutral() {
+    if constexpr (std::is_integral_v<T>)
+      return Greatest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+    else return T(Greatest ? -__builtin_huge_valf() : __builtin_huge_valf());
+  }
+
+  template <class T> static __device__ __forceinline__ T pick(T a, T b) { return beats(b, a) ? b : a; }
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  static __device__ __forceinline__ float pick(float a, float b) {  // one instruction
+    float r;
+    if constexpr (Greatest) asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    else asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+  }
+#endif
+
+  // pick() of both elements of T in a word.
+  template <class T> static __device__ __forceinline__ std::uint32_t packed_pick(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint32_t r;
+    if constexpr (std::is_same_v<T, half>) {
+      if constexpr (Greatest) asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+      else asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    } else {
+      if constexpr (Greatest) asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+      else asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    }
+    return r;
+#else
+    T x[2], y[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    for (int i = 0; i < 2; ++i) x[i] = pick(x[i], y[i]);
+    memcpy(&a, x, sizeof x);
+    return a;
+#endif
+  }
+
+ private:
+  // The place of a 16-bit float among all values, as a number: what beats has the greater.
+  template <class T> static __device__ __forceinline__ int rank(T x) {
+    constexpr int infinity = std::is_same_v<T, half> ? 0x7c00 : 0x7f80;
+    const int magnitude = x.bits & 0x7fff;
+    if (magnitude > infinity) return 0x8000;
+    return ((x.bits & 0x8000) == 0) == Greatest ? magnitude : -magnitude;
+  }
+};
+
+}  // namespace ridge::tile

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# scripts/format.sh [--check]: clang-format 14 over every C++ and CUDA file; --check changes nothing, shows the
+# differences, and exits 1 if there are any.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+clang_format=${CLANG_FORMAT:-clang-format-14}
+mapfile -t files < <(find . \( -name '.?*' -o -path './build*' -o -path './out' \) -prune -o -type f \
+  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.cu' -o -name '*.cuh' \) -print | sort)
+[[ ${#files[@]} -gt 0 ]] || exit 0
+
+if [[ ${1:-} != --check ]]; then
+  "$clang_format" -i "${files[@]}"
+  exit 0
+fi
+differ=0
+for file in "${files[@]}"; do
+  "$clang_format" "$file" | diff -u --label "$file" --label "$file, formatted" "$file" - || differ=$((differ + 1))
+done
+if [[ $differ -gt 0 ]]; then
+  echo "$differ of ${#files[@]} files are not formatted; 'make format' does it" >&2
+  exit 1
+fi
+echo "${#files[@]} files, all formatted"
