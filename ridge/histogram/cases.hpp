@@ -61,8 +61,7 @@ inline check::CaseBook book() {
                        .adjust = case_adjust, .tests = {}, .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back("histogram:" + rest); };
   const std::string bytes = ":n=", range = ":range=-2,2";
-  // Around an access (16 bytes), a block of one access per thread (256, 512 and 1,024 threads), and the 240 samples
-  // after which a thread of columns must empty its counters.
+  // Around an access (16 bytes), a block of one access per thread (256, 512 and 1,024 threads).
   for (const char* n : {"0", "1", "15", "16", "17", "31", "4095", "4096", "4097", "8193", "61440", "61441"})
     test("u8" + bytes + n);
   for (const char* n : {"0", "1", "3", "4", "5", "1023", "1024", "1025", "2047", "2048", "2049", "8191", "8192", "8193"})

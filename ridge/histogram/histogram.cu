@@ -1,5 +1,4 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose.
-#include <ridge/histogram/columns.cuh>
 #include <ridge/histogram/global.cuh>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/shared.cuh>
@@ -52,10 +51,8 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
       return simt::launch(at, histogram_strided<Row<I>, T>, x, n, shape, keys, args.counts);
     } else if constexpr (c.table == Table::none) {
       return simt::launch(at, histogram_global<Row<I>, T>, x, n, keys, args.counts);
-    } else if constexpr (c.table == Table::shared) {
-      return simt::launch(at, histogram_shared<Row<I>, T>, x, n, head_of(x, n, c), keys, args.counts);
     } else {
-      return simt::launch(at, histogram_columns<Row<I>>, x, n, head_of(x, n, c), keys, args.counts);
+      return simt::launch(at, histogram_shared<Row<I>, T>, x, n, head_of(x, n, c), keys, args.counts);
     }
   } else {
     return Status::error(Code::unsupported, "histogram: a row that does not take this type");  // refused by fits()

@@ -85,8 +85,7 @@ static std::string fits(const Variant& row, const HistogramProblem& p, const Dev
   const Config& c = row.config;
   const int size = static_cast<int>(size_of(p.dtype));
   if (!c.strided && !p.x.is_contiguous()) return "x is not contiguous";
-  if (!takes(c, size))
-    return c.table == Table::columns ? "samples are not bytes" : "samples are bytes, whose 256 counters need no packing";
+  if (!takes(c, size)) return "samples are bytes, whose 256 counters need no packing";
   if (smem_bytes(c, counters(p)) > device.smem_optin)
     return std::to_string(counters(p)) + " counters need " + std::to_string(smem_bytes(c, counters(p))) +
            " bytes of shared memory, and a block has at most " + std::to_string(device.smem_optin);

@@ -192,8 +192,8 @@ TEST(HistogramPlan, ARefusalSaysWhy) {
   auto p = HistogramProblem::flat(u8, std::int64_t{1} << 31);
   p.counts_dtype = i32;
   EXPECT_EQ(message(p), "histogram: counts.dtype is i32; it must be i64: 2147483648 samples could overflow it");
-  EXPECT_EQ(message(HistogramProblem::flat(f32, 10, 256, unit), {.variant = "columns8x3"}),
-            "histogram: variant is columns8x3; it must be another one here: samples are not bytes");
+  EXPECT_EQ(message(HistogramProblem::flat(u8, 10), {.variant = "packed_1024x2"}),
+            "histogram: variant is packed_1024x2; it must be another one here: samples are bytes, whose 256 counters need no packing");
   EXPECT_EQ(message(HistogramProblem::flat(f32, 10, 100000, unit), {.variant = "vec4"}),
             "histogram: variant is vec4; it must be another one here: 100001 counters need 400004 bytes of shared memory, and a block has at most 232448");
 }
@@ -273,27 +273,6 @@ TEST(Histogram, PackedCountersGiveWhatTheyCannotHold) {
     }
   }
 }
-
-#ifndef RIDGE_SIMT_RACE  // minutes there
-// More of one byte for each thread of columns than a 16-bit counter holds.
-TEST(Histogram, NarrowCountersAreEmptiedInTime) {
-  const std::int64_t n = 20'000'003;
-  std::vector<std::uint8_t> x(static_cast<std::size_t>(n), 200);
-  for (std::size_t i = 0; i < x.size(); i += 16) x[i] = 3;  // no run of 16
-  const DeviceInfo device = cpu();
-  for (int variant = 0; variant < variant_count; ++variant) {
-    if (variants[variant].config.table != Table::columns) continue;
-    auto problem = HistogramProblem::flat(u8, n);
-    auto plan = plan_histogram(problem, device, {.variant = std::string(variants[variant].name)});
-    ASSERT_TRUE(plan.ok());
-    plan->grid = 2;  // as few blocks as make the counters overflow, on any machine
-    std::vector<std::int64_t> counts(256);
-    ASSERT_TRUE(plan->run(view(x.data(), {n}), view(counts.data(), {256})).ok());
-    EXPECT_EQ(counts[3], (n + 15) / 16) << variants[variant].name;
-    EXPECT_EQ(counts[200], n - (n + 15) / 16) << variants[variant].name;
-  }
-}
-#endif
 
 TEST(Histogram, OverlapAndMisalignmentAreRefused) {
   alignas(8) std::byte memory[64] = {};

@@ -82,7 +82,7 @@ template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call
 
 template <int I, class R> Status launch_row(const Call<R>& call) {
   constexpr Config c = config_of(I, R::inputs == 2 ? Reduce::dot : Reduce::sum);
-  using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm, c.streaming, c.strided>;
+  using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm, c.strided>;
   if constexpr (c.kernel == Kernel::slices) {
     return launch_slices<S>(call);
   } else if constexpr (c.kernel == Kernel::rows) {

@@ -16,7 +16,8 @@
 //           tensor of several axes the index is that of the element in row-major order.
 // Empty     sum and dot of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
 // Aliasing  y must not overlap an input.
-// Repeats   bit for bit on one device; but for the variant `atomic` on floats, which runs only when it is named.
+// Repeats   bit for bit on one device; but for the variant `atomic` on floats, which runs only when it is named. On a
+//           GPU that variant takes subnormal floats for 0, as the hardware's atomic addition does.
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
 #include <ridge/core/memory.hpp>

@@ -5,11 +5,11 @@
 namespace ridge::reduce_detail {
 
 // What makes one kernel of these templates differ from another: rows of the table with the same shape share it.
-template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm, bool Streaming, bool Strided>
+template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm, bool Strided>
 struct Shape {
   static constexpr int threads = Threads, row_threads = Lanes ? Lanes : Threads, vectors = Vectors,
                        blocks_per_sm = BlocksPerSm;
-  static constexpr bool streaming = Streaming, strided = Strided;
+  static constexpr bool strided = Strided;
   template <class T> static constexpr int elements = AccessBytes > int(sizeof(T)) ? AccessBytes / int(sizeof(T)) : 1;
 };
 
@@ -55,7 +55,7 @@ template <class S, class R> struct RowReader {
   }
   __device__ __forceinline__ Access load(const T* data, const std::int64_t (&stride)[max_rank], std::int64_t at) const {
     if constexpr (S::strided) return pack({{data[col_offset(axes, stride, at)]}});
-    else return pack(S::streaming ? simt::load_streaming<V>(data + at) : simt::load<V>(data + at));
+    else return pack(simt::load<V>(data + at));
   }
   static __device__ __forceinline__ Access nothing() {
     Vec none;

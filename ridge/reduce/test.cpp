@@ -12,7 +12,11 @@ namespace {
 
 using namespace reduce_detail;
 
+#ifdef RIDGE_SIMT_RACE  // slow, and barriers do not depend on what is reduced: three stand for all
+const check::TestCasesOf cases{"sum", "argmax", "dot"};
+#else
 const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+#endif
 
 std::string chosen(const ReduceProblem& p, const char* device = "H200") {
   auto plan = plan_reduce(p, *device_model(device));

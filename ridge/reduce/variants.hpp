@@ -27,7 +27,6 @@ struct Config {
   Cut cut = Cut::whole;
   int blocks_per_sm = 4;   // that a multiprocessor holds at least: bounds the registers of a thread
   int waves = 1;           // Cut::fill
-  bool streaming = false;  // evict-first hint: the data is used once
   bool strided = false;    // any strides: an offset per element
   bool operator==(const Config&) const = default;
 };
@@ -59,21 +58,21 @@ inline constexpr Variant variants[] = {
      0.8},
     {"scalar", "dot of inputs that no 16-byte access can meet", {.vectors = 4, .cut = Cut::fill}, 0.7},
     {"best",
-     "four accesses in flight, evict-first, a grid that fills the chip once",
-     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .streaming = true},
+     "four accesses in flight, enough slices that multiprocessors finish together",
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32},
      0.97},
     {"row_lanes",
      "eight lanes per row",
-     {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4, .streaming = true},
+     {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4},
      0.93},
     {"row_warp",
      "32 lanes per row",
-     {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4, .streaming = true},
+     {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4},
      0.94},
-    {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4, .streaming = true}, 0.95},
+    {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}, 0.95},
     {"row_split",
      "several blocks per row, where rows are too few to fill the chip",
-     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4, .streaming = true},
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4},
      0.95},
     {"strided", "any strides: an offset per element", {.cut = Cut::fill, .waves = 4, .strided = true}, 0.2},
 };
