@@ -84,7 +84,10 @@ Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& devic
   }
   // Enough sets that one round is four times the last-level cache.
   const std::int64_t cache = std::max<std::int64_t>(device.l2_bytes, 1 << 20);
-  const int count = device.is_cpu() ? 1 : static_cast<int>(std::clamp<std::int64_t>(4 * cache / std::max<std::int64_t>(bytes, 1) + 1, 1, 64));
+  const int count =
+      device.is_cpu()
+          ? 1
+          : static_cast<int>(std::clamp<std::int64_t>(4 * cache / std::max<std::int64_t>(bytes, 1) + 1, 1, 64));
   std::vector<Set> sets(static_cast<std::size_t>(count));
   const auto add = [&](Set& set, std::vector<TensorView>& views, const TensorType& type) -> Status {
     TensorView v{nullptr, type.dtype, Layout::contiguous(type.shape), device.id};
@@ -170,8 +173,10 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
   std::vector<Contender> contenders;
   std::vector<Measurement> results;
   std::string chosen;
-  const auto contend = [&](Contender contender, std::function<Status(int)> work, double estimate_us, bool queued = false) -> Status {
-    const int runs = device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
+  const auto contend = [&](Contender contender, std::function<Status(int)> work, double estimate_us,
+                           bool queued = false) -> Status {
+    const int runs =
+        device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
     auto measured = (*clock)->prepare(queued ? 1 : std::max(runs, std::min(rotation, 8)), std::move(work), queued);
     if (!measured) return measured.error();
     contender.measure = std::move(*measured);
@@ -207,12 +212,13 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     const Workspace lent = contender.workspaces[0].workspace();
     const double estimate = run->explain().predicted_us;
     const std::string name = contender.name;
-    if (Status s = contend(std::move(contender),
-                           [&sets, run, lent, stream, rotation](int i) {
-                             const Set& set = (*sets)[static_cast<std::size_t>(i % rotation)];
-                             return run->run(set.in, set.out, lent, stream);
-                           },
-                           estimate);
+    if (Status s = contend(
+            std::move(contender),
+            [&sets, run, lent, stream, rotation](int i) {
+              const Set& set = (*sets)[static_cast<std::size_t>(i % rotation)];
+              return run->run(set.in, set.out, lent, stream);
+            },
+            estimate);
         !s.ok())
       return {failed(c, device, s)};
   }
@@ -238,9 +244,12 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       Contender contender;
       contender.name = peer->name;
       const double estimate = contenders.empty() ? 100 : contenders[0].plan->explain().predicted_us;
-      (void)contend(std::move(contender),
-                    [per_set = std::move(per_set), stream, rotation](int i) { return per_set[static_cast<std::size_t>(i % rotation)](stream); },
-                    estimate);
+      (void)contend(
+          std::move(contender),
+          [per_set = std::move(per_set), stream, rotation](int i) {
+            return per_set[static_cast<std::size_t>(i % rotation)](stream);
+          },
+          estimate);
     }
 
   std::optional<CopyCeiling> ceiling;
@@ -251,7 +260,12 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       Contender contender;
       contender.name = "copy";
       void *to = ceiling->to.data(), *from = ceiling->from.data();
-      (void)contend(std::move(contender), [to, from, device, stream](int) { return gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream); }, 500, true);
+      (void)contend(
+          std::move(contender),
+          [to, from, device, stream](int) {
+            return gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream);
+          },
+          500, true);
     }
   }
 
@@ -299,10 +313,13 @@ Result<double> copy_gbs(const DeviceInfo& device) {
   if (!ceiling) return ceiling.error();
   void *to = ceiling->to.data(), *from = ceiling->from.data();
   const Stream stream = (*clock)->stream();
-  auto measure = (*clock)->prepare(1, [=](int) {
-    return device.is_cpu() ? copy_bytes(to, device.id, from, device.id, CopyCeiling::bytes)
-                           : gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream);
-  }, true);
+  auto measure = (*clock)->prepare(
+      1,
+      [=](int) {
+        return device.is_cpu() ? copy_bytes(to, device.id, from, device.id, CopyCeiling::bytes)
+                               : gpu::copy_on(device.id.index, to, from, CopyCeiling::bytes, stream);
+      },
+      true);
   if (!measure) return measure.error();
   std::vector<double> us;
   for (int i = 0; i < 12; ++i) {

@@ -28,13 +28,13 @@ struct Timing {
 struct Measurement {
   std::string case_text, variant, device;
   Timing time;
-  double gbs = 0;          // 1e9 bytes/s, of the bytes in the operator's Cost
-  double copy_share = 0;   // of the copy measured in the same run (GPU); 0 where not measured
+  double gbs = 0;         // 1e9 bytes/s, of the bytes in the operator's Cost
+  double copy_share = 0;  // of the copy measured in the same run (GPU); 0 where not measured
   double tflops = 0;
   double predicted_us = 0, least_us = 0, plan_us = 0;
-  bool chosen = true;      // the variant that the plan chooses
+  bool chosen = true;  // the variant that the plan chooses
   std::vector<std::pair<std::string, Timing>> peers;
-  std::string error;       // empty where the measurement stands
+  std::string error;  // empty where the measurement stands
 };
 
 struct Settings {

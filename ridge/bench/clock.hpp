@@ -16,7 +16,8 @@ class Clock {
   // Prepares `runs` calls of work(i), i = 0.., to be timed as one: on a GPU they become a graph, so that the time is
   // the device's and not the launching thread's. Returns what measures once, in microseconds per call.
   // `queued` puts the calls on the stream instead: what a copy needs, whose graph node runs at half its speed.
-  virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool queued = false) = 0;
+  virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work,
+                                                          bool queued = false) = 0;
 };
 
 Result<std::unique_ptr<Clock>> make_cpu_clock();

@@ -51,7 +51,8 @@ class GpuClock final : public Clock {
     cudaGraphDestroy(graph);
     if (!made.ok()) return made;
     std::shared_ptr<CUgraphExec_st> owned(executable, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
-    return timed(runs, [this, owned] { return check("graph", cudaGraphLaunch(owned.get(), stream_)); });
+    // The graph holds addresses: what `work` owns must live as long.
+    return timed(runs, [this, owned, work] { return check("graph", cudaGraphLaunch(owned.get(), stream_)); });
   }
 
  private:

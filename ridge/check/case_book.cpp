@@ -58,7 +58,8 @@ Result<std::vector<TensorType>> case_inputs(const CaseBook& book, const Case& c)
   for (const auto& key : book.keys) known += (known.empty() ? "" : " ") + key;
   for (const auto& key : book.optional_keys) known += " [" + key + "]";
   for (const auto& key : book.keys)
-    if (!c.has(key)) return Status::invalid(c.op, "case size '" + key + "'", "missing", "given; the sizes are " + known);
+    if (!c.has(key))
+      return Status::invalid(c.op, "case size '" + key + "'", "missing", "given; the sizes are " + known);
   for (const auto& [key, value] : c.dims)
     if (std::ranges::find(book.keys, key) == book.keys.end() &&
         std::ranges::find(book.optional_keys, key) == book.optional_keys.end())

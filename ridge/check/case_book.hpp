@@ -40,7 +40,7 @@ struct CaseBook {
 struct RegisterCases {
   explicit RegisterCases(CaseBook);
 };
-const std::vector<const CaseBook*>& case_books();         // in the operators' order
+const std::vector<const CaseBook*>& case_books();  // in the operators' order
 Result<const CaseBook*> find_case_book(std::string_view op);
 
 // The case's inputs, with the check that its keys are the operator's.

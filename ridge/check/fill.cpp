@@ -131,7 +131,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     constant = *value;
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal", "uniform", "ints", "ones", "constant", "nan", "inf", "overflow", "denormal", "zipf"};
+  const std::string_view known[] = {"normal", "uniform", "ints",     "ones",     "constant",
+                                    "nan",    "inf",     "overflow", "denormal", "zipf"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);

@@ -30,8 +30,8 @@ std::string number(double x) {
 std::string compare(const Placed::Read& read, const Expected& expected, std::string_view output, Outcome& outcome) {
   if (!read.canaries_intact) return std::string(output) + ": written outside its elements";
   if (read.values.size() != expected.value.size())
-    return std::string(output) + ": the oracle gives " + std::to_string(expected.value.size()) + " elements, the tensor has " +
-           std::to_string(read.values.size());
+    return std::string(output) + ": the oracle gives " + std::to_string(expected.value.size()) +
+           " elements, the tensor has " + std::to_string(read.values.size());
   std::int64_t wrong = 0;
   std::string first;
   for (std::size_t i = 0; i < read.values.size(); ++i) {
@@ -122,7 +122,8 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
     if (auto s = output.poison(); !s.ok()) return fail(std::string(s.message()));
   auto workspace = Buffer::allocate(device.id, (*plan)->workspace_bytes());
   if (!workspace) return fail(std::string(workspace.error().message()));
-  if (auto s = fill_bytes(workspace->data(), device.id, 0xdb, workspace->bytes()); !s.ok()) return fail(std::string(s.message()));
+  if (auto s = fill_bytes(workspace->data(), device.id, 0xdb, workspace->bytes()); !s.ok())
+    return fail(std::string(s.message()));
   // Twice: what one run leaves in the workspace must not matter to the next.
   for (int run = 0; run < 2; ++run) {
     if (run == 1 && !p.outputs.empty() && p.out.size() == p.outputs.size()) {

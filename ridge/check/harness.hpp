@@ -12,8 +12,8 @@ struct Outcome {
   enum Kind { passed, failed, refused } kind = passed;
   std::string case_text;  // paste it into `ridge check`
   std::string variant, device;
-  std::string why;        // of a failure or refusal
-  double worst = 0;       // greatest error over its tolerance; 0 where exact
+  std::string why;   // of a failure or refusal
+  double worst = 0;  // greatest error over its tolerance; 0 where exact
   std::int64_t elements = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace ridge::check {
 
 namespace {
-constexpr std::int64_t fence = 64;           // elements of canary before and after
+constexpr std::int64_t fence = 64;  // elements of canary before and after
 constexpr std::byte canary{0xa5}, poisoned_byte{0xdb};
 
 // Calls f(offset) for the elements of a layout in row-major order.

@@ -35,8 +35,8 @@ class Placed {
 
  private:
   Status upload(const std::vector<std::byte>& elements);
-  Layout layout_;            // in elements from first_
-  std::int64_t first_ = 0;   // element index of the view's origin within the buffer
+  Layout layout_;              // in elements from first_
+  std::int64_t first_ = 0;     // element index of the view's origin within the buffer
   std::int64_t elements_ = 0;  // of the buffer
   TensorView view_;
   Buffer buffer_;

@@ -20,7 +20,7 @@ DeviceInfo cpu(CpuOptions options) {
   info.id = {DeviceKind::cpu, 0};
   info.sms = std::max(1u, std::thread::hardware_concurrency());
   info.warp = options.warp;
-  info.threads_per_sm = 1024;  // one block at a time on each OS thread
+  info.threads_per_sm = 1024;                                         // one block at a time on each OS thread
   info.smem_per_sm = info.smem_per_block = info.smem_optin = 232448;  // as Hopper, so that the same rows fit
   info.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   // Orders of magnitude for a fiber-per-thread runtime, so that a least time can be shown; not a measurement.
@@ -62,6 +62,7 @@ Result<DeviceInfo> find_device(std::string_view text) {
 
 // Figures from the vendors' data sheets and tuning guides (dense rates, boost clock); memory_gbs of the H200 is a
 // measured device-to-device copy, the others 90 % of the data sheet, which is what a good copy reaches.
+// clang-format off
 static const DeviceInfo models[] = {
     {.name = "V100", .id = {DeviceKind::cuda, 0}, .cc = 70, .sms = 80, .smem_per_sm = 98304, .smem_optin = 98304,
      .l2_bytes = 6 << 20, .memory_bytes = 16ll << 30, .clock_ghz = 1.53, .memory_gbs = 810, .l2_gbs = 2200,
@@ -91,12 +92,14 @@ static const DeviceInfo models[] = {
      .memory_bytes = 64ll << 30, .clock_ghz = 1.7, .memory_gbs = 1475, .l2_gbs = 3500, .fp32_tflops = 23.9,
      .fp64_tflops = 23.9, .fp16_tflops = 191, .int8_tops = 191, .launch_us = 5},  // one of its two dies
 };
+// clang-format on
 
 std::span<const DeviceInfo> device_models() { return models; }
 
 Result<DeviceInfo> device_model(std::string_view name) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) ==
-                                                std::tolower(static_cast<unsigned char>(b)); };
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
   std::string known;
   for (const DeviceInfo& model : models) {
     if (std::ranges::equal(model.name, name, same)) return model;

@@ -13,22 +13,22 @@ namespace ridge {
 struct DeviceInfo {
   std::string name;
   Device id;
-  int cc = 0;                     // CUDA compute capability, 90 for 9.0; 0 for what is not CUDA
-  int sms = 1;                    // multiprocessors (compute units; OS threads on the CPU runtime)
-  int warp = 32;                  // lanes
+  int cc = 0;     // CUDA compute capability, 90 for 9.0; 0 for what is not CUDA
+  int sms = 1;    // multiprocessors (compute units; OS threads on the CPU runtime)
+  int warp = 32;  // lanes
   int threads_per_sm = 2048;
-  int registers_per_sm = 65536;   // 32-bit
-  int smem_per_sm = 0;            // bytes
-  int smem_per_block = 49152;     // bytes, without opting in
-  int smem_optin = 49152;         // bytes, the most one block can have
+  int registers_per_sm = 65536;  // 32-bit
+  int smem_per_sm = 0;           // bytes
+  int smem_per_block = 49152;    // bytes, without opting in
+  int smem_optin = 49152;        // bytes, the most one block can have
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
-  double clock_ghz = 0;           // boost
-  double memory_gbs = 0;          // 1e9 bytes/s; measured copy (read + write) where known, else the data sheet's
+  double clock_ghz = 0;   // boost
+  double memory_gbs = 0;  // 1e9 bytes/s; measured copy (read + write) where known, else the data sheet's
   double l2_gbs = 0;
   // 1e12 operations/s, one fused multiply-add is two; dense.
   double fp32_tflops = 0, fp64_tflops = 0, tf32_tflops = 0, fp16_tflops = 0, fp8_tflops = 0, int8_tops = 0;
-  double launch_us = 0;           // least time from one kernel's end to the next one's
+  double launch_us = 0;  // least time from one kernel's end to the next one's
   bool operator==(const DeviceInfo&) const = default;
 
   bool is_cpu() const { return id.kind == DeviceKind::cpu; }

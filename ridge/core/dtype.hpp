@@ -35,7 +35,8 @@ constexpr std::optional<DType> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-template <class T> inline constexpr DType dtype_of = [] {
+template <class T>
+inline constexpr DType dtype_of = [] {
   static_assert(!sizeof(T), "not an element type of Ridge");
   return DType::f32;
 }();

@@ -25,7 +25,8 @@ std::string Explanation::text() const {
               bytes_text(cost.bytes_written).c_str());
   for (int u = 0; u < unit_count; ++u)
     if (cost.operations[u] > 0)
-      s += format("  computes    %.4g %s operations\n", cost.operations[u], std::string(name(static_cast<Unit>(u))).c_str());
+      s += format("  computes    %.4g %s operations\n", cost.operations[u],
+                  std::string(name(static_cast<Unit>(u))).c_str());
   if (cost.bytes() > 0) s += format("  intensity   %.3g operations per byte\n", cost.all_operations() / cost.bytes());
   s += format("  bound by    %s, at least %.2f us\n", bound.c_str(), least_us);
   s += format("  chosen      %s, predicted %.2f us, workspace %s\n", variant.c_str(), predicted_us,
@@ -34,7 +35,8 @@ std::string Explanation::text() const {
   for (const Candidate& c : candidates) width = std::max(width, c.variant.size());
   for (const Candidate& c : candidates) {
     s += format("    %-*s  ", static_cast<int>(width), c.variant.c_str());
-    s += c.fits() ? format("%10.2f us%s", c.predicted_us, c.variant == variant ? "  <- chosen" : "") : "no: " + c.refusal;
+    s += c.fits() ? format("%10.2f us%s", c.predicted_us, c.variant == variant ? "  <- chosen" : "")
+                  : "no: " + c.refusal;
     s += "\n";
   }
   return s;

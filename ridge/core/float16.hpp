@@ -18,17 +18,17 @@ RIDGE_HD constexpr std::uint16_t half_bits(float value) {
   const std::uint32_t u = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = u >> 16 & 0x8000u;
   const std::uint32_t magnitude = u & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;                                          // NaN
-  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);     // rounds to infinity
-  if (magnitude < 0x38800000u) {                                                       // subnormal half, or zero
-    if (magnitude < 0x33000000u) return static_cast<std::uint16_t>(sign);              // below half of the least
-    const int shift = 126 - static_cast<int>(magnitude >> 23);                         // 14..24: bits that drop
+  if (magnitude > 0x7f800000u) return 0x7fff;                                       // NaN
+  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // rounds to infinity
+  if (magnitude < 0x38800000u) {                                                    // subnormal half, or zero
+    if (magnitude < 0x33000000u) return static_cast<std::uint16_t>(sign);           // below half of the least
+    const int shift = 126 - static_cast<int>(magnitude >> 23);                      // 14..24: bits that drop
     const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
     const std::uint32_t kept = mantissa >> shift;
     const std::uint32_t rest = mantissa & ((1u << shift) - 1), middle = 1u << (shift - 1);
     return static_cast<std::uint16_t>(sign | (kept + (rest > middle || (rest == middle && (kept & 1)))));
   }
-  const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);           // to nearest, ties to even
+  const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);  // to nearest, ties to even
   return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 

@@ -8,14 +8,16 @@
 namespace ridge::gpu {
 
 static Status failed(const char* what, cudaError_t error) {
-  const Code code = error == cudaErrorMemoryAllocation                                         ? Code::out_of_memory
+  const Code code = error == cudaErrorMemoryAllocation                                   ? Code::out_of_memory
                     : error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ? Code::no_device
                                                                                          : Code::device_error;
   cudaGetLastError();  // the error is reported here; leave nothing behind for an unrelated later call
   return Status::error(code, std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-static Status check(const char* what, cudaError_t error) { return error == cudaSuccess ? Status{} : failed(what, error); }
+static Status check(const char* what, cudaError_t error) {
+  return error == cudaSuccess ? Status{} : failed(what, error);
+}
 
 int count() {
   int n = 0;
@@ -28,8 +30,8 @@ Result<DeviceInfo> query(int index) {
     return Status::error(Code::no_device, std::string("a GPU was asked for, and this machine has none (") +
                                               (error ? cudaGetErrorString(error) : "no device") + "); use device cpu");
   if (index < 0 || index >= n)
-    return Status::error(Code::no_device, "GPU " + std::to_string(index) + " was asked for, and this machine has " +
-                                              std::to_string(n));
+    return Status::error(Code::no_device,
+                         "GPU " + std::to_string(index) + " was asked for, and this machine has " + std::to_string(n));
   cudaDeviceProp p;
   if (const cudaError_t error = cudaGetDeviceProperties(&p, index)) return failed("cudaGetDeviceProperties", error);
 
@@ -55,9 +57,9 @@ Result<DeviceInfo> query(int index) {
     cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index);
     cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index);
     info.clock_ghz = clock_khz * 1e-6;
-    info.memory_gbs = 2.0 * memory_khz * 1e3 * p.memoryBusWidth / 8 * 1e-9;    // double data rate
-    info.l2_gbs = 3 * info.memory_gbs;                                         // a usual ratio
-    info.fp32_tflops = 2.0 * 128 * info.sms * info.clock_ghz * 1e-3;           // 128 lanes since Ampere's GA10x
+    info.memory_gbs = 2.0 * memory_khz * 1e3 * p.memoryBusWidth / 8 * 1e-9;  // double data rate
+    info.l2_gbs = 3 * info.memory_gbs;                                       // a usual ratio
+    info.fp32_tflops = 2.0 * 128 * info.sms * info.clock_ghz * 1e-3;         // 128 lanes since Ampere's GA10x
     info.fp64_tflops = info.fp32_tflops / (p.minor == 0 ? 2 : 64);
     info.launch_us = 2.5;
   }
@@ -96,7 +98,8 @@ Status copy(void* to, const void* from, std::size_t bytes) {
 
 Status copy_on(int index, void* to, const void* from, std::size_t bytes, Stream stream) {
   Guard guard({DeviceKind::cuda, index});
-  return check("cudaMemcpyAsync", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream.handle)));
+  return check("cudaMemcpyAsync",
+               cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream.handle)));
 }
 
 Status fill(int index, void* data, int value, std::size_t bytes, Stream stream) {

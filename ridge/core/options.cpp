@@ -4,7 +4,8 @@
 
 namespace ridge {
 
-template <class T> static Result<T> number(std::string_view op, std::string_view key, std::string_view text, const char* kind) {
+template <class T>
+static Result<T> number(std::string_view op, std::string_view key, std::string_view text, const char* kind) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);

@@ -16,8 +16,7 @@ std::string_view name(Code code) {
   return "unknown";
 }
 
-Status Status::refuse(Code code, std::string_view op, std::string argument, std::string value,
-                      std::string constraint) {
+Status Status::refuse(Code code, std::string_view op, std::string argument, std::string value, std::string constraint) {
   std::string sentence = std::string(op) + ": " + argument + " is " + value + "; it must be " + constraint;
   return Status(code, std::string(op), std::move(argument), std::move(value), std::move(constraint),
                 std::move(sentence));

@@ -19,9 +19,9 @@ enum class Code : unsigned char {
   unsupported,       // the request is legal, and no variant takes it
   no_device,         // a GPU was asked for, and there is none
   out_of_memory,
-  kernel_fault,      // a kernel broke a rule of the vocabulary on the CPU runtime
-  device_error,      // the GPU's driver or runtime refused
-  io,                // a file could not be read or written
+  kernel_fault,  // a kernel broke a rule of the vocabulary on the CPU runtime
+  device_error,  // the GPU's driver or runtime refused
+  io,            // a file could not be read or written
 };
 
 RIDGE_API std::string_view name(Code);
@@ -63,8 +63,7 @@ class [[nodiscard]] Status {
 };
 
 // A value, or the Status that explains why there is none.
-template <class T>
-class [[nodiscard]] Result {
+template <class T> class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {}
@@ -100,5 +99,5 @@ inline void throw_if(const Status& status) {
 }  // namespace ridge
 
 // Leaves the calling function with the error, if there is one.
-#define RIDGE_TRY(expression)                                    \
+#define RIDGE_TRY(expression) \
   if (::ridge::Status ridge_status = (expression); !ridge_status.ok()) return ridge_status

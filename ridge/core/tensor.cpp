@@ -65,8 +65,8 @@ void collapse(std::span<Layout> views) {
     const std::int64_t size = first.shape[axis];
     if (size == 1) continue;
     const bool continues = kept > 0 && std::ranges::all_of(views, [&](const Layout& v) {
-      return v.stride[kept - 1] == v.stride[axis] * size;
-    });
+                             return v.stride[kept - 1] == v.stride[axis] * size;
+                           });
     for (Layout& v : views) {
       const std::int64_t stride = v.stride[axis];
       if (continues) {

@@ -33,11 +33,11 @@ struct Layout {
     return contiguous(std::span(shape.begin(), shape.size()));
   }
 
-  RIDGE_API std::int64_t count() const;       // elements
-  RIDGE_API bool is_contiguous() const;       // row-major without gaps
-  RIDGE_API std::int64_t span() const;        // elements from the lowest to one past the highest address
+  RIDGE_API std::int64_t count() const;  // elements
+  RIDGE_API bool is_contiguous() const;  // row-major without gaps
+  RIDGE_API std::int64_t span() const;   // elements from the lowest to one past the highest address
   RIDGE_API bool same_shape(const Layout&) const;
-  RIDGE_API std::string text() const;         // "8192x1024", or "8192x1024 strides 2048,1" when not contiguous
+  RIDGE_API std::string text() const;  // "8192x1024", or "8192x1024 strides 2048,1" when not contiguous
   bool operator==(const Layout&) const = default;
 };
 

@@ -4,11 +4,11 @@
 namespace ridge::elementwise_detail {
 
 static const check::RegisterCases registered[] = {
-    check::RegisterCases(book_of(Elementwise::add)),     check::RegisterCases(book_of(Elementwise::mul)),
-    check::RegisterCases(book_of(Elementwise::relu)),    check::RegisterCases(book_of(Elementwise::sigmoid)),
-    check::RegisterCases(book_of(Elementwise::tanh)),    check::RegisterCases(book_of(Elementwise::gelu)),
+    check::RegisterCases(book_of(Elementwise::add)),       check::RegisterCases(book_of(Elementwise::mul)),
+    check::RegisterCases(book_of(Elementwise::relu)),      check::RegisterCases(book_of(Elementwise::sigmoid)),
+    check::RegisterCases(book_of(Elementwise::tanh)),      check::RegisterCases(book_of(Elementwise::gelu)),
     check::RegisterCases(book_of(Elementwise::gelu_tanh)), check::RegisterCases(book_of(Elementwise::silu)),
-    check::RegisterCases(book_of(Elementwise::exp)),     check::RegisterCases(book_of(Elementwise::copy)),
+    check::RegisterCases(book_of(Elementwise::exp)),       check::RegisterCases(book_of(Elementwise::copy)),
 };
 
 }  // namespace ridge::elementwise_detail

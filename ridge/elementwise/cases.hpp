@@ -27,13 +27,15 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
     const double a = in[0].values[i], b = in.size() > 1 ? in[1].values[i] : 0;
     double want = static_cast<double>(oracle(c.op, a, b));
     if (c.dtype == i32 && rounded_once)  // wraps
-      want = static_cast<std::int32_t>(static_cast<std::uint32_t>(
-          c.op == "add" ? static_cast<std::uint32_t>(static_cast<std::int32_t>(a)) + static_cast<std::uint32_t>(static_cast<std::int32_t>(b))
-                        : static_cast<std::uint32_t>(static_cast<std::int32_t>(a)) * static_cast<std::uint32_t>(static_cast<std::int32_t>(b))));
+      want = static_cast<std::int32_t>(
+          static_cast<std::uint32_t>(c.op == "add" ? static_cast<std::uint32_t>(static_cast<std::int32_t>(a)) +
+                                                         static_cast<std::uint32_t>(static_cast<std::int32_t>(b))
+                                                   : static_cast<std::uint32_t>(static_cast<std::int32_t>(a)) *
+                                                         static_cast<std::uint32_t>(static_cast<std::int32_t>(b))));
     double tolerance = 0;
     if (!exact) {
       tolerance = check::rounding_error(c.dtype, want) + check::rounding_error(f64, want);  // the oracle is rounded too
-      const double gate = 1.6 * std::fabs(a) * (1 + 0.045 * a * a);  // the exponent in gelu_tanh, three roundings deep
+      const double gate = 1.6 * std::fabs(a) * (1 + 0.045 * a * a);   // the exponent in gelu_tanh, three roundings deep
       const double quick = size_of(c.dtype) == 2 ? std::fabs(a) : 0;  // the quick e^x: |x| 2^-23
       const double amplified = c.op == "gelu" ? a * a : c.op == "gelu_tanh" ? 4 * gate : quick;
       if (!rounded_once) tolerance += (8 + std::min(amplified, 1000.0)) * 2 * check::rounding_error(compute, want);
@@ -51,16 +53,25 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 
 inline check::CaseBook book_of(Elementwise f) {
   const std::string op(name(f));
-  check::CaseBook book{.op = op, .keys = {"n"}, .optional_keys = {"rows"}, .inputs = case_inputs, .oracle = case_oracle, .adjust = nullptr, .tests = {}, .benches = {}};
+  check::CaseBook book{.op = op,
+                       .keys = {"n"},
+                       .optional_keys = {"rows"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   // Around every tile: one access (4, 8), a block of vec4 (1,024; 2,048 in 16 bits), of vec4x2 (2,048; 4,096).
-  for (const char* n : {"0", "1", "3", "4", "5", "255", "1023", "1024", "1025", "2047", "2048", "2049", "4097", "10007"})
+  for (const char* n :
+       {"0", "1", "3", "4", "5", "255", "1023", "1024", "1025", "2047", "2048", "2049", "4097", "10007"})
     test("f32:n=" + std::string(n));
   for (const char* type : {"f16", "bf16", "f64"}) {
     for (const char* n : {"0", "1", "7", "8", "9", "2049", "4097", "8193"}) test(std::string(type) + ":n=" + n);
     for (const char* fill : {"nan", "inf", "overflow", "denormal"}) test(std::string(type) + ":n=1000:fill=" + fill);
   }
-  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"}) test("f32:n=1000:fill=" + std::string(fill));
+  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"})
+    test("f32:n=1000:fill=" + std::string(fill));
   for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":n=37,rows=29:place=" + place);
   test("f32:n=5000:place=inplace");
@@ -69,7 +80,8 @@ inline check::CaseBook book_of(Elementwise f) {
     test("i32:n=5000:fill=overflow");
   }
   if (f == Elementwise::copy)
-    for (const char* type : {"i64", "i32", "i8", "u8", "bool", "f8e4m3", "f8e5m2"}) test(std::string(type) + ":n=5000:fill=uniform");
+    for (const char* type : {"i64", "i32", "i8", "u8", "bool", "f8e4m3", "f8e5m2"})
+      test(std::string(type) + ":n=5000:fill=uniform");
   for (const char* type : {"f32", "bf16"}) book.benches.push_back(op + ":" + type + ":n=268435456");
   return book;
 }

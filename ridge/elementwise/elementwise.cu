@@ -22,7 +22,8 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
   constexpr Config c = variants[I].config;
   const ElementwiseProblem& p = args.plan.problem;
   const std::int64_t n = p.y.count();
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)), .block = dim3(c.threads), .stream = args.stream.handle};
+  const simt::Config at{
+      .grid = dim3(static_cast<unsigned>(args.plan.grid)), .block = dim3(c.threads), .stream = args.stream.handle};
   const T *a = static_cast<const T*>(args.a), *b = static_cast<const T*>(args.b);
   T* y = static_cast<T*>(args.y);
   if constexpr (c.walk == Walk::flat) {
@@ -42,7 +43,8 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
   }
 }
 
-template <class F, class T, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <class F, class T, int... I>
+static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
   Status status;
   ((args.plan.variant == I ? void(status = launch_row<I, F, T>(args)) : void()), ...);
   return status;
@@ -65,7 +67,8 @@ static Status launch_copy(const Arguments& args) {
   }
 }
 
-template <> Status launch<simt::Backend>(const ElementwisePlan& plan, const void* a, const void* b, void* y, Stream stream) {
+template <>
+Status launch<simt::Backend>(const ElementwisePlan& plan, const void* a, const void* b, void* y, Stream stream) {
   const Arguments args{plan, a, b, y, stream};
   switch (plan.problem.function) {
     case Elementwise::add: return launch_type<Add, ArithmeticTypes>(args);

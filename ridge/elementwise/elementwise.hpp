@@ -45,8 +45,8 @@ class ElementwisePlan {
 
   ElementwiseProblem problem;  // layouts collapsed
   DeviceInfo device;
-  int variant = 0;             // row of the table in variants.hpp
-  std::int64_t grid = 0;       // blocks
+  int variant = 0;        // row of the table in variants.hpp
+  std::int64_t grid = 0;  // blocks
 };
 
 RIDGE_API Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem&, const DeviceInfo&,
@@ -55,13 +55,21 @@ RIDGE_API Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem&, co
 // One line each: plan (cached per problem and device) and run. Throw ridge::Error.
 RIDGE_API void elementwise(Elementwise, const TensorView& a, const TensorView& y, Stream = {});
 RIDGE_API void elementwise(Elementwise, const TensorView& a, const TensorView& b, const TensorView& y, Stream = {});
-inline void add(const TensorView& a, const TensorView& b, const TensorView& y, Stream s = {}) { elementwise(Elementwise::add, a, b, y, s); }
-inline void mul(const TensorView& a, const TensorView& b, const TensorView& y, Stream s = {}) { elementwise(Elementwise::mul, a, b, y, s); }
+inline void add(const TensorView& a, const TensorView& b, const TensorView& y, Stream s = {}) {
+  elementwise(Elementwise::add, a, b, y, s);
+}
+inline void mul(const TensorView& a, const TensorView& b, const TensorView& y, Stream s = {}) {
+  elementwise(Elementwise::mul, a, b, y, s);
+}
 inline void relu(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::relu, x, y, s); }
-inline void sigmoid(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::sigmoid, x, y, s); }
+inline void sigmoid(const TensorView& x, const TensorView& y, Stream s = {}) {
+  elementwise(Elementwise::sigmoid, x, y, s);
+}
 inline void tanh(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::tanh, x, y, s); }
 inline void gelu(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::gelu, x, y, s); }
-inline void gelu_tanh(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::gelu_tanh, x, y, s); }
+inline void gelu_tanh(const TensorView& x, const TensorView& y, Stream s = {}) {
+  elementwise(Elementwise::gelu_tanh, x, y, s);
+}
 inline void silu(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::silu, x, y, s); }
 inline void exp(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::exp, x, y, s); }
 inline void copy(const TensorView& x, const TensorView& y, Stream s = {}) { elementwise(Elementwise::copy, x, y, s); }

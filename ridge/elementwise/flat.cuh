@@ -23,12 +23,12 @@ __global__ void __launch_bounds__(Row::config.threads) elementwise_flat(const T*
       if constexpr (is_binary<F>) z[u] = simt::load<V>(b + at);
     }
 #pragma unroll
-    for (int u = 0; u < U; ++u) {             // compute
+    for (int u = 0; u < U; ++u) {  // compute
 #pragma unroll
       for (int v = 0; v < V; ++v) x[u][v] = evaluate<F>(x[u][v], is_binary<F> ? z[u][v] : x[u][v]);
       simt::store(y + first + u * c.threads * V, x[u]);  // finish
     }
-  } else {                                    // the last, partial tile: element by element
+  } else {  // the last, partial tile: element by element
     for (int u = 0; u < U; ++u)
       for (int v = 0; v < V; ++v) {
         const std::int64_t i = first + u * c.threads * V + v;
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(Row::config.threads)
     const std::int64_t i = first + u * c.threads * V;
     if (i >= n) break;  // n is a multiple of V: an access is whole or not at all
     // The 64-bit remainder is an order of magnitude slower than the 32-bit one.
-    const std::int64_t col = n <= 0x7fffffff ? static_cast<std::uint32_t>(i) % static_cast<std::uint32_t>(cols) : i % cols;
+    const std::int64_t col =
+        n <= 0x7fffffff ? static_cast<std::uint32_t>(i) % static_cast<std::uint32_t>(cols) : i % cols;
     x[u] = simt::load<V>(a + i);
     z[u] = simt::load<V>(b + col);
   }

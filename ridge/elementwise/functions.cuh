@@ -13,11 +13,13 @@ template <class T> using Compute = typename ComputeType<T>::type;
 
 // Signed overflow wraps, as NumPy's and PyTorch's does; in C++ only unsigned arithmetic may.
 template <class X> __device__ __forceinline__ X wrapping_add(X a, X b) {
-  if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<std::make_unsigned_t<X>>(a) + static_cast<std::make_unsigned_t<X>>(b));
+  if constexpr (std::is_integral_v<X>)
+    return static_cast<X>(static_cast<std::make_unsigned_t<X>>(a) + static_cast<std::make_unsigned_t<X>>(b));
   else return a + b;
 }
 template <class X> __device__ __forceinline__ X wrapping_mul(X a, X b) {
-  if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<std::make_unsigned_t<X>>(a) * static_cast<std::make_unsigned_t<X>>(b));
+  if constexpr (std::is_integral_v<X>)
+    return static_cast<X>(static_cast<std::make_unsigned_t<X>>(a) * static_cast<std::make_unsigned_t<X>>(b));
   else return a * b;
 }
 

@@ -11,7 +11,6 @@ using ArithmeticTypes = TypeList<float, half, bfloat16, double, std::int32_t>;
 inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
-template <class Backend>
-Status launch(const ElementwisePlan&, const void* a, const void* b, void* y, Stream);
+template <class Backend> Status launch(const ElementwisePlan&, const void* a, const void* b, void* y, Stream);
 
 }  // namespace ridge::elementwise_detail

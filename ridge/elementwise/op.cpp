@@ -6,7 +6,9 @@ namespace ridge {
 
 using namespace elementwise_detail;
 
-template <Elementwise F> static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options, const DeviceInfo& device) {
+template <Elementwise F>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
   constexpr bool binary = arity(F) == 2;
   auto problem = ElementwiseProblem::of(F, in[0], binary ? &in[1] : nullptr, out[0]);
   if (!problem) return problem.error();
@@ -18,9 +20,14 @@ template <Elementwise F> static Result<std::unique_ptr<OpPlan>> plan_by_name(Vie
 }
 
 template <Elementwise F> static OpInfo info(std::string_view summary, std::vector<DType> dtypes) {
-  return {.name = name(F), .family = "elementwise", .summary = summary,
+  return {.name = name(F),
+          .family = "elementwise",
+          .summary = summary,
           .inputs = arity(F) == 2 ? std::vector<std::string_view>{"a", "b"} : std::vector<std::string_view>{"a"},
-          .outputs = {"y"}, .dtypes = std::move(dtypes), .options = {}, .variants = variant_infos(variants),
+          .outputs = {"y"},
+          .dtypes = std::move(dtypes),
+          .options = {},
+          .variants = variant_infos(variants),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;
             return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};

@@ -7,7 +7,8 @@ namespace ridge::elementwise_detail {
 
 struct StridedShape {
   int rank = 0;
-  std::int64_t shape[max_rank] = {}, a[max_rank] = {}, b[max_rank] = {}, y[max_rank] = {};  // strides in elements, may be negative or 0
+  std::int64_t shape[max_rank] = {}, a[max_rank] = {}, b[max_rank] = {},
+               y[max_rank] = {};  // strides in elements, may be negative or 0
 };
 
 // y[i...] = F(a[i...], b[i...])                     a, b, y: [shape] with their own strides

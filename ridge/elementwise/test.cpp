@@ -29,7 +29,8 @@ TEST(ElementwisePlan, ChoosesTheWidestAccessThatTheTensorsAllow) {
 }
 
 TEST(ElementwisePlan, BiasAlongTheLastDimensionIsABroadcast) {
-  ElementwiseProblem p{Elementwise::add, bf16, Layout::contiguous({64, 1024}), Layout::contiguous({64, 1024}), Layout::contiguous({64, 1024})};
+  ElementwiseProblem p{Elementwise::add, bf16, Layout::contiguous({64, 1024}), Layout::contiguous({64, 1024}),
+                       Layout::contiguous({64, 1024})};
   p.b.stride[0] = 0;
   EXPECT_EQ(chosen(p), "broadcast");
   p.a.shape[1] = p.b.shape[1] = p.y.shape[1] = 1023;
@@ -41,9 +42,11 @@ TEST(ElementwisePlan, ARefusalSaysWhy) {
   auto p = ElementwiseProblem::flat(Elementwise::relu, f32, 100);
   p.alignment = 4;
   auto plan = plan_elementwise(p, *device_model("H200"), {.variant = "vec4"});
-  EXPECT_EQ(plan.error().message(), "relu: variant is vec4; it must be another one here: a tensor does not start on 16 bytes");
+  EXPECT_EQ(plan.error().message(),
+            "relu: variant is vec4; it must be another one here: a tensor does not start on 16 bytes");
   plan = plan_elementwise(p, *device_model("H200"), {.variant = "fastest"});
-  EXPECT_EQ(plan.error().message(), "relu: variant is 'fastest'; it must be one of scalar vec4 vec4x2 broadcast strided");
+  EXPECT_EQ(plan.error().message(),
+            "relu: variant is 'fastest'; it must be one of scalar vec4 vec4x2 broadcast strided");
   plan = plan_elementwise(ElementwiseProblem::flat(Elementwise::tanh, i32, 100), *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "tanh: dtype is i32; it must be one of f64 f32 f16 bf16");
 }

@@ -24,6 +24,7 @@ struct Variant {
   double share;  // of the roof, measured on an H200 at 2^28 f32 relu (bench/results/h200/elementwise.json)
 };
 
+// clang-format off
 inline constexpr Variant variants[] = {
     {"scalar", "one element per thread", {}, 0.63},
     {"vec4", "16-byte accesses: a quarter of the instructions", {.access_bytes = 16}, 0.99},
@@ -32,6 +33,7 @@ inline constexpr Variant variants[] = {
      {.access_bytes = 16, .vectors = 2, .walk = Walk::broadcast}, 0.95},
     {"strided", "any strides: an offset per element", {.walk = Walk::strided}, 0.25},
 };
+// clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr int access_elements(Config c, int element_bytes) {

@@ -29,17 +29,18 @@ template <class V> struct Bins {
   using Guess = std::conditional_t<sizeof(V) == 4, float, double>;
   static constexpr bool whole_numbers = std::is_integral_v<V>;
 
-  V first, last;         // the least and the greatest V in [lo, hi]; first > last where there is none
-  Guess origin;          // position = (x - origin) * scale + offset, in bins from lo
+  V first, last;  // the least and the greatest V in [lo, hi]; first > last where there is none
+  Guess origin;   // position = (x - origin) * scale + offset, in bins from lo
   Guess scale, offset;
-  Guess margin;          // a position at most this far from the middle of a bin is certainly in it; -1: none is
+  Guess margin;  // a position at most this far from the middle of a bin is certainly in it; -1: none is
   double lo, step, per_unit;
   int count;
 
   static Bins of(std::int64_t count, double lo, double hi);
 
   // The bins of N samples, and `none` for what is not counted. Without a branch, but for guesses too near an edge.
-  template <int N, class T> __device__ __forceinline__ void find(const simt::vec<T, N>& x, int none, int (&bin)[N]) const {
+  template <int N, class T>
+  __device__ __forceinline__ void find(const simt::vec<T, N>& x, int none, int (&bin)[N]) const {
     bool near_edge[N], any_near = false;
     RIDGE_UNROLL
     for (int v = 0; v < N; ++v) {
@@ -102,7 +103,9 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
 
   // int64's greatest value is no double: `most` is 2^63, which only a greater lo leaves without any.
   const double least = static_cast<double>(Limits::lowest()), most = static_cast<double>(Limits::max());
-  if (hi < least || lo > most || (whole_numbers && (std::floor(hi) < std::ceil(lo) || (sizeof(V) == 8 && std::ceil(lo) >= most)))) return b;
+  if (hi < least || lo > most ||
+      (whole_numbers && (std::floor(hi) < std::ceil(lo) || (sizeof(V) == 8 && std::ceil(lo) >= most))))
+    return b;
   const double low = std::fmax(lo, least), high = std::fmin(hi, most);
   double offset;
   bool exact_distance;
@@ -123,10 +126,12 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
     exact_distance = lo == 0;
   }
   // How far the guess can be from the truth, in bins: what is rounded, and how the edges are.
-  const bool exact_scale = static_cast<double>(static_cast<Guess>(b.per_unit)) == b.per_unit, shift = is_power_of_two(b.per_unit);
+  const bool exact_scale = static_cast<double>(static_cast<Guess>(b.per_unit)) == b.per_unit,
+             shift = is_power_of_two(b.per_unit);
   const int roundings = !exact_distance + !exact_scale + !shift + (offset != 0);
   const double unit = sizeof(Guess) == 4 ? 0x1p-24 : 0x1p-53;
-  const double edges = lo == 0 && shift && is_power_of_two(b.step) ? 0 : 12 * 0x1p-53 * std::fmax(std::fabs(lo), std::fabs(hi)) / b.step;
+  const double edges =
+      lo == 0 && shift && is_power_of_two(b.step) ? 0 : 12 * 0x1p-53 * std::fmax(std::fabs(lo), std::fabs(hi)) / b.step;
   const double size = static_cast<double>(count) + 1 + std::fabs(offset);
   const double error = 1.01 * unit * (roundings * size + std::fabs(offset)) + edges;
   const bool sound = error < 0.5 && b.per_unit > 0x1p-100 && b.per_unit < 0x1p100 && std::fabs(offset) < 0x1p30;
@@ -142,7 +147,9 @@ template <class T> struct Keys {
   Bins<Value<T>> bins;
 
   __device__ __forceinline__ int rows() const { return bins.count + 1; }
-  template <int N> __device__ __forceinline__ void find(const simt::vec<T, N>& x, int (&key)[N]) const { bins.find(x, bins.count, key); }
+  template <int N> __device__ __forceinline__ void find(const simt::vec<T, N>& x, int (&key)[N]) const {
+    bins.find(x, bins.count, key);
+  }
   // The bin of a row, or -1.
   __device__ __forceinline__ int bin(int key) const { return key < bins.count ? key : -1; }
 };

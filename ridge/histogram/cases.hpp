@@ -20,7 +20,9 @@ struct CaseBins {
 };
 inline CaseBins bins_of(const check::Case& c) {
   CaseBins b;
-  const auto number = [](std::string_view text, auto& value) { std::from_chars(text.data(), text.data() + text.size(), value); };
+  const auto number = [](std::string_view text, auto& value) {
+    std::from_chars(text.data(), text.data() + text.size(), value);
+  };
   b.bins = c.dim("bins", 256);
   if (c.options.has("bins")) number(c.options.text("bins"), b.bins);
   if (c.dtype == i8) b.lo = -128, b.hi = 128;
@@ -57,20 +59,29 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 }
 
 inline check::CaseBook book() {
-  check::CaseBook book{.op = "histogram", .keys = {"n"}, .optional_keys = {"rows"}, .inputs = case_inputs, .oracle = case_oracle,
-                       .adjust = case_adjust, .tests = {}, .benches = {}};
+  check::CaseBook book{.op = "histogram",
+                       .keys = {"n"},
+                       .optional_keys = {"rows"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = case_adjust,
+                       .tests = {},
+                       .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back("histogram:" + rest); };
   const std::string bytes = ":n=", range = ":range=-2,2";
   // Around an access (16 bytes), a block of one access per thread (256, 512 and 1,024 threads).
   for (const char* n : {"0", "1", "15", "16", "17", "31", "4095", "4096", "4097", "8193", "61440", "61441"})
     test("u8" + bytes + n);
-  for (const char* n : {"0", "1", "3", "4", "5", "1023", "1024", "1025", "2047", "2048", "2049", "8191", "8192", "8193"})
+  for (const char* n :
+       {"0", "1", "3", "4", "5", "1023", "1024", "1025", "2047", "2048", "2049", "8191", "8192", "8193"})
     test("f32" + bytes + n + range);
   for (const char* type : {"f16", "bf16", "f64"}) {
     for (const char* n : {"0", "1", "7", "8", "9", "4097"}) test(type + bytes + n + range);
-    for (const char* fill : {"nan", "inf", "overflow", "denormal"}) test(type + bytes + "5000" + range + ":fill=" + fill);
+    for (const char* fill : {"nan", "inf", "overflow", "denormal"})
+      test(type + bytes + "5000" + range + ":fill=" + fill);
   }
-  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"}) test("f32" + bytes + "5000" + range + ":fill=" + fill);
+  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"})
+    test("f32" + bytes + "5000" + range + ":fill=" + fill);
   // Skew: all samples in one bin, most in a few, and more of one than an 8-bit counter holds.
   for (const char* fill : {"constant,7", "zipf", "uniform"})
     for (const char* type : {"u8", "i8", "i32", "i64", "f32", "f16", "bf16", "f64"})
@@ -84,7 +95,8 @@ inline check::CaseBook book() {
     test(type + bytes + "5000:fill=uniform:range=-20.5,99.5:bins=7");
   }
   // Bins: one, a few, more than fit in shared memory with 32, 8 and 1 copies, and packed; edges that no type holds.
-  for (const char* bins : {"1", "2", "3", "10", "255", "257", "1000", "1815", "1816", "7000", "20000", "65536", "120000"})
+  for (const char* bins :
+       {"1", "2", "3", "10", "255", "257", "1000", "1815", "1816", "7000", "20000", "65536", "120000"})
     test("f32:n=5003:bins=" + std::string(bins) + range);
   for (const char* type : {"f32", "f64", "f16", "bf16"}) {
     test(type + bytes + "5003:bins=10:range=0.1,0.7");
@@ -92,11 +104,11 @@ inline check::CaseBook book() {
     test(type + bytes + "5003:bins=64:range=1000,1001");
     test(type + bytes + "5003:bins=300:range=0,300");
   }
-  test("f32:n=5003:bins=4096:range=16777217,16777218");    // bins narrower than float32's numbers are apart
+  test("f32:n=5003:bins=4096:range=16777217,16777218");  // bins narrower than float32's numbers are apart
   test("f32:n=5003:bins=64:range=-3.4e38,3.4e38");
   test("f32:n=5003:bins=64:range=1e-44,1e-43:fill=denormal");
   test("f64:n=5003:bins=64:range=-8e307,8e307");
-  test("f32:n=5003:bins=64:range=1e39,1e40");              // nothing in float32 is there
+  test("f32:n=5003:bins=64:range=1e39,1e40");  // nothing in float32 is there
   for (const char* type : {"i32", "i64"}) {
     test(type + bytes + "5003:bins=256:range=0,256");
     test(type + bytes + "5003:bins=7:range=-10,90");
@@ -110,20 +122,22 @@ inline check::CaseBook book() {
   test("i32:n=5003:bins=16:range=5e9,6e9");
   // Views, widths, and the narrow result.
   for (const char* place : {"offset", "padded", "strided", "reversed"})
-    for (const char* type : {"u8", "f32", "bf16", "f64"}) test(std::string(type) + ":n=137,rows=29:range=0,256:fill=zipf:place=" + place);
+    for (const char* type : {"u8", "f32", "bf16", "f64"})
+      test(std::string(type) + ":n=137,rows=29:range=0,256:fill=zipf:place=" + place);
   test("u8:n=100003:place=offset");
   test("u8:n=70001:warp=64");
   test("f32:n=9001:bins=30000:range=-3,3:warp=64");
   test("u8:n=5000:out=i32");
   test("f32:n=5000:bins=1000:range=-2,2:out=i32:place=strided");
 
-  for (const char* bench : {"u8:n=268435456:fill=uniform", "u8:n=268435456:fill=constant,7", "u8:n=268435456:fill=zipf",
-                            "i32:n=268435456:range=0,256:fill=uniform", "i32:n=268435456:range=0,256:fill=zipf",
-                            "i32:n=268435456:range=0,256:fill=constant,7", "f32:n=268435456:range=0,1:fill=uniform",
-                            "f32:n=268435456:range=-4,4:fill=normal", "bf16:n=268435456:range=-4,4:fill=normal",
-                            "f32:n=268435456:bins=1024:range=0,1:fill=uniform", "f32:n=268435456:bins=16384:range=0,1:fill=uniform",
-                            "f32:n=268435456:bins=65536:range=0,1:fill=uniform", "f32:n=268435456:bins=65536:range=-4,4:fill=normal",
-                            "f32:n=268435456:bins=65536:range=0,1:fill=constant,0.5", "u8:n=1048576:fill=uniform"})
+  for (const char* bench :
+       {"u8:n=268435456:fill=uniform", "u8:n=268435456:fill=constant,7", "u8:n=268435456:fill=zipf",
+        "i32:n=268435456:range=0,256:fill=uniform", "i32:n=268435456:range=0,256:fill=zipf",
+        "i32:n=268435456:range=0,256:fill=constant,7", "f32:n=268435456:range=0,1:fill=uniform",
+        "f32:n=268435456:range=-4,4:fill=normal", "bf16:n=268435456:range=-4,4:fill=normal",
+        "f32:n=268435456:bins=1024:range=0,1:fill=uniform", "f32:n=268435456:bins=16384:range=0,1:fill=uniform",
+        "f32:n=268435456:bins=65536:range=0,1:fill=uniform", "f32:n=268435456:bins=65536:range=-4,4:fill=normal",
+        "f32:n=268435456:bins=65536:range=0,1:fill=constant,0.5", "u8:n=1048576:fill=uniform"})
     book.benches.push_back("histogram:" + std::string(bench));
   return book;
 }

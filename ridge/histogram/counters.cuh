@@ -54,7 +54,8 @@ template <class Row> struct SharedTable {
 
   // Packed: a counter that reaches 2^15 gives 2^15 to the result, so that it holds what comes until the next barrier,
   // before which a block adds less than 2^15. Exactly one thread sees the counter's highest bit turn.
-  template <class T> __device__ __forceinline__ void add(int key, unsigned amount, const Keys<T>& keys, const Counts& counts) const {
+  template <class T>
+  __device__ __forceinline__ void add(int key, unsigned amount, const Keys<T>& keys, const Counts& counts) const {
     if constexpr (packed) {
       const unsigned one = 1u << (key & 1) * 16, old = atomicAdd(&words[key >> 1], one * amount);
       if (((old ^ (old + one * amount)) & 0x80008000u) != 0) {

@@ -18,8 +18,11 @@ struct Arguments {
   Stream stream;
 
   simt::Config at(std::int64_t grid, int threads, std::size_t smem = 0) const {
-    return {.grid = dim3(static_cast<unsigned>(grid)), .block = dim3(static_cast<unsigned>(threads)), .smem = smem,
-            .stream = stream.handle, .warp = plan.device.warp};
+    return {.grid = dim3(static_cast<unsigned>(grid)),
+            .block = dim3(static_cast<unsigned>(threads)),
+            .smem = smem,
+            .stream = stream.handle,
+            .warp = plan.device.warp};
   }
 };
 
@@ -32,7 +35,8 @@ template <class T> static Keys<T> keys_of(const HistogramProblem& p) {
 // Samples before the first that starts on an access.
 template <class T> static int head_of(const T* x, std::int64_t n, Config c) {
   if (access_elements(c, sizeof(T)) == 1) return 0;
-  const auto bytes = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(x) % static_cast<unsigned>(c.access_bytes));
+  const auto bytes =
+      static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(x) % static_cast<unsigned>(c.access_bytes));
   return static_cast<int>(std::min<std::int64_t>(bytes / static_cast<std::int64_t>(sizeof(T)), n));
 }
 
@@ -43,11 +47,13 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
     const std::int64_t n = p.x.count();
     const T* x = static_cast<const T*>(args.x);
     const Keys<T> keys = keys_of<T>(p);
-    const simt::Config at = args.at(args.plan.grid, c.threads, static_cast<std::size_t>(smem_bytes(c, rows(p.bins(), sizeof(T)))));
+    const simt::Config at =
+        args.at(args.plan.grid, c.threads, static_cast<std::size_t>(smem_bytes(c, rows(p.bins(), sizeof(T)))));
     if constexpr (c.strided) {
       StridedShape shape{};
       shape.rank = p.x.rank;
-      for (int axis = 0; axis < p.x.rank; ++axis) shape.shape[axis] = p.x.shape[axis], shape.stride[axis] = p.x.stride[axis];
+      for (int axis = 0; axis < p.x.rank; ++axis)
+        shape.shape[axis] = p.x.shape[axis], shape.stride[axis] = p.x.stride[axis];
       return simt::launch(at, histogram_strided<Row<I>, T>, x, n, shape, keys, args.counts);
     } else if constexpr (c.table == Table::none) {
       return simt::launch(at, histogram_global<Row<I>, T>, x, n, keys, args.counts);

@@ -54,8 +54,8 @@ class HistogramPlan {
 
   HistogramProblem problem;  // x collapsed
   DeviceInfo device;
-  int variant = 0;           // row of the table in variants.hpp
-  std::int64_t grid = 0;     // blocks; 0 where there is nothing to count
+  int variant = 0;        // row of the table in variants.hpp
+  std::int64_t grid = 0;  // blocks; 0 where there is nothing to count
 };
 
 RIDGE_API Result<HistogramPlan> plan_histogram(const HistogramProblem&, const DeviceInfo&, const PlanOptions& = {});

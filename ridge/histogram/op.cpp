@@ -34,7 +34,8 @@ static Result<std::vector<TensorType>> infer(Views, const Options& options) {
   return std::vector<TensorType>{{out == "i64" ? DType::i64 : DType::i32, {*bins}}};
 }
 
-static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options, const DeviceInfo& device) {
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
   auto range = range_option(options);
   if (!range) return range.error();
   auto problem = HistogramProblem::of(in[0], out[0], *range);
@@ -46,12 +47,18 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   });
 }
 
-static const RegisterOp registered(
-    {.name = op, .family = op, .summary = "how many samples fall in each of `bins` even bins over [lo, hi]",
-     .inputs = {"x"}, .outputs = {"counts"}, .dtypes = {u8, i8, i32, i64, f16, bf16, f32, f64},
-     .options = {{"bins", "1..2^30", "the number of bins, 256 if not given"},
-                 {"range", "lo,hi", "the first and the last edge; u8 and i8 default to all their values"},
-                 {"out", "i64|i32", "the type of the counts, i64 if not given"}},
-     .variants = variant_infos(variants), .infer = infer, .plan = plan_by_name});
+static const RegisterOp registered({.name = op,
+                                    .family = op,
+                                    .summary = "how many samples fall in each of `bins` even bins over [lo, hi]",
+                                    .inputs = {"x"},
+                                    .outputs = {"counts"},
+                                    .dtypes = {u8, i8, i32, i64, f16, bf16, f32, f64},
+                                    .options = {{"bins", "1..2^30", "the number of bins, 256 if not given"},
+                                                {"range", "lo,hi",
+                                                 "the first and the last edge; u8 and i8 default to all their values"},
+                                                {"out", "i64|i32", "the type of the counts, i64 if not given"}},
+                                    .variants = variant_infos(variants),
+                                    .infer = infer,
+                                    .plan = plan_by_name});
 
 }  // namespace ridge

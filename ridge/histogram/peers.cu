@@ -3,8 +3,8 @@
 #include <ridge/core/memory.hpp>
 #include <ridge/histogram/cases.hpp>
 
-#include <cub/device/device_histogram.cuh>
 #include <cuda_runtime_api.h>
+#include <cub/device/device_histogram.cuh>
 
 #include <memory>
 
@@ -17,7 +17,8 @@ template <class Sample, class Level> static Result<Work> prepare(const TensorVie
   const int n = static_cast<int>(x.count()), levels = static_cast<int>(b.bins) + 1;
   const Level lo = static_cast<Level>(b.lo), hi = static_cast<Level>(b.hi);
   std::size_t bytes = 0;
-  if (cub::DeviceHistogram::HistogramEven(nullptr, bytes, samples, static_cast<int*>(nullptr), levels, lo, hi, n) != cudaSuccess)
+  if (cub::DeviceHistogram::HistogramEven(nullptr, bytes, samples, static_cast<int*>(nullptr), levels, lo, hi, n) !=
+      cudaSuccess)
     return Status::error(Code::device_error, "CUB refused the histogram");
   auto scratch = Buffer::allocate(x.device, bytes);
   if (!scratch) return scratch.error();
@@ -29,8 +30,9 @@ template <class Sample, class Level> static Result<Work> prepare(const TensorVie
   auto owned = std::make_shared<Owned>(Owned{std::move(*scratch), std::move(*counts)});
   return Work([=](Stream stream) {
     std::size_t size = bytes;
-    const cudaError_t error = cub::DeviceHistogram::HistogramEven(owned->scratch.data(), size, samples, static_cast<int*>(owned->counts.data()),
-                                                                  levels, lo, hi, n, static_cast<cudaStream_t>(stream.handle));
+    const cudaError_t error = cub::DeviceHistogram::HistogramEven(owned->scratch.data(), size, samples,
+                                                                  static_cast<int*>(owned->counts.data()), levels, lo,
+                                                                  hi, n, static_cast<cudaStream_t>(stream.handle));
     return error == cudaSuccess ? Status{} : Status::error(Code::device_error, cudaGetErrorString(error));
   });
 }
@@ -38,7 +40,8 @@ template <class Sample, class Level> static Result<Work> prepare(const TensorVie
 static Result<Work> make(const check::Case& c, Views in, Views) {
   const TensorView& x = in[0];
   const CaseBins b = bins_of(c);
-  if (!x.layout.is_contiguous() || x.count() > 0x7fffffff || b.bins > 0x7ffffffe) return Status::error(Code::unsupported, "not CUB's");
+  if (!x.layout.is_contiguous() || x.count() > 0x7fffffff || b.bins > 0x7ffffffe)
+    return Status::error(Code::unsupported, "not CUB's");
   switch (x.dtype) {
     case DType::u8: return prepare<unsigned char, int>(x, b);
     case DType::i32: return prepare<int, int>(x, b);

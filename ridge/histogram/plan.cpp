@@ -32,18 +32,21 @@ static HistogramRange range_or_default(DType dtype, std::optional<HistogramRange
   return {std::nan(""), std::nan("")};
 }
 
-HistogramProblem HistogramProblem::flat(DType dtype, std::int64_t n, std::int64_t bins, std::optional<HistogramRange> range) {
+HistogramProblem HistogramProblem::flat(DType dtype, std::int64_t n, std::int64_t bins,
+                                        std::optional<HistogramRange> range) {
   return {dtype, Layout::contiguous({n}), DType::i64, Layout::contiguous({bins}), range_or_default(dtype, range)};
 }
 
-Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorView& counts, std::optional<HistogramRange> range) {
+Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorView& counts,
+                                              std::optional<HistogramRange> range) {
   if (counts.rank() != 1)
     return Status::invalid(op, "counts.shape", counts.layout.text(), "of one axis, the number of bins");
   if (x.device != counts.device) return Status::invalid(op, "counts.device", "another", "that of x");
   for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}}) {
     const int size = static_cast<int>(size_of(view->dtype));
     if (alignment_of(view->data, size) < size)
-      return Status::invalid(op, std::string(label) + ".data", "at an address of alignment " + std::to_string(alignment_of(view->data, size)),
+      return Status::invalid(op, std::string(label) + ".data",
+                             "at an address of alignment " + std::to_string(alignment_of(view->data, size)),
                              "aligned to its elements of " + std::to_string(size) + " bytes");
   }
   if (overlap(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
@@ -60,10 +63,12 @@ static Status validate(const HistogramProblem& p) {
   if (p.bins() > 1 && p.counts.stride[0] == 0)
     return Status::invalid(op, "counts.strides", "0", "such that elements are apart");
   if (p.counts_dtype == DType::i32 && p.x.count() > 0x7fffffff)
-    return Status::invalid(op, "counts.dtype", "i32", "i64: " + std::to_string(p.x.count()) + " samples could overflow it");
+    return Status::invalid(op, "counts.dtype", "i32",
+                           "i64: " + std::to_string(p.x.count()) + " samples could overflow it");
   const auto [lo, hi] = p.range;
   if (std::isnan(lo) && std::isnan(hi))
-    return Status::invalid(op, "range", "not given", "given, as lo,hi: " + std::string(name(p.dtype)) + " has no default");
+    return Status::invalid(op, "range", "not given",
+                           "given, as lo,hi: " + std::string(name(p.dtype)) + " has no default");
   if (!(lo < hi) || !std::isfinite(lo) || !std::isfinite(hi) || !std::isfinite(hi - lo))
     return Status::invalid(op, "range", text(p.range), "lo,hi with lo less than hi, and a finite difference");
   const double finest = std::max(0x1p-47 * std::max(std::fabs(lo), std::fabs(hi)), 0x1p-900);
@@ -75,7 +80,8 @@ static Status validate(const HistogramProblem& p) {
 }
 
 static std::int64_t accesses(const Config& c, const HistogramProblem& p) {
-  return (p.x.count() + access_elements(c, static_cast<int>(size_of(p.dtype))) - 1) / access_elements(c, static_cast<int>(size_of(p.dtype)));
+  return (p.x.count() + access_elements(c, static_cast<int>(size_of(p.dtype))) - 1) /
+         access_elements(c, static_cast<int>(size_of(p.dtype)));
 }
 
 static std::int64_t counters(const HistogramProblem& p) { return rows(p.bins(), static_cast<int>(size_of(p.dtype))); }
@@ -122,8 +128,9 @@ static double predict_us(const Variant& row, const HistogramProblem& p, const De
   const double counting = n / 32 * row.clocks * hidden / busy / clocks_per_us;
   const double words = static_cast<double>(smem_bytes(c, counters(p))) / 4;
   const double tables = 2 * words / 32 / clocks_per_us;  // 32 words a clock, cleared and added up
-  constexpr double additions_per_us = 2e5;  // that the second-level cache takes, of neighbouring counts
-  const double finish = c.table == Table::none ? 0 : std::min(grid * static_cast<double>(counters(p)), n) / additions_per_us;
+  constexpr double additions_per_us = 2e5;               // that the second-level cache takes, of neighbouring counts
+  const double finish =
+      c.table == Table::none ? 0 : std::min(grid * static_cast<double>(counters(p)), n) / additions_per_us;
   const double reading = roofline::predict_us(cost(p), device, row.share) - device.launch_us;
   const double launches = grid > 1 || c.table == Table::none ? 2 : 1;
   return launches * device.launch_us + std::max(reading, counting) + tables + finish;
@@ -134,7 +141,8 @@ static HistogramProblem collapsed(HistogramProblem p) {
   return p;
 }
 
-Result<HistogramPlan> plan_histogram(const HistogramProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+Result<HistogramPlan> plan_histogram(const HistogramProblem& problem, const DeviceInfo& device,
+                                     const PlanOptions& options) {
   RIDGE_TRY(validate(problem));
   const HistogramProblem p = collapsed(problem);
   auto chosen = select<Variant>(
@@ -167,11 +175,14 @@ Status HistogramPlan::run(const TensorView& x, const TensorView& counts, Stream 
   if (!given) return given.error();
   const HistogramProblem p = collapsed(*given);
   if (p != problem)
-    return Status::invalid(op, "tensors", std::string(name(p.dtype)) + " " + p.x.text() + " to " + std::string(name(p.counts_dtype)) + " " + p.counts.text(),
+    return Status::invalid(op, "tensors",
+                           std::string(name(p.dtype)) + " " + p.x.text() + " to " + std::string(name(p.counts_dtype)) +
+                               " " + p.counts.text(),
                            "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text() + " to " +
                                std::string(name(problem.counts_dtype)) + " " + problem.counts.text());
   if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, counts.data, stream); });
+  return on_backend(device.id,
+                    [&](auto backend) { return launch<decltype(backend)>(*this, x.data, counts.data, stream); });
 }
 
 void histogram(const TensorView& x, const TensorView& counts, std::optional<HistogramRange> range, Stream stream) {

@@ -15,7 +15,8 @@ template <int N> __device__ __forceinline__ bool all_bytes_equal(const simt::vec
 
 // The samples of one access.
 template <class Row, class T, int V>
-__device__ __forceinline__ void count(const simt::vec<T, V>& samples, const SharedTable<Row>& table, const Keys<T>& keys, const Counts& counts) {
+__device__ __forceinline__ void count(const simt::vec<T, V>& samples, const SharedTable<Row>& table,
+                                      const Keys<T>& keys, const Counts& counts) {
   int key[V];
   keys.find(samples, key);
   if constexpr (Row::config.runs && V > 1) {
@@ -45,13 +46,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
     histogram_shared(const T* x, std::int64_t n, int head, Keys<T> keys, Counts counts) {
   constexpr Config c = Row::config;
   constexpr int V = access_elements(c, sizeof(T)), U = c.vectors;
-  static_assert(c.counter_bits == 32 || c.threads * U * V + 2 * V < 1 << 15, "a counter could overflow between barriers");
+  static_assert(c.counter_bits == 32 || c.threads * U * V + 2 * V < 1 << 15,
+                "a counter could overflow between barriers");
   const SharedTable<Row> table(simt::dynamic_shared<unsigned>(), keys.rows());
   table.clear();
   if (gridDim.x == 1) counts.clear_all(keys.bins.count);
   __syncthreads();
 
-  const T* body = x + head;                              // body: [accesses][V]
+  const T* body = x + head;  // body: [accesses][V]
   const std::int64_t accesses = (n - head) / V, step = std::int64_t{gridDim.x} * c.threads;
   if (blockIdx.x == 0) {  // the ragged ends: samples before the first whole access and after the last
     const std::int64_t i = threadIdx.x + (static_cast<int>(threadIdx.x) < head ? 0 : accesses * V);
@@ -60,19 +62,19 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
   for (std::int64_t first = std::int64_t{blockIdx.x} * c.threads; first < accesses; first += U * step) {
     const std::int64_t at = first + threadIdx.x;
     if (first + (U - 1) * step + c.threads <= accesses) {
-      simt::vec<T, V> samples[U];                        // load: U independent accesses
+      simt::vec<T, V> samples[U];  // load: U independent accesses
       RIDGE_UNROLL
       for (int u = 0; u < U; ++u) samples[u] = simt::load_streaming<V>(body + (at + u * step) * V);
       RIDGE_UNROLL
       for (int u = 0; u < U; ++u) count<Row>(samples[u], table, keys, counts);  // compute
-    } else {                                             // the last accesses, one at a time
+    } else {                                                                    // the last accesses, one at a time
 #pragma unroll 1
       for (std::int64_t i = at; i < accesses; i += step) count<Row>(simt::load<V>(body + i * V), table, keys, counts);
     }
-    if constexpr (c.counter_bits == 16) __syncthreads(); // counters that have reached 2^15 are below it again
+    if constexpr (c.counter_bits == 16) __syncthreads();  // counters that have reached 2^15 are below it again
   }
   __syncthreads();
-  table.finish(keys, counts);                            // finish
+  table.finish(keys, counts);  // finish
 }
 
 }  // namespace ridge::histogram_detail

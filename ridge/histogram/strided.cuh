@@ -26,7 +26,8 @@ template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
     histogram_strided(const T* x, std::int64_t n, StridedShape shape, Keys<T> keys, Counts counts) {
   constexpr Config c = Row::config;
-  const std::int64_t first = std::int64_t{blockIdx.x} * c.threads + threadIdx.x, step = std::int64_t{gridDim.x} * c.threads;
+  const std::int64_t first = std::int64_t{blockIdx.x} * c.threads + threadIdx.x,
+                     step = std::int64_t{gridDim.x} * c.threads;
   if constexpr (c.table == Table::shared) {
     const SharedTable<Row> table(simt::dynamic_shared<unsigned>(), keys.rows());
     table.clear();

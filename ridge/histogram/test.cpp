@@ -27,12 +27,33 @@ struct EvenBins {
   std::int64_t count;
   double lo, hi;
 };
-const EvenBins even_bins[] = {
-    {1, 0, 1},           {256, 0, 256},         {10, 0, 1},          {10, 0.1, 0.7},         {49, -1, 1},         {98, 0, 2},
-    {256, 0, 1},         {1000, -3, 3},         {65536, 0, 1},       {65536, -4, 4},         {65536, 0, 1.0 / 3}, {300000, 0.1, 1e3},
-    {64, 1000, 1001},    {3, 1e-6, 1e6},        {7, -10, 90},        {100, -0.5, 99.5},      {1000, 3, 10},       {255, -128, 127},
-    {4096, 16777217, 16777218}, {64, -3.4e38, 3.4e38}, {64, 1e-44, 1e-43}, {16, 1e39, 1e40}, {16, -1e300, 1e300}, {333, -1e12, 1e12},
-    {17, INT_MIN, INT_MAX}, {65536, -0x1p63, 0x1p63}, {1 << 20, 0, 0x1p40}};
+const EvenBins even_bins[] = {{1, 0, 1},
+                              {256, 0, 256},
+                              {10, 0, 1},
+                              {10, 0.1, 0.7},
+                              {49, -1, 1},
+                              {98, 0, 2},
+                              {256, 0, 1},
+                              {1000, -3, 3},
+                              {65536, 0, 1},
+                              {65536, -4, 4},
+                              {65536, 0, 1.0 / 3},
+                              {300000, 0.1, 1e3},
+                              {64, 1000, 1001},
+                              {3, 1e-6, 1e6},
+                              {7, -10, 90},
+                              {100, -0.5, 99.5},
+                              {1000, 3, 10},
+                              {255, -128, 127},
+                              {4096, 16777217, 16777218},
+                              {64, -3.4e38, 3.4e38},
+                              {64, 1e-44, 1e-43},
+                              {16, 1e39, 1e40},
+                              {16, -1e300, 1e300},
+                              {333, -1e12, 1e12},
+                              {17, INT_MIN, INT_MAX},
+                              {65536, -0x1p63, 0x1p63},
+                              {1 << 20, 0, 0x1p40}};
 
 template <class T> int bin_of(const Bins<Value<T>>& bins, T x) {
   int bin[1];
@@ -46,7 +67,9 @@ template <class T> void expect_right_around(const Bins<Value<T>>& bins, const st
   Value<T> x;
   if constexpr (std::is_integral_v<T>) {
     constexpr double inside = 1 - 0x1p-50;  // a few numbers from the ends, also where doubles are 1,024 apart
-    if (edge < static_cast<double>(Limits::lowest()) * inside + 4 || edge > static_cast<double>(Limits::max()) * inside - 4) return;
+    if (edge < static_cast<double>(Limits::lowest()) * inside + 4 ||
+        edge > static_cast<double>(Limits::max()) * inside - 4)
+      return;
     x = static_cast<T>(std::floor(edge)) - 2;
   } else {
     if (std::fabs(edge) > static_cast<double>(Limits::max())) return;
@@ -55,7 +78,8 @@ template <class T> void expect_right_around(const Bins<Value<T>>& bins, const st
   for (int step = 0; step < 5; ++step) {
     using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
     ASSERT_EQ(bin_of<T>(bins, x), oracle_bin(edges, static_cast<Wide>(x)))
-        << bins.count << " bins over " << edges.front() << "," << edges.back() << ", x = " << +x << ", margin " << bins.margin;
+        << bins.count << " bins over " << edges.front() << "," << edges.back() << ", x = " << +x << ", margin "
+        << bins.margin;
     if constexpr (std::is_integral_v<T>) ++x;
     else x = std::nextafter(x, Limits::infinity());
   }
@@ -73,7 +97,8 @@ template <class T> void expect_right() {
     expect_right_around<T>(bins, edges, edges.back());
     std::mt19937_64 random(1);
     std::uniform_real_distribution<double> place(-0.01, 1.01);
-    for (int i = 0; i < 20000; ++i) expect_right_around<T>(bins, edges, std::clamp(even.lo + place(random) * (even.hi - even.lo), -1e305, 1e305));
+    for (int i = 0; i < 20000; ++i)
+      expect_right_around<T>(bins, edges, std::clamp(even.lo + place(random) * (even.hi - even.lo), -1e305, 1e305));
   }
 }
 
@@ -89,7 +114,8 @@ template <class T> void expect_every_value() {
     for (unsigned bits = 0; bits < 65536; ++bits) {
       T x;
       x.bits = static_cast<std::uint16_t>(bits);
-      ASSERT_EQ(bin_of<T>(bins, x), oracle_bin(edges, static_cast<double>(static_cast<float>(x)))) << even.count << " bins, bits " << bits;
+      ASSERT_EQ(bin_of<T>(bins, x), oracle_bin(edges, static_cast<double>(static_cast<float>(x))))
+          << even.count << " bins, bits " << bits;
     }
   }
 }
@@ -138,7 +164,8 @@ TEST(HistogramPlan, ChoosesTheTableThatFits) {
   EXPECT_EQ(config(HistogramProblem::flat(f32, 1 << 28, 65536, unit)).counter_bits, 16);
   EXPECT_EQ(config(HistogramProblem::flat(f32, 1 << 28, 1 << 20, unit)).table, Table::none);
   EXPECT_NE(config(HistogramProblem::flat(u8, 1 << 28)).table, Table::none);
-  EXPECT_NE(config(HistogramProblem::flat(u8, 1 << 28, 100000)).table, Table::none) << "bytes have 256 counters, however many bins";
+  EXPECT_NE(config(HistogramProblem::flat(u8, 1 << 28, 100000)).table, Table::none)
+      << "bytes have 256 counters, however many bins";
 }
 
 TEST(HistogramPlan, EveryModelHasAVariantForEveryProblem) {
@@ -168,10 +195,11 @@ TEST(HistogramPlan, NoBlockCountsMoreThanItsCountersHold) {
       const Config& c = variants[variant].config;
       if (c.table == Table::none) continue;
       const std::int64_t n = (std::int64_t{1} << 40) + 12345;
-      const auto plan = plan_histogram(HistogramProblem::flat(type, n, 256, HistogramRange{0, 256}), *device_model("H200"),
-                                       {.variant = std::string(variants[variant].name)});
+      const auto plan = plan_histogram(HistogramProblem::flat(type, n, 256, HistogramRange{0, 256}),
+                                       *device_model("H200"), {.variant = std::string(variants[variant].name)});
       if (!plan) continue;
-      const std::int64_t access = access_elements(c, static_cast<int>(size_of(type))), rounds = n / access / (plan->grid * c.threads) + 1;
+      const std::int64_t access = access_elements(c, static_cast<int>(size_of(type))),
+                         rounds = n / access / (plan->grid * c.threads) + 1;
       EXPECT_LE(rounds * c.threads * access + 2 * access, max_block_samples) << variants[variant].name;
     }
 }
@@ -181,21 +209,26 @@ TEST(HistogramPlan, ARefusalSaysWhy) {
   const auto message = [&](const HistogramProblem& p, PlanOptions options = {}) {
     return std::string(plan_histogram(p, h200, options).error().message());
   };
-  EXPECT_EQ(message(HistogramProblem::flat(f32, 10)), "histogram: range is not given; it must be given, as lo,hi: f32 has no default");
+  EXPECT_EQ(message(HistogramProblem::flat(f32, 10)),
+            "histogram: range is not given; it must be given, as lo,hi: f32 has no default");
   EXPECT_EQ(message(HistogramProblem::flat(f32, 10, 256, HistogramRange{1, 1})),
             "histogram: range is 1,1; it must be lo,hi with lo less than hi, and a finite difference");
   EXPECT_EQ(message(HistogramProblem::flat(f64, 10, 256, HistogramRange{-1e308, 1e308})),
             "histogram: range is -1e+308,1e+308; it must be lo,hi with lo less than hi, and a finite difference");
   EXPECT_EQ(message(HistogramProblem::flat(f64, 10, 256, HistogramRange{0x1p50, 0x1p50 + 64})),
-            "histogram: bins is 256; it must be at most 7 over 1125899906842624,1125899906842688: float64 cannot tell the edges of narrower bins apart");
-  EXPECT_EQ(message(HistogramProblem::flat(f8e4m3, 10, 256, unit)), "histogram: x.dtype is f8e4m3; it must be one of u8 i8 i32 i64 f16 bf16 f32 f64");
+            "histogram: bins is 256; it must be at most 7 over 1125899906842624,1125899906842688: float64 cannot tell "
+            "the edges of narrower bins apart");
+  EXPECT_EQ(message(HistogramProblem::flat(f8e4m3, 10, 256, unit)),
+            "histogram: x.dtype is f8e4m3; it must be one of u8 i8 i32 i64 f16 bf16 f32 f64");
   auto p = HistogramProblem::flat(u8, std::int64_t{1} << 31);
   p.counts_dtype = i32;
   EXPECT_EQ(message(p), "histogram: counts.dtype is i32; it must be i64: 2147483648 samples could overflow it");
   EXPECT_EQ(message(HistogramProblem::flat(u8, 10), {.variant = "packed_1024x2"}),
-            "histogram: variant is packed_1024x2; it must be another one here: samples are bytes, whose 256 counters need no packing");
+            "histogram: variant is packed_1024x2; it must be another one here: samples are bytes, whose 256 counters "
+            "need no packing");
   EXPECT_EQ(message(HistogramProblem::flat(f32, 10, 100000, unit), {.variant = "vec4"}),
-            "histogram: variant is vec4; it must be another one here: 100001 counters need 400004 bytes of shared memory, and a block has at most 232448");
+            "histogram: variant is vec4; it must be another one here: 100001 counters need 400004 bytes of shared "
+            "memory, and a block has at most 232448");
 }
 
 TEST(HistogramPlan, ExplainsItself) {
@@ -234,7 +267,8 @@ TEST(Histogram, CountsMayBeStrided) {
     TensorView out = view(counts.data() + (stride < 0 ? 9 : 0), {4});
     out.layout.stride[0] = stride;
     histogram(view(x.data(), {3}), out, unit);
-    const std::vector<std::int32_t> forward{2, -1, -1, 0, -1, -1, 0, -1, -1, 1, -1, -1}, backward{1, -1, -1, 0, -1, -1, 0, -1, -1, 2, -1, -1};
+    const std::vector<std::int32_t> forward{2, -1, -1, 0, -1, -1, 0, -1, -1, 1, -1, -1},
+        backward{1, -1, -1, 0, -1, -1, 0, -1, -1, 2, -1, -1};
     EXPECT_EQ(counts, stride > 0 ? forward : backward);
   }
 }
@@ -263,7 +297,8 @@ TEST(Histogram, PackedCountersGiveWhatTheyCannotHold) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % static_cast<std::size_t>(spread));
     for (const Variant& row : variants) {
       if (row.config.table != Table::shared || row.config.counter_bits != 16) continue;
-      auto plan = plan_histogram(HistogramProblem::flat(f32, n, 1000, HistogramRange{0, 1000}), cpu(), {.variant = std::string(row.name)});
+      auto plan = plan_histogram(HistogramProblem::flat(f32, n, 1000, HistogramRange{0, 1000}), cpu(),
+                                 {.variant = std::string(row.name)});
       ASSERT_TRUE(plan.ok());
       plan->grid = 1;
       std::vector<std::int64_t> counts(1000);
@@ -281,10 +316,12 @@ TEST(Histogram, OverlapAndMisalignmentAreRefused) {
   };
   auto* words = reinterpret_cast<float*>(memory);
   auto* counts = reinterpret_cast<std::int64_t*>(memory);
-  EXPECT_EQ(message(view(words, {8}), view(counts + 2, {4})), "histogram: counts is overlapping x; it must be apart from it");
+  EXPECT_EQ(message(view(words, {8}), view(counts + 2, {4})),
+            "histogram: counts is overlapping x; it must be apart from it");
   TensorView odd = view(words, {2});
   odd.data = memory + 2;
-  EXPECT_EQ(message(odd, view(counts + 2, {4})), "histogram: x.data is at an address of alignment 2; it must be aligned to its elements of 4 bytes");
+  EXPECT_EQ(message(odd, view(counts + 2, {4})),
+            "histogram: x.data is at an address of alignment 2; it must be aligned to its elements of 4 bytes");
 }
 
 TEST(Histogram, OptionsByName) {

@@ -11,8 +11,8 @@
 namespace ridge::histogram_detail {
 
 enum class Table : std::uint8_t {
-  none,     // every sample is an atomic addition to the result
-  shared,   // each block counts in shared memory, by atomic additions
+  none,    // every sample is an atomic addition to the result
+  shared,  // each block counts in shared memory, by atomic additions
 };
 
 struct Config {
@@ -36,6 +36,7 @@ struct Variant {
 };
 
 // share and clocks: measured on an H200 (bench/results/h200/histogram.json), u8 and i32 of 2^28 random samples.
+// clang-format off
 inline constexpr Variant variants[] = {
     {"global_atomic", "one atomic addition in global memory per sample", {}, 0.5, 1300},
     {"shared_private",
@@ -70,6 +71,7 @@ inline constexpr Variant variants[] = {
      0.25,
      1300},
 };
+// clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int byte_values = 256;
@@ -82,7 +84,9 @@ inline constexpr std::int64_t max_block_samples = std::int64_t{1} << 31;
 constexpr bool takes(Config c, int element_bytes) {
   return !(c.table == Table::shared && c.counter_bits == 16 && element_bytes == 1);
 }
-constexpr std::int64_t rows(std::int64_t bins, int element_bytes) { return element_bytes == 1 ? byte_values : bins + 1; }
+constexpr std::int64_t rows(std::int64_t bins, int element_bytes) {
+  return element_bytes == 1 ? byte_values : bins + 1;
+}
 constexpr int access_elements(Config c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }

@@ -124,7 +124,8 @@ inline check::CaseBook book_of(Reduce f) {
     for (const char* fill : {"nan", "inf", "overflow", "denormal", "ints", "uniform"})
       if (!mirror || type[0] == 'f') {
         // A GPU's float atomics take subnormal numbers for 0: there, the atomic row is not asked.
-        const bool flushed = std::string_view(fill) == "denormal" && type[0] == 'f' && (f == Reduce::sum || f == Reduce::mean);
+        const bool flushed =
+            std::string_view(fill) == "denormal" && type[0] == 'f' && (f == Reduce::sum || f == Reduce::mean);
         for (const char* variant : {"tree_interleaved", "tree_sequential", "warp_shuffle", "vec4", "best", "strided"})
           if (flushed) test(std::string(type) + ":n=1500:fill=denormal:variant=" + variant);
         if (!flushed) test(std::string(type) + ":n=1500:fill=" + fill);

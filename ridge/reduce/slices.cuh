@@ -5,8 +5,7 @@
 namespace ridge::reduce_detail {
 
 // What makes one kernel of these templates differ from another: rows of the table with the same shape share it.
-template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm, bool Strided>
-struct Shape {
+template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm, bool Strided> struct Shape {
   static constexpr int threads = Threads, row_threads = Lanes ? Lanes : Threads, vectors = Vectors,
                        blocks_per_sm = BlocksPerSm;
   static constexpr bool strided = Strided;

@@ -115,8 +115,9 @@ TEST(ReducePlan, FloatAtomicsRunOnlyByName) {
 
 TEST(ReducePlan, WorkspaceIsAPartialResultPerSlice) {
   auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, bf16, 1 << 28), *device_model("H200"));
-  EXPECT_EQ(plan->slices, 132 * 4);  // the chip, once
-  EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->slices) * 4);
+  EXPECT_EQ(plan->slices, 132 * 4 * 32);  // 32 waves of 4 blocks on each multiprocessor  // the chip, once
+  EXPECT_EQ(plan->workspace_bytes(),
+            static_cast<std::size_t>(plan->slices + 3) * 4);  // 8,192 to a pass: three more for the second
   plan =
       plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 1 << 28), *device_model("H200"), {.variant = "warp_shuffle"});
   EXPECT_EQ(plan->workspace_bytes(), ((1 << 20) + 128) * sizeof(float));  // two passes of 8,192

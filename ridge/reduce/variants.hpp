@@ -25,9 +25,9 @@ struct Config {
   int access_bytes = 0;  // 0: one element at a time
   int vectors = 1;       // independent accesses of each thread before the first use
   Cut cut = Cut::whole;
-  int blocks_per_sm = 4;   // that a multiprocessor holds at least: bounds the registers of a thread
-  int waves = 1;           // Cut::fill
-  bool strided = false;    // any strides: an offset per element
+  int blocks_per_sm = 4;  // that a multiprocessor holds at least: bounds the registers of a thread
+  int waves = 1;          // Cut::fill
+  bool strided = false;   // any strides: an offset per element
   bool operator==(const Config&) const = default;
 };
 
@@ -61,14 +61,8 @@ inline constexpr Variant variants[] = {
      "four accesses in flight, enough slices that multiprocessors finish together",
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32},
      0.97},
-    {"row_lanes",
-     "eight lanes per row",
-     {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4},
-     0.93},
-    {"row_warp",
-     "32 lanes per row",
-     {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4},
-     0.94},
+    {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}, 0.93},
+    {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}, 0.94},
     {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}, 0.95},
     {"row_split",
      "several blocks per row, where rows are too few to fill the chip",

@@ -11,12 +11,12 @@ namespace ridge::roofline {
 RIDGE_API double rate(const DeviceInfo&, Unit);
 
 struct Bound {
-  std::string_view name;   // memory, arithmetic or latency
-  double least_us = 0;     // the greatest of the three
-  double memory_us = 0;    // bytes over the bandwidth of a copy
+  std::string_view name;     // memory, arithmetic or latency
+  double least_us = 0;       // the greatest of the three
+  double memory_us = 0;      // bytes over the bandwidth of a copy
   double arithmetic_us = 0;  // the slowest unit's operations over its rate
-  double latency_us = 0;   // one launch
-  Unit unit = Unit::fp32;  // the slowest unit
+  double latency_us = 0;     // one launch
+  Unit unit = Unit::fp32;    // the slowest unit
 };
 
 RIDGE_API Bound bound(const Cost&, const DeviceInfo&);

@@ -3,6 +3,7 @@
 
 namespace ridge::softmax_detail {
 
-static const check::RegisterCases registered[] = {check::RegisterCases(book_of(false)), check::RegisterCases(book_of(true))};
+static const check::RegisterCases registered[] = {check::RegisterCases(book_of(false)),
+                                                  check::RegisterCases(book_of(true))};
 
 }  // namespace ridge::softmax_detail

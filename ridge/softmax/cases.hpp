@@ -47,28 +47,41 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 
 inline check::CaseBook book_of(bool log) {
   const std::string op = log ? "log_softmax" : "softmax";
-  check::CaseBook book{.op = op, .keys = {"rows", "cols"}, .optional_keys = {}, .inputs = case_inputs, .oracle = case_oracle, .adjust = nullptr, .tests = {}, .benches = {}};
+  check::CaseBook book{.op = op,
+                       .keys = {"rows", "cols"},
+                       .optional_keys = {},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes.
-  for (const char* size : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=3,cols=1", "rows=5,cols=31", "rows=4,cols=32", "rows=9,cols=33",
-                           "rows=7,cols=127", "rows=5,cols=128", "rows=5,cols=129", "rows=3,cols=511", "rows=3,cols=512", "rows=3,cols=513", "rows=3,cols=1023",
-                           "rows=3,cols=1024", "rows=3,cols=1025", "rows=2,cols=2049", "rows=2,cols=4096", "rows=2,cols=4097", "rows=1,cols=8193"})
+  for (const char* size :
+       {"rows=0,cols=5",    "rows=5,cols=0",    "rows=1,cols=1",    "rows=3,cols=1",    "rows=5,cols=31",
+        "rows=4,cols=32",   "rows=9,cols=33",   "rows=7,cols=127",  "rows=5,cols=128",  "rows=5,cols=129",
+        "rows=3,cols=511",  "rows=3,cols=512",  "rows=3,cols=513",  "rows=3,cols=1023", "rows=3,cols=1024",
+        "rows=3,cols=1025", "rows=2,cols=2049", "rows=2,cols=4096", "rows=2,cols=4097", "rows=1,cols=8193"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
   for (const char* type : {"f16", "f64"})
-    for (const char* size : {"rows=3,cols=1", "rows=5,cols=100", "rows=3,cols=1000"}) test(std::string(type) + ":" + size);
+    for (const char* size : {"rows=3,cols=1", "rows=5,cols=100", "rows=3,cols=1000"})
+      test(std::string(type) + ":" + size);
   // Rows past 16k elements fill the widest resident row, and past 64k none: only streaming rows are left.
   for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=65537", "rows=1,cols=140000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
   for (const char* type : {"f32", "f16", "bf16", "f64"})
-    for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
+    for (const char* fill :
+         {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
       test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   for (const char* type : {"f32", "bf16"})
-    for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"}) test(std::string(type) + ":rows=6,cols=203:place=" + place);
+    for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
+      test(std::string(type) + ":rows=6,cols=203:place=" + place);
   for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000", "rows=2,cols=4099", "rows=1,cols=20000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64");
   for (const char* type : {"f32", "bf16"})
-    for (const char* size : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=32768",
-                             "rows=1024,cols=131072", "rows=4096,cols=50257"})
+    for (const char* size :
+         {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096", "rows=8192,cols=8192",
+          "rows=4096,cols=32768", "rows=1024,cols=131072", "rows=4096,cols=50257"})
       book.benches.push_back(op + ":" + type + ":" + size);
   return book;
 }

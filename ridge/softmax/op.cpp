@@ -6,17 +6,27 @@ namespace ridge {
 
 using namespace softmax_detail;
 
-template <bool Log> static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options, const DeviceInfo& device) {
+template <bool Log>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
   auto problem = SoftmaxProblem::of(Log, in[0], out[0]);
   if (!problem) return problem.error();
   auto plan = plan_softmax(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
-  return make_op_plan(std::move(*plan), [](const SoftmaxPlan& p, Views x, Views y, Workspace, Stream stream) { return p.run(x[0], y[0], stream); });
+  return make_op_plan(std::move(*plan), [](const SoftmaxPlan& p, Views x, Views y, Workspace, Stream stream) {
+    return p.run(x[0], y[0], stream);
+  });
 }
 
 template <bool Log> static OpInfo info(std::string_view summary) {
-  return {.name = Log ? "log_softmax" : "softmax", .family = "softmax", .summary = summary, .inputs = {"x"}, .outputs = {"y"},
-          .dtypes = {f32, f16, bf16, f64}, .options = {}, .variants = variant_infos(variants),
+  return {.name = Log ? "log_softmax" : "softmax",
+          .family = "softmax",
+          .summary = summary,
+          .inputs = {"x"},
+          .outputs = {"y"},
+          .dtypes = {f32, f16, bf16, f64},
+          .options = {},
+          .variants = variant_infos(variants),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;
             return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};

@@ -16,10 +16,13 @@ static std::string_view op_name(bool log) { return log ? "log_softmax" : "softma
 Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const TensorView& y) {
   const std::string_view op = op_name(log);
   if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
-  if (y.dtype != x.dtype) return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
-  if (!y.layout.same_shape(x.layout)) return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  if (y.dtype != x.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  if (!y.layout.same_shape(x.layout))
+    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
-  if (overlap(x, y) && !same_elements(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+  if (overlap(x, y) && !same_elements(x, y))
+    return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   SoftmaxProblem p;
   p.cols = x.size(-1);
   p.rows = 1;
@@ -42,8 +45,10 @@ static SoftmaxProblem with_layouts(SoftmaxProblem p) {
 
 static Status validate(const SoftmaxProblem& p) {
   const std::string_view op = op_name(p.log);
-  if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
-  if (p.rows < 0 || p.cols < 0) return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
+  if (!Types::contains(p.dtype))
+    return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
+  if (p.rows < 0 || p.cols < 0)
+    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
   for (int axis = 0; axis < p.y->outer.rank; ++axis)
     if (p.y->outer.stride[axis] == 0) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
   if (p.y->step == 0 && p.cols > 1) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
@@ -57,7 +62,9 @@ static bool rows_in_phase(const SoftmaxProblem& p) {
 }
 
 // Whole 16-byte units of the longest row: that of one that starts on a boundary.
-static std::int64_t units(const SoftmaxProblem& p) { return p.cols / (unit_bytes / static_cast<std::int64_t>(size_of(p.dtype))); }
+static std::int64_t units(const SoftmaxProblem& p) {
+  return p.cols / (unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)));
+}
 
 // Why this row cannot run this problem; empty: it can.
 static std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -72,17 +79,21 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (!rows_in_phase(p)) return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
   if (units(p) > capacity(c))
-    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(capacity(c)) + " are kept";
-  if (smem_bytes(c) > device.smem_optin) return std::to_string(smem_bytes(c)) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(capacity(c)) +
+           " are kept";
+  if (smem_bytes(c) > device.smem_optin)
+    return std::to_string(smem_bytes(c)) + " bytes of shared memory, and the device has " +
+           std::to_string(device.smem_optin);
   return {};
 }
 
 static Cost cost(const SoftmaxProblem& p) {
-  const double n = static_cast<double>(p.rows) * static_cast<double>(p.cols), size = static_cast<double>(size_of(p.dtype));
+  const double n = static_cast<double>(p.rows) * static_cast<double>(p.cols),
+               size = static_cast<double>(size_of(p.dtype));
   Cost c;
   c.bytes_read = c.bytes_written = n * size;
-  c.on(Unit::special) = n;                                  // one exponential
-  c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) = 5 * n;   // maximum, difference, scale, sum, product
+  c.on(Unit::special) = n;                                 // one exponential
+  c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) = 5 * n;  // maximum, difference, scale, sum, product
   return c;
 }
 
@@ -97,7 +108,8 @@ static double predict_us(const Variant& row, const SoftmaxProblem& p, const Devi
     share *= 1 - idle_cost * (1 - used);
   }
   const std::int64_t grid = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
-  const std::int64_t resident = std::max(1, std::min(device.threads_per_sm / c.threads, smem_bytes(c) ? device.smem_per_sm / smem_bytes(c) : 32));
+  const std::int64_t resident =
+      std::max(1, std::min(device.threads_per_sm / c.threads, smem_bytes(c) ? device.smem_per_sm / smem_bytes(c) : 32));
   const double waves = static_cast<double>(grid) / static_cast<double>(device.sms * resident);
   if (waves > 0) share *= std::max(waves / std::ceil(waves), 1e-3);
   return roofline::predict_us(cost(p), device, share);
@@ -112,14 +124,17 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   if (!chosen) return chosen.error();
   const std::int64_t per_block = rows_per_block(variants[*chosen].config);
   const std::int64_t grid = p.cols == 0 ? 0 : (p.rows + per_block - 1) / per_block;
-  if (grid > max_grid) return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows), "at most " + std::to_string(max_grid * per_block));
+  if (grid > max_grid)
+    return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
+                           "at most " + std::to_string(max_grid * per_block));
   return SoftmaxPlan{p, device, *chosen, grid};
 }
 
 Explanation SoftmaxPlan::explain() const {
   Explanation e;
   e.op = op_name(problem.log);
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
+  e.problem =
+      std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
   e.device = device.name;
   e.variant = variants[variant].name;
   e.cost = cost(problem);
@@ -142,8 +157,10 @@ Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Stream stream)
     planned.x->phase = given->x->phase;
     planned.y->phase = given->y->phase;
     if (*given != planned || !fits(variants[variant], *given, device).empty())
-      return Status::invalid(op_name(problem.log), "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
-                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols));
+      return Status::invalid(op_name(problem.log), "tensors",
+                             std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
+                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) +
+                                 "x" + std::to_string(problem.cols));
   }
   if (x.device != device.id) return Status::invalid(op_name(problem.log), "device", "another", "the plan's");
   if (grid == 0) return {};

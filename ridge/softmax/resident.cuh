@@ -16,10 +16,12 @@ inline constexpr int spill_batch = 4;  // units that a lane moves to shared memo
 
 // One row whose greatest element is too large for ScaledExponential, or not finite: read again, element by element.
 template <int L, int Warp, class T>
-__device__ void softmax_huge(const T* in, T* out, std::int64_t cols, float max, int lane, bool log, tile::RowScratch<float, L, Warp>& scratch) {
+__device__ void softmax_huge(const T* in, T* out, std::int64_t cols, float max, int lane, bool log,
+                             tile::RowScratch<float, L, Warp>& scratch) {
   float sum = 0;
   for (std::int64_t i = lane; i < cols; i += L) sum += tile::exponential(float(in[i]) - max);
-  sum = tile::row_reduce<L, Warp>(sum, [](float a, float b) { return a + b; }, scratch);
+  sum = tile::row_reduce<L, Warp>(
+      sum, [](float a, float b) { return a + b; }, scratch);
   const float log_sum = logf(sum);
   for (std::int64_t i = lane; i < cols; i += L) {
     const float d = float(in[i]) - max;
@@ -32,9 +34,11 @@ __device__ void softmax_huge(const T* in, T* out, std::int64_t cols, float max, 
 // rows_per_block covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
-    softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+    softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
+                     bool log) {
   constexpr Config c = Row::config;
-  constexpr int threads = Row::config.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
+  constexpr int threads = Row::config.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers,
+                S = c.in_shared;
   static_assert(L <= Warp || c.rows == 1, "a row of several warps is a whole block's");
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
   __shared__ tile::RowScratch<float, L, Warp> scratch_max, scratch_sum;
@@ -42,19 +46,22 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
   const int lane = threadIdx.x % L;
   const std::int64_t row = std::int64_t{blockIdx.x} * c.rows + threadIdx.x / L;
-  if (row >= rows) return;  // a whole tile of lanes: nobody waits for it
+  if (row >= rows) return;          // a whole tile of lanes: nobody waits for it
   const T* in = x + row * pitch_x;  // [cols]
   T* out = y + row * pitch_y;       // [cols]
 
   // A row is head elements up to a 16-byte boundary, whole units, and tail elements: fewer than V at either end.
-  const int to_boundary = static_cast<int>((unit_bytes - reinterpret_cast<std::uintptr_t>(in) % unit_bytes) % unit_bytes / sizeof(T));
+  const int to_boundary =
+      static_cast<int>((unit_bytes - reinterpret_cast<std::uintptr_t>(in) % unit_bytes) % unit_bytes / sizeof(T));
   const int head = cols < to_boundary ? static_cast<int>(cols) : to_boundary;
   const int units = static_cast<int>((cols - head) / V);
   const int tail_start = head + units * V, tail = static_cast<int>(cols) - tail_start;
   // Lane i keeps head element i, lane tail_lane + i tail element i: one element more in every lane.
   constexpr int tail_lane = V;
   static_assert(2 * V <= L, "head and tail have lanes of their own");
-  const int edge_at = lane < head ? lane : lane >= tail_lane && lane - tail_lane < tail ? tail_start + lane - tail_lane : -1;
+  const int edge_at = lane < head                                    ? lane
+                      : lane >= tail_lane && lane - tail_lane < tail ? tail_start + lane - tail_lane
+                                                                     : -1;
 
   // ---- load: everything once; what is not the row's is -inf, which changes neither maximum nor sum. No branch stands
   // between the loads: all of them are to be in flight before the first is used.
@@ -101,7 +108,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float max = edge;
 #pragma unroll
   for (int v = 0; v < V; ++v) max = tile::greater(max, float(unpack<T>(largest)[v]));
-  max = tile::row_reduce<L, Warp>(max, [](float a, float b) { return tile::greater(a, b); }, scratch_max);
+  max = tile::row_reduce<L, Warp>(
+      max, [](float a, float b) { return tile::greater(a, b); }, scratch_max);
   if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
     softmax_huge<L, Warp>(in, out, cols, max, lane, log, scratch_sum);
     return;
@@ -114,11 +122,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 #pragma unroll
     for (int v = 0; v < V; ++v) sum += exponential(float(unit[v]));
   });
-  sum = tile::row_reduce<L, Warp>(sum, [](float a, float b) { return a + b; }, scratch_sum);
+  sum = tile::row_reduce<L, Warp>(
+      sum, [](float a, float b) { return a + b; }, scratch_sum);
 
   // ---- finish
   const float scale = 1.0f / sum, log_sum = log ? exponential.log_of_sum(sum) : 0.0f;
-  const auto answer = [&](float value) { return T(log ? value - exponential.base - log_sum : exponential(value) * scale); };
+  const auto answer = [&](float value) {
+    return T(log ? value - exponential.base - log_sum : exponential(value) * scale);
+  };
   for_each_unit([&](const Packed& packed, int k) {
     const int at = k * L + lane;
     if (at >= units) return;

@@ -21,8 +21,11 @@ struct Arguments {
 template <int I, class T, int Warp> static Status launch_row(const Arguments& args) {
   constexpr Config c = variants[I].config;
   const SoftmaxProblem& p = args.plan.problem;
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)), .block = dim3(c.threads),
-                        .smem = static_cast<std::size_t>(smem_bytes(c)), .stream = args.stream.handle, .warp = Warp};
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(smem_bytes(c)),
+                        .stream = args.stream.handle,
+                        .warp = Warp};
   const T* x = static_cast<const T*>(args.x);
   T* y = static_cast<T*>(args.y);
   const std::int64_t pitch_x = p.x->pitch(), pitch_y = p.y->pitch();
@@ -31,8 +34,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (c.method == Method::three) {
     return simt::launch(at, softmax_three_pass<Row<I>, T, Warp>, x, y, p.cols, pitch_x, pitch_y, p.log);
   } else if constexpr (c.method == Method::online || c.method == Method::strided) {
-    return simt::launch(at, softmax_online<Row<I>, T, Warp>, x, y, p.cols, RowOffsets::of(p.x->outer), RowOffsets::of(p.y->outer),
-                        p.x->step, p.y->step, p.log);
+    return simt::launch(at, softmax_online<Row<I>, T, Warp>, x, y, p.cols, RowOffsets::of(p.x->outer),
+                        RowOffsets::of(p.y->outer), p.x->step, p.y->step, p.log);
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "softmax: this variant has no f64");  // refused by fits()
   } else if constexpr (c.method == Method::vector) {
@@ -42,7 +45,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   }
 }
 
-template <class T, int Warp, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <class T, int Warp, int... I>
+static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
   Status status;
   ((args.plan.variant == I ? void(status = launch_row<I, T, Warp>(args)) : void()), ...);
   return status;

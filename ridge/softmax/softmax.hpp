@@ -37,8 +37,8 @@ class SoftmaxPlan {
 
   SoftmaxProblem problem;  // x and y given
   DeviceInfo device;
-  int variant = 0;         // row of the table in variants.hpp
-  std::int64_t grid = 0;   // blocks
+  int variant = 0;        // row of the table in variants.hpp
+  std::int64_t grid = 0;  // blocks
 };
 
 RIDGE_API Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -29,7 +29,8 @@ template <class X> struct Normalise {
 // Precondition: gridDim.x * threads covers rows. y may be x.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads)
-    softmax_naive(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+    softmax_naive(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
+                  bool log) {
   using X = Compute<T>;
   const std::int64_t row = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
   if (row >= rows) return;
@@ -55,10 +56,12 @@ __global__ void __launch_bounds__(Row::config.threads)
   y += blockIdx.x * pitch_y;
   X max = tile::minus_infinity<X>, sum = 0;
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) max = tile::greater(max, X(x[i]));
-  max = tile::row_reduce<threads, Warp>(max, [](X a, X b) { return tile::greater(a, b); }, scratch_max);
+  max = tile::row_reduce<threads, Warp>(
+      max, [](X a, X b) { return tile::greater(a, b); }, scratch_max);
   const X base = tile::softmax_base(max);
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) sum += tile::exponential(X(x[i]) - base);
-  sum = tile::row_reduce<threads, Warp>(sum, [](X a, X b) { return a + b; }, scratch_sum);
+  sum = tile::row_reduce<threads, Warp>(
+      sum, [](X a, X b) { return a + b; }, scratch_sum);
   const Normalise<X> normalise(max, sum, log);
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i] = T(normalise(X(x[i])));
 }
@@ -67,7 +70,8 @@ __global__ void __launch_bounds__(Row::config.threads)
 // Precondition: gridDim.x == rows. y may be x.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads)
-    softmax_online(const T* x, T* y, std::int64_t cols, RowOffsets rows_x, RowOffsets rows_y, std::int64_t step_x, std::int64_t step_y, bool log) {
+    softmax_online(const T* x, T* y, std::int64_t cols, RowOffsets rows_x, RowOffsets rows_y, std::int64_t step_x,
+                   std::int64_t step_y, bool log) {
   using X = Compute<T>;
   constexpr int threads = Row::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<X>, threads, Warp> scratch;
@@ -75,7 +79,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   y += rows_y(blockIdx.x);
   tile::OnlineSoftmax<X> seen;
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) seen.add(X(x[i * step_x]));
-  seen = tile::row_reduce<threads, Warp>(seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  seen = tile::row_reduce<threads, Warp>(
+      seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
   const Normalise<X> normalise(seen.max, seen.sum, log);
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i * step_y] = T(normalise(X(x[i * step_x])));
 }
@@ -92,7 +97,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   x += blockIdx.x * pitch_x;
   y += blockIdx.x * pitch_y;
   // [0, head) and [tail, cols) are not whole units
-  const std::int64_t to_boundary = (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+  const std::int64_t to_boundary =
+      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
   const std::int64_t head = to_boundary < cols ? to_boundary : cols;
   const std::int64_t units = (cols - head) / V, tail = head + units * V;
 
@@ -119,7 +125,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (; u < units; u += threads) add_unit(simt::load<V>(x + head + u * V));
   for (std::int64_t i = threadIdx.x; i < head; i += threads) seen.add(float(x[i]));
   for (std::int64_t i = tail + threadIdx.x; i < cols; i += threads) seen.add(float(x[i]));
-  seen = tile::row_reduce<threads, Warp>(seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  seen = tile::row_reduce<threads, Warp>(
+      seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
 
   // ---- second pass
   const Normalise<float> normalise(seen.max, seen.sum, log);

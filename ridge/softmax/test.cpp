@@ -28,7 +28,9 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
 }
 
-TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) { EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k"); }
+TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) {
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k");
+}
 
 TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "H200"), "block_16k");
@@ -43,7 +45,9 @@ TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
 
 TEST(SoftmaxPlan, ARefusalSaysWhy) {
   auto plan = plan_softmax({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
-  EXPECT_EQ(plan.error().message(), "softmax: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
+  EXPECT_EQ(
+      plan.error().message(),
+      "softmax: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
   plan = plan_softmax({.rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "softmax: dtype is i32; it must be one of f32 f16 bf16 f64");
 }

@@ -21,7 +21,7 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1; // least residency asked of the compiler
+  int blocks_per_sm = 1;  // least residency asked of the compiler
   bool operator==(const Config&) const = default;
 };
 
@@ -33,6 +33,7 @@ struct Variant {
 
 inline constexpr int unit_bytes = 16;
 
+// clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0.06},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.45},
@@ -50,6 +51,7 @@ inline constexpr Variant variants[] = {
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 0.85},
     {"strided", "any strides", {.method = Method::strided}, 0.15},
 };
+// clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr int lanes(Config c) { return c.threads / c.rows; }  // that share one row

@@ -57,7 +57,9 @@ struct ScaledExponential {
   float base, offset;
 
   // Whether the offset of this maximum stays finite; -inf, whose base is 0, is well.
-  static __device__ __forceinline__ bool takes(float max) { return max < 1e38f && (max > -1e38f || max == minus_infinity<float>); }
+  static __device__ __forceinline__ bool takes(float max) {
+    return max < 1e38f && (max > -1e38f || max == minus_infinity<float>);
+  }
   __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
   __device__ __forceinline__ float operator()(float x) const { return fast_exp2(fmaf(x, log2_e, -offset)); }
   // log of the sum of exp(x - base), from the sum of what operator() gave.

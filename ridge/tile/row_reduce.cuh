@@ -6,9 +6,7 @@
 namespace ridge::tile {
 
 // Scratch of one reduction: a value per warp. Two reductions in a row need two, since nothing waits between them.
-template <class T, int Lanes, int Warp> struct RowScratch {
-  T partial[Lanes > Warp ? Lanes / Warp : 1];
-};
+template <class T, int Lanes, int Warp> struct RowScratch { T partial[Lanes > Warp ? Lanes / Warp : 1]; };
 
 // Preconditions: Lanes is a power of two; if it exceeds Warp, it is the whole block and all threads call.
 // f is commutative and associative up to rounding; the order is fixed, so the result repeats bit for bit.
