@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   __shared__ tile::RowScratch<tile::OnlineSoftmax<X>, threads, Warp> scratch;
   x += rows_x(blockIdx.x);
   y += rows_y(blockIdx.x);
-  tile::OnlineSoftmax<X> seen;
+  auto seen = tile::OnlineSoftmax<X>::nothing();
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) seen.add(X(x[i * step_x]));
   seen = tile::row_reduce<threads, Warp>(
       seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   const std::int64_t units = (cols - head) / V, tail = head + units * V;
 
   // ---- first pass: a unit's maximum first, so that the sum is rescaled once per unit
-  tile::OnlineSoftmax<float> seen;
+  auto seen = tile::OnlineSoftmax<float>::nothing();
   const auto add_unit = [&](const simt::vec<T, V>& unit) {
     float max = seen.max;
 #pragma unroll

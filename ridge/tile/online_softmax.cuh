@@ -4,6 +4,7 @@
 // A set of nothing but -inf keeps the base 0 instead of -inf, so that -inf - -inf never appears where later values
 // are finite; NaN and +inf reach the sum and stay there, which makes the whole row NaN, as it must be.
 #pragma once
+#include <ridge/simt/fast_math.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::tile {
@@ -19,8 +20,11 @@ template <class X> inline constexpr X minus_infinity = -static_cast<X>(__builtin
 template <class X> __device__ __forceinline__ X softmax_base(X max) { return max == minus_infinity<X> ? X(0) : max; }
 
 template <class X> struct OnlineSoftmax {
-  X max = minus_infinity<X>;
-  X sum = 0;  // of exp(x - softmax_base(max))
+  X max;
+  X sum;  // of exp(x - softmax_base(max))
+
+  // Of no values. Not the default, because shared memory cannot be initialised.
+  static __device__ __forceinline__ OnlineSoftmax nothing() { return {minus_infinity<X>, X(0)}; }
 
   __device__ __forceinline__ void add(X x) {
     const X larger = greater(max, x), base = softmax_base(larger);
@@ -38,17 +42,6 @@ template <class X> __device__ __forceinline__ OnlineSoftmax<X> merge(OnlineSoftm
   return r;
 }
 
-// 2^x by the special-function unit: relative error 2^-22, results below the least normal number become 0.
-template <class X> __device__ __forceinline__ X fast_exp2(X x) {
-  if constexpr (RIDGE_SIMT_ON_CUDA) {
-    X y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-  } else {
-    return exp2f(x);
-  }
-}
-
 // exp(x - base) in two instructions, as 2^(x log2(e) - base log2(e)) with one rounding of the exponent. The offset
 // base log2(e) is rounded too; that error is the same factor 2^slip in every exponential of the row, so it cancels in
 // their ratios, and log_of_sum() takes it out.
@@ -61,7 +54,7 @@ struct ScaledExponential {
     return max < 1e38f && (max > -1e38f || max == minus_infinity<float>);
   }
   __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
-  __device__ __forceinline__ float operator()(float x) const { return fast_exp2(fmaf(x, log2_e, -offset)); }
+  __device__ __forceinline__ float operator()(float x) const { return simt::fast_exp2(fmaf(x, log2_e, -offset)); }
   // log of the sum of exp(x - base), from the sum of what operator() gave.
   __device__ __forceinline__ float log_of_sum(float sum) const {
     const float slip = fmaf(base, log2_e, -offset);
