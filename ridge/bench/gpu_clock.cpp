@@ -1,8 +1,10 @@
 #include <ridge/bench/clock.hpp>
 #include <ridge/core/gpu.hpp>
+#include <ridge/core/memory.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <string>
 
 namespace ridge::bench {
@@ -17,7 +19,7 @@ Status check(const char* what, cudaError_t error) {
 
 class GpuClock final : public Clock {
  public:
-  explicit GpuClock(Device device) : device_(device), current_(device) {}
+  GpuClock(Device device, Buffer scratch) : device_(device), current_(device), scratch_(std::move(scratch)) {}
   ~GpuClock() override {
     if (stream_) cudaStreamDestroy(stream_);
     if (start_) cudaEventDestroy(start_);
@@ -60,6 +62,8 @@ class GpuClock final : public Clock {
   template <class Queue> std::function<Result<double>()> timed(int runs, Queue queue) {
     return [this, runs, queue = std::move(queue)]() -> Result<double> {
       float ms = 0;
+      RIDGE_TRY(chill(scratch_.data(), scratch_.bytes() - 16,
+                      static_cast<char*>(scratch_.data()) + scratch_.bytes() - 16, stream()));
       RIDGE_TRY(check("event", cudaEventRecord(start_, stream_)));
       RIDGE_TRY(queue());
       RIDGE_TRY(check("event", cudaEventRecord(stop_, stream_)));
@@ -71,6 +75,7 @@ class GpuClock final : public Clock {
 
   Device device_;
   gpu::Guard current_;
+  Buffer scratch_;  // twice the L2 cache
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
@@ -78,7 +83,11 @@ class GpuClock final : public Clock {
 }  // namespace
 
 Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo& device) {
-  auto clock = std::make_unique<GpuClock>(device.id);
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(2 * device.l2_bytes, 1 << 20));
+  auto scratch = Buffer::allocate(device.id, bytes);
+  if (!scratch) return scratch.error();
+  RIDGE_TRY(fill_bytes(scratch->data(), device.id, 0, bytes));
+  auto clock = std::make_unique<GpuClock>(device.id, std::move(*scratch));
   RIDGE_TRY(clock->create());
   return std::unique_ptr<Clock>(std::move(clock));
 }

@@ -1,4 +1,5 @@
 #include <ridge/check/case.hpp>
+#include <ridge/core/op.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -81,6 +82,10 @@ bool Case::is_harness_option(std::string_view key) {
 
 Options Case::operator_options() const {
   Options kept;
+  if (const auto known = find_op(op))
+    for (const auto& [key, value] : dims)
+      if (std::ranges::any_of((*known)->options, [&](const OptionInfo& o) { return o.name == key; }))
+        kept.set(key, std::to_string(value));
   for (const auto& [key, value] : options.pairs())
     if (!is_harness_option(key)) kept.set(key, value);
   return kept;

@@ -30,7 +30,8 @@ struct Case {
   // The options that are the harness's own: how inputs are filled and placed, and on how wide a warp.
   //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  place=plain|offset|padded|strided|reversed|inplace
   static bool is_harness_option(std::string_view key);
-  Options operator_options() const;  // the others, and variant
+  // The others, and variant; and each size that the operator knows as an option (histogram's bins).
+  Options operator_options() const;
 };
 
 }  // namespace ridge::check

@@ -43,6 +43,20 @@ std::int64_t Layout::span() const {
   return high - low + 1;
 }
 
+TensorView broadcast_to(const TensorView& view, const Layout& shape) {
+  TensorView wide = view;
+  wide.layout.rank = shape.rank;
+  const int missing = shape.rank - view.layout.rank;
+  if (missing < 0) return view;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    const std::int64_t own = axis < missing ? 1 : view.layout.shape[axis - missing];
+    if (own != shape.shape[axis] && own != 1) return view;
+    wide.layout.shape[axis] = shape.shape[axis];
+    wide.layout.stride[axis] = own == shape.shape[axis] && axis >= missing ? view.layout.stride[axis - missing] : 0;
+  }
+  return wide;
+}
+
 bool Layout::same_shape(const Layout& other) const {
   return rank == other.rank && std::equal(shape.begin(), shape.begin() + rank, other.shape.begin());
 }

@@ -62,6 +62,10 @@ template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> 
           device};
 }
 
+// The view stretched to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1 or
+// missing is repeated. A shape that does not stretch so comes back as it is, for the operator to refuse.
+RIDGE_API TensorView broadcast_to(const TensorView&, const Layout& shape);
+
 // The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
 RIDGE_API int alignment_of(const void* data, int most = 16);
 

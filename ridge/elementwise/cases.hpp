@@ -8,11 +8,13 @@
 
 namespace ridge::elementwise_detail {
 
-// n elements, or a matrix; with :bias, b is one row shared by all.
+// n elements, or a matrix of rows x n; with bias=1, b is one row of it.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   std::vector<std::int64_t> shape{c.dim("n")};
   if (c.has("rows")) shape = {c.dim("rows"), c.dim("n")};
-  return std::vector<TensorType>(c.op == "add" || c.op == "mul" ? 2 : 1, TensorType{c.dtype, shape});
+  std::vector<TensorType> types(c.op == "add" || c.op == "mul" ? 2 : 1, TensorType{c.dtype, shape});
+  if (c.dim("bias", 0) != 0) types.back().shape = {c.dim("n")};
+  return types;
 }
 
 // Tolerance: add, mul, relu and copy are one correctly rounded operation (tolerance: one rounding into the dtype).
@@ -24,7 +26,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   const bool rounded_once = c.op == "add" || c.op == "mul";
   const DType compute = c.dtype == f64 ? f64 : f32;
   for (std::size_t i = 0; i < in[0].values.size(); ++i) {
-    const double a = in[0].values[i], b = in.size() > 1 ? in[1].values[i] : 0;
+    const double a = in[0].values[i], b = in.size() > 1 ? in[1].values[i % in[1].values.size()] : 0;
     double want = static_cast<double>(oracle(c.op, a, b));
     if (c.dtype == i32 && rounded_once)  // wraps
       want = static_cast<std::int32_t>(
@@ -53,14 +55,15 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 
 inline check::CaseBook book_of(Elementwise f) {
   const std::string op(name(f));
-  check::CaseBook book{.op = op,
-                       .keys = {"n"},
-                       .optional_keys = {"rows"},
-                       .inputs = case_inputs,
-                       .oracle = case_oracle,
-                       .adjust = nullptr,
-                       .tests = {},
-                       .benches = {}};
+  check::CaseBook book{
+      .op = op,
+      .keys = {"n"},
+      .optional_keys = arity(f) == 2 ? std::vector<std::string>{"rows", "bias"} : std::vector<std::string>{"rows"},
+      .inputs = case_inputs,
+      .oracle = case_oracle,
+      .adjust = nullptr,
+      .tests = {},
+      .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   // Around every tile: one access (4, 8), a block of vec4 (1,024; 2,048 in 16 bits), of vec4x2 (2,048; 4,096).
   for (const char* n :
@@ -75,6 +78,10 @@ inline check::CaseBook book_of(Elementwise f) {
   for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":n=37,rows=29:place=" + place);
   test("f32:n=5000:place=inplace");
+  if (arity(f) == 2)
+    for (const char* place : {"plain", "offset", "padded", "strided"})
+      for (const char* type : {"f32", "bf16"})
+        for (const char* n : {"1", "40", "1025"}) test(std::string(type) + ":n=" + n + ",rows=7,bias=1:place=" + place);
   if (arity(f) == 2 || f == Elementwise::relu) {
     test("i32:n=5000:fill=ints");
     test("i32:n=5000:fill=overflow");

@@ -10,12 +10,13 @@ template <Elementwise F>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
   constexpr bool binary = arity(F) == 2;
-  auto problem = ElementwiseProblem::of(F, in[0], binary ? &in[1] : nullptr, out[0]);
+  const TensorView b = broadcast_to(in[binary ? 1 : 0], in[0].layout);
+  auto problem = ElementwiseProblem::of(F, in[0], binary ? &b : nullptr, out[0]);
   if (!problem) return problem.error();
   auto plan = plan_elementwise(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [](const ElementwisePlan& p, Views x, Views y, Workspace, Stream stream) {
-    return p.run(x[0], x[binary ? 1 : 0], y[0], stream);
+    return p.run(x[0], broadcast_to(x[binary ? 1 : 0], x[0].layout), y[0], stream);
   });
 }
 
@@ -39,8 +40,8 @@ static const std::vector<DType> floats{f32, f16, bf16, f64}, arithmetic{f32, f16
     all{f32, f16, bf16, f64, i64, i32, i8, u8, boolean, f8e4m3, f8e5m2};
 
 static const RegisterOp registered[] = {
-    RegisterOp(info<Elementwise::add>("y = a + b", arithmetic)),
-    RegisterOp(info<Elementwise::mul>("y = a * b", arithmetic)),
+    RegisterOp(info<Elementwise::add>("y = a + b; b may be a bias, a row for all rows of a", arithmetic)),
+    RegisterOp(info<Elementwise::mul>("y = a * b; b may be a row for all rows of a", arithmetic)),
     RegisterOp(info<Elementwise::relu>("y = max(a, 0), NaN stays NaN", arithmetic)),
     RegisterOp(info<Elementwise::sigmoid>("y = 1 / (1 + exp(-a))", floats)),
     RegisterOp(info<Elementwise::tanh>("y = tanh(a)", floats)),

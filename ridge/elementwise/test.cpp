@@ -86,6 +86,19 @@ TEST(Elementwise, BroadcastsABias) {
   for (int i = 0; i < 48; ++i) EXPECT_EQ(y[i], 1.0f + static_cast<float>(i % 8));
 }
 
+TEST(Elementwise, BroadcastsByNameAsNumPyDoes) {
+  std::vector<float> a(2 * 3 * 4), row(4), y(2 * 3 * 4);
+  const auto chosen_of = [&](TensorView b) -> std::string {
+    const TensorView in[] = {view(a.data(), {2, 3, 4}), b}, out[] = {view(y.data(), {2, 3, 4})};
+    auto plan = plan_op(**find_op("add"), in, out, {}, cpu());
+    return plan ? (*plan)->explain().variant : std::string(plan.error().message());
+  };
+  EXPECT_EQ(chosen_of(view(row.data(), {4})), "broadcast");
+  EXPECT_EQ(chosen_of(view(row.data(), {1, 1, 4})), "broadcast");
+  EXPECT_EQ(chosen_of(view(row.data(), {3, 1})), "strided");
+  EXPECT_EQ(chosen_of(view(row.data(), {3})), "add: b.shape is 3; it must be that of a, 2x3x4");
+}
+
 TEST(Elementwise, PartialOverlapIsRefused) {
   std::vector<float> a(10);
   try {

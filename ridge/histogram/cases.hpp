@@ -24,7 +24,7 @@ inline CaseBins bins_of(const check::Case& c) {
     std::from_chars(text.data(), text.data() + text.size(), value);
   };
   b.bins = c.dim("bins", 256);
-  if (c.options.has("bins")) number(c.options.text("bins"), b.bins);
+  if (c.options.has("bins")) number(c.options.text("bins"), b.bins);  // as an option, it is the operator's word too
   if (c.dtype == i8) b.lo = -128, b.hi = 128;
   if (c.options.has("range")) {
     const std::string_view range = c.options.text("range");
@@ -61,7 +61,7 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 inline check::CaseBook book() {
   check::CaseBook book{.op = "histogram",
                        .keys = {"n"},
-                       .optional_keys = {"rows"},
+                       .optional_keys = {"rows", "bins"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = case_adjust,
@@ -91,13 +91,13 @@ inline check::CaseBook book() {
   // Every byte value, with its sign.
   for (const char* type : {"u8", "i8"}) {
     test(type + bytes + "5000:fill=uniform");
-    for (const char* bins : {"1", "10", "1000"}) test(type + bytes + "5000:fill=uniform:bins=" + bins);
+    for (const char* bins : {"1", "10", "1000"}) test(type + bytes + "5000,bins=" + bins + ":fill=uniform");
     test(type + bytes + "5000:fill=uniform:range=-20.5,99.5:bins=7");
   }
   // Bins: one, a few, more than fit in shared memory with 32, 8 and 1 copies, and packed; edges that no type holds.
   for (const char* bins :
        {"1", "2", "3", "10", "255", "257", "1000", "1815", "1816", "7000", "20000", "65536", "120000"})
-    test("f32:n=5003:bins=" + std::string(bins) + range);
+    test("f32:n=5003,bins=" + std::string(bins) + range);
   for (const char* type : {"f32", "f64", "f16", "bf16"}) {
     test(type + bytes + "5003:bins=10:range=0.1,0.7");
     test(type + bytes + "5003:bins=49:range=-1,1");
@@ -135,9 +135,9 @@ inline check::CaseBook book() {
         "i32:n=268435456:range=0,256:fill=uniform", "i32:n=268435456:range=0,256:fill=zipf",
         "i32:n=268435456:range=0,256:fill=constant,7", "f32:n=268435456:range=0,1:fill=uniform",
         "f32:n=268435456:range=-4,4:fill=normal", "bf16:n=268435456:range=-4,4:fill=normal",
-        "f32:n=268435456:bins=1024:range=0,1:fill=uniform", "f32:n=268435456:bins=16384:range=0,1:fill=uniform",
-        "f32:n=268435456:bins=65536:range=0,1:fill=uniform", "f32:n=268435456:bins=65536:range=-4,4:fill=normal",
-        "f32:n=268435456:bins=65536:range=0,1:fill=constant,0.5", "u8:n=1048576:fill=uniform"})
+        "f32:n=268435456,bins=1024:range=0,1:fill=uniform", "f32:n=268435456,bins=16384:range=0,1:fill=uniform",
+        "f32:n=268435456,bins=65536:range=0,1:fill=uniform", "f32:n=268435456,bins=65536:range=-4,4:fill=normal",
+        "f32:n=268435456,bins=65536:range=0,1:fill=constant,0.5", "u8:n=1048576:fill=uniform"})
     book.benches.push_back("histogram:" + std::string(bench));
   return book;
 }

@@ -58,9 +58,17 @@ __global__ void __launch_bounds__(finish_threads, 1)
   for (std::int64_t row = blockIdx.x; row < in.rows; row += gridDim.x)
     for (std::int64_t chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
       const std::int64_t end = ::min((chunk + 1) * finish_chunk, count);
+      const typename R::Partial* of_row = from + row * count;
       auto partial = R::identity();
-      for (std::int64_t i = chunk * finish_chunk + block.rank(); i < end; i += finish_threads)
-        partial = R::combine(partial, from[row * count + i]);
+      constexpr int U = finish_vectors;
+      for (std::int64_t i = chunk * finish_chunk + block.rank(); i < end; i += U * finish_threads) {
+        typename R::Partial p[U];
+        RIDGE_UNROLL
+        for (int u = 0; u < U; ++u)
+          p[u] = i + u * finish_threads < end ? of_row[i + u * finish_threads] : R::identity();
+        RIDGE_UNROLL
+        for (int u = 0; u < U; ++u) partial = R::combine(partial, p[u]);
+      }
       partial = block.reduce(partial, Combine<R>());
       if (chunks == 1) write_result<R>(in, y, row, partial, finish, block);
       else if (block.rank() == 0) to[row * chunks + chunk] = partial;

@@ -55,9 +55,11 @@ template <class AtomicR, class R> Status launch_atomic(const Call<R>& call) {
 
 template <class S, class R> Status launch_slices(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
+  const Config config = config_of(plan.variant, plan.problem.function);
   const Status first = simt::with_warp(plan.device.warp, [&](auto width) {
     return simt::launch(call.config(call.grid(), S::threads), reduce_slices<S, R, decltype(width)::value>, call.in,
-                        call.y, call.partials, plan.slices, call.finish);
+                        call.y, call.partials, plan.slices,
+                        slice_tiles(config, plan.cols, plan.slices, sizeof(typename R::Element)), call.finish);
   });
   RIDGE_TRY(first);
   return plan.slices > 1 ? launch_finish(call) : Status{};

@@ -10,7 +10,7 @@
 //           integers are i64 (and wrap), means of integers are f64, and argmax and argmin are i64.
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
-//           most 1,024, whose results are added as a tree: the error is at most (1024 + 80) eps sum|x|, and far less
+//           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
 //           in common shapes (variants.hpp, additions()).
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
 //           tensor of several axes the index is that of the element in row-major order.

@@ -73,10 +73,11 @@ template <class S, class R> struct RowReader {
   }
 };
 
-// What one of the threads of a row's slice gathers: every slices-th tile from `slice` on.   tile: [vectors, threads, V]
+// What one of the threads of a row's slice gathers: slice_tiles neighbouring tiles, and the last slice what is left.
+//   tile: [vectors, threads, V]
 template <class S, class R>
 __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::int64_t row, int rank,
-                                    std::int64_t slice, std::int64_t slices) {
+                                    std::int64_t slice, std::int64_t slices, std::int64_t slice_tiles) {
   using T = typename R::Element;
   using Reader = RowReader<S, R>;
   constexpr int V = Reader::V, U = S::vectors, step = S::row_threads * V;
@@ -97,24 +98,19 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   }
 
   typename R::template Running<V> running;
-  for (std::int64_t t = slice; t * tile < reader.end; t += slices) {
+  const auto take = [&](std::int64_t t, auto guarded) {
     typename Reader::Access x[U], z[U];
     const std::int64_t at = t * tile + rank * V;
-    if (!S::strided && t * tile >= reader.first && (t + 1) * tile <= reader.end) {  // load: U independent accesses
-      RIDGE_UNROLL
-      for (int u = 0; u < U; ++u) {
-        x[u] = reader.load(reader.x, in.axes.x, at + u * step);
-        if constexpr (R::inputs == 2) z[u] = reader.load(reader.z, in.axes.z, at + u * step);
-      }
-    } else {
-      RIDGE_UNROLL
-      for (int u = 0; u < U; ++u) {
-        const bool whole = reader.is_whole(at + u * step);
+    RIDGE_UNROLL
+    for (int u = 0; u < U; ++u) {  // load: U independent accesses
+      bool whole = true;
+      if constexpr (guarded.value) {
+        whole = reader.is_whole(at + u * step);
         x[u] = z[u] = Reader::nothing();
-        if (whole) x[u] = reader.load(reader.x, in.axes.x, at + u * step);
-        if constexpr (R::inputs == 2)
-          if (whole) z[u] = reader.load(reader.z, in.axes.z, at + u * step);
       }
+      if (whole) x[u] = reader.load(reader.x, in.axes.x, at + u * step);
+      if constexpr (R::inputs == 2)
+        if (whole) z[u] = reader.load(reader.z, in.axes.z, at + u * step);
     }
     RIDGE_UNROLL
     for (int u = 0; u < U; ++u) {  // compute
@@ -122,6 +118,17 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
       else running.add(x[u].elements());
     }
     running.end_of_tile(t);
+  };
+  std::int64_t t = slice * slice_tiles;
+  const std::int64_t end = slice == slices - 1 ? reader.end : (t + slice_tiles) * tile;
+  if constexpr (S::strided) {
+    for (; t * tile < end; ++t) take(t, std::true_type());
+  } else {
+    // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop
+    // has no branch, and the loads of a tile need not wait for the sums of the tile before.
+    if (t == 0 && reader.first > 0) take(t++, std::true_type());
+    for (; (t + 1) * tile <= end; ++t) take(t, std::false_type());
+    if (t * tile < end) take(t, std::true_type());
   }
 
   auto partial = running.result();
@@ -139,11 +146,11 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
 template <class S, class R, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_slices(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
-                  std::int64_t slices, Finish finish) {
+                  std::int64_t slices, std::int64_t slice_tiles, Finish finish) {
   const tile::block<S::threads, Warp> block;
   for (std::int64_t row = blockIdx.x; row < in.rows; row += gridDim.x)
     for (std::int64_t slice = blockIdx.y; slice < slices; slice += gridDim.y) {
-      const auto partial = block.reduce(fold<S, R>(in, row, block.rank(), slice, slices), Combine<R>());
+      const auto partial = block.reduce(fold<S, R>(in, row, block.rank(), slice, slices, slice_tiles), Combine<R>());
       if (slices == 1) write_result<R>(in, y, row, partial, finish, block);
       else if (block.rank() == 0) partials[row * slices + slice] = partial;
     }
@@ -158,7 +165,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
   constexpr int groups = S::threads / S::row_threads;  // rows of a block at a time
   for (std::int64_t row = std::int64_t{blockIdx.x} * groups + lanes.index(); row < in.rows;
        row += std::int64_t{gridDim.x} * groups) {
-    const auto partial = lanes.reduce(fold<S, R>(in, row, lanes.rank(), 0, 1), Combine<R>());
+    const auto partial = lanes.reduce(fold<S, R>(in, row, lanes.rank(), 0, 1, 0), Combine<R>());
     write_result<R>(in, y, row, partial, finish, lanes);
   }
 }

@@ -72,9 +72,11 @@ inline constexpr Variant variants[] = {
 };
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-// A row of the table for a function: of two inputs, each has half of the accesses.
+// A row of the table for a function: of two inputs, each has half of the accesses; where indices travel with values, a
+// block's reduction is long, and fewer blocks do better.
 constexpr Config config_of(int variant, Reduce f) {
   Config c = variants[variant].config;
+  if ((f == Reduce::argmax || f == Reduce::argmin) && c.waves > 8) c.waves = 8;
   if (arity(f) == 2 && c.vectors > 1) c.vectors /= 2;
   return c;
 }
@@ -99,13 +101,23 @@ constexpr std::int64_t longest_slice(const Config& c, int element_bytes) {
   return longest_chain * row_threads(c) * access_elements(c, element_bytes);
 }
 
+// Of a row that starts on an access; one that starts amid an access may have one more, which is the last slice's.
+constexpr std::int64_t row_tiles(const Config& c, std::int64_t cols, int element_bytes) {
+  return std::max<std::int64_t>(1, ceil_div(cols, tile_elements(c, element_bytes)));
+}
+
 constexpr std::int64_t slices(const Config& c, std::int64_t rows, std::int64_t cols, int element_bytes, int sms) {
-  const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(cols, tile_elements(c, element_bytes)));
+  const std::int64_t tiles = row_tiles(c, cols, element_bytes);
   if (c.cut == Cut::whole) return 1;
   if (c.cut == Cut::tiles) return tiles;
   const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / std::max<std::int64_t>(rows, 1);
   const std::int64_t accurate = ceil_div(cols, longest_slice(c, element_bytes));
-  return std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
+  const std::int64_t count = std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
+  return ceil_div(tiles, ceil_div(tiles, count));  // none without tiles
+}
+// Tiles of a slice; of the last one fewer, or one more.
+constexpr std::int64_t slice_tiles(const Config& c, std::int64_t cols, std::int64_t row_slices, int element_bytes) {
+  return ceil_div(row_tiles(c, cols, element_bytes), row_slices);
 }
 
 // Blocks of the first kernel, x by y. They go on to further rows and slices where the grid is shorter than those.
@@ -122,8 +134,11 @@ constexpr Grid grid_of(const Config& c, std::int64_t rows, std::int64_t cols, st
 
 // ---- the finish: partial results of a row, `finish_chunk` to a pass, until one is left ---------------------------
 
-inline constexpr int finish_threads = 512;
-inline constexpr std::int64_t finish_chunk = 8192;
+// One pass does for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices): a second launch, and
+// a chain of loads that wait for each other, cost more than the bytes (11 us in 246 with 512 threads, 8,192 to a pass).
+inline constexpr int finish_threads = 1024;
+inline constexpr int finish_vectors = 8;  // independent loads of each thread before the first use
+inline constexpr std::int64_t finish_chunk = 32768;
 
 // Whether there are partial results at all: the textbook's kernels always leave them.
 constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
@@ -168,8 +183,9 @@ constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_
   };  // tree in the warp, then warp by warp
   if (c.kernel == Kernel::atomic) return cols;
   const int v = access_elements(c, element_bytes);
-  const std::int64_t tiles = ceil_div(cols + v - 1, tile_elements(c, element_bytes));  // a row may start amid an access
-  std::int64_t depth = ceil_div(tiles, row_slices) * c.vectors + log2(v) + (v > 1 ? 2 : 0);  // 2: the row's edges
+  const std::int64_t tiles =
+      slice_tiles(c, cols, row_slices, element_bytes) + (v > 1);       // a row may start amid an access
+  std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);  // 2: the row's edges
   depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
   if (has_partials(c, row_slices))
     for (;; row_slices = ceil_div(row_slices, finish_chunk)) {

@@ -1,0 +1,23 @@
+// Leaves the L2 cache cold and clean.
+#include <ridge/bench/clock.hpp>
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::bench {
+
+// Reads x: [n]. y is written only if all of x were one value that the scratch memory does not hold.
+__global__ void __launch_bounds__(256) read_through(const uint4* x, std::int64_t n, unsigned* y) {
+  unsigned sum = 0;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * 256 + threadIdx.x; i < n; i += std::int64_t{gridDim.x} * 256) {
+    const uint4 v = x[i];
+    sum |= v.x | v.y | v.z | v.w;
+  }
+  if (sum == 0xffffffffu) *y = sum;
+}
+
+Status chill(const void* scratch, std::size_t bytes, void* word, Stream stream) {
+  return simt::launch({.grid = dim3(1024), .block = dim3(256), .stream = stream.handle}, read_through,
+                      static_cast<const uint4*>(scratch), static_cast<std::int64_t>(bytes / sizeof(uint4)),
+                      static_cast<unsigned*>(word));
+}
+
+}  // namespace ridge::bench
