@@ -35,6 +35,8 @@ template <bool Greatest> struct Extreme {
     else asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
   }
+  static __device__ __forceinline__ half pick(half a, half b) { return pick_of_words(a, b); }
+  static __device__ __forceinline__ bfloat16 pick(bfloat16 a, bfloat16 b) { return pick_of_words(a, b); }
 #endif
 
   // pick() of both elements of T in a word.
@@ -60,6 +62,12 @@ template <bool Greatest> struct Extreme {
   }
 
  private:
+  // The packed instruction again: comparisons by rank() made a block's reduction as long as its reading.
+  template <class T> static __device__ __forceinline__ T pick_of_words(T a, T b) {
+    const std::uint32_t word = packed_pick<T>(a.bits, b.bits);
+    return __builtin_bit_cast(T, static_cast<std::uint16_t>(word));
+  }
+
   // The place of a 16-bit float among all values, as a number: what beats has the greater.
   template <class T> static __device__ __forceinline__ int rank(T x) {
     constexpr int infinity = std::is_same_v<T, half> ? 0x7c00 : 0x7f80;
