@@ -28,17 +28,17 @@ template <class R> struct Call {
   }
 };
 
-// Passes of finish_chunk, until each row has one result.
+// Passes, until each row has one result.
 template <class R> Status launch_finish(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
   return simt::with_warp(plan.device.warp, [&](auto width) -> Status {
     typename R::Partial* from = call.partials;
     for (std::int64_t count = plan.slices;;) {
-      const std::int64_t chunks = ceil_div(count, finish_chunk);
+      const std::int64_t chunks = ceil_div(count, finish_chunk(count));
       const Grid grid{std::min(plan.rows, max_grid), std::min(chunks, max_grid_y)};
       typename R::Partial* to = from + plan.rows * count;
       RIDGE_TRY(simt::launch(call.config(grid, finish_threads), reduce_partials<R, decltype(width)::value>, call.in,
-                             call.y, from, to, count, chunks, call.finish));
+                             call.y, from, to, count, finish_chunk(count), chunks, call.finish));
       if (chunks == 1) return {};
       from = to;
       count = chunks;

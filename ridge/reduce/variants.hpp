@@ -132,13 +132,15 @@ constexpr Grid grid_of(const Config& c, std::int64_t rows, std::int64_t cols, st
   return {c.kernel == Kernel::atomic ? ceil_div(cols, c.threads) : row_slices};  // one element per thread
 }
 
-// ---- the finish: partial results of a row, `finish_chunk` to a pass, until one is left ---------------------------
+// ---- the finish: partial results of a row, a chunk to a block and pass, until one is left ------------------------
 
-// One pass does for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices): a second launch, and
-// a chain of loads that wait for each other, cost more than the bytes (11 us in 246 with 512 threads, 8,192 to a pass).
 inline constexpr int finish_threads = 1024;
 inline constexpr int finish_vectors = 8;  // independent loads of each thread before the first use
-inline constexpr std::int64_t finish_chunk = 32768;
+// One block, and one launch, for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices); of more
+// (the textbook's 2^20 blocks), each block takes what its threads have under way at once.
+constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
+  return row_slices <= 32768 ? 32768 : finish_threads * finish_vectors;
+}
 
 // Whether there are partial results at all: the textbook's kernels always leave them.
 constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
@@ -146,7 +148,7 @@ constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
 }
 constexpr int finish_passes(std::int64_t row_slices) {
   int passes = 1;
-  for (; row_slices > finish_chunk; row_slices = ceil_div(row_slices, finish_chunk)) ++passes;
+  for (; row_slices > finish_chunk(row_slices); row_slices = ceil_div(row_slices, finish_chunk(row_slices))) ++passes;
   return passes;
 }
 constexpr int launches(const Config& c, std::int64_t row_slices) {
@@ -157,7 +159,8 @@ constexpr int launches(const Config& c, std::int64_t row_slices) {
 constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::int64_t row_slices) {
   if (!has_partials(c, row_slices)) return 0;
   std::int64_t count = row_slices;
-  for (; row_slices > finish_chunk; count += row_slices) row_slices = ceil_div(row_slices, finish_chunk);
+  for (; row_slices > finish_chunk(row_slices); count += row_slices)
+    row_slices = ceil_div(row_slices, finish_chunk(row_slices));
   return rows * count;
 }
 
@@ -188,9 +191,9 @@ constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_
   std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);  // 2: the row's edges
   depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
   if (has_partials(c, row_slices))
-    for (;; row_slices = ceil_div(row_slices, finish_chunk)) {
-      depth += ceil_div(std::min(row_slices, finish_chunk), finish_threads) + block(finish_threads);
-      if (row_slices <= finish_chunk) break;
+    for (;; row_slices = ceil_div(row_slices, finish_chunk(row_slices))) {
+      depth += ceil_div(std::min(row_slices, finish_chunk(row_slices)), finish_threads) + block(finish_threads);
+      if (row_slices <= finish_chunk(row_slices)) break;
     }
   return depth;
 }
