@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace ridge {
 
@@ -60,6 +61,14 @@ struct TensorView {
 template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> shape, Device device = {}) {
   return {const_cast<std::remove_const_t<T>*>(data), dtype_of<std::remove_const_t<T>>, Layout::contiguous(shape),
           device};
+}
+
+// The same elements with the last two axes exchanged; nothing moves. Precondition: rank 2 or more.
+inline TensorView transposed(TensorView v) {
+  const int last = v.layout.rank - 1;
+  std::swap(v.layout.shape[last], v.layout.shape[last - 1]);
+  std::swap(v.layout.stride[last], v.layout.stride[last - 1]);
+  return v;
 }
 
 // The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
