@@ -13,7 +13,8 @@
 //     float* d;
 //     std::int64_t pitch;
 //     template <int V> __device__ void operator()(simt::vec<float, V> sums, gemm_kernels::At at) const {
-//       for (int v = 0; v < at.count; ++v) d[at.row * pitch + at.col + v] = 2 * sums[v];
+//       for (int v = 0; v < V; ++v)  // a constant number of turns: sums stay in registers
+//         if (v < at.count) d[at.row * pitch + at.col + v] = 2 * sums[v];
 //     }
 //   };
 #pragma once

@@ -47,29 +47,29 @@ template <class T, class Epilogue> struct Call {
   Operand<T> a, b;
   Epilogue epilogue;
   Major major_a, major_b;
-  simt::Config config;
+  Stream stream;
+  int warp;
 };
-
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-Status launch_thread_tile(const Call<T, Epilogue>& c) {
-  return simt::launch(c.config, gemm_thread_tile<Row, T, MA, MB, Epilogue>, c.a, c.b, c.shape, c.epilogue);
-}
 
 template <int I, class T, class Epilogue> Status launch_row(const Call<T, Epilogue>& call) {
   constexpr Config c = variants[I].config;
+  const simt::Config at = grid_of(c, dtype_of<T>, call.shape, call.stream, call.warp);
+  const auto tiled = [&]<Major MA, Major MB>() {
+    return launch_thread_tile<Row<I>, T, MA, MB>(call.a, call.b, call.shape, call.epilogue, call.stream, call.warp);
+  };
+  constexpr Major none = Major::none, k = Major::k, outer = Major::outer;
   if constexpr (c.family == Family::naive) {
-    return simt::launch(call.config, gemm_naive<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
+    return simt::launch(at, gemm_naive<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
   } else if constexpr (c.family == Family::shared) {
-    return simt::launch(call.config, gemm_shared<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
+    return simt::launch(at, gemm_shared<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
   } else if constexpr (c.loads == Loads::strided) {
-    return launch_thread_tile<Row<I>, T, Major::none, Major::none>(call);
+    return tiled.template operator()<none, none>();
   } else {
-    constexpr Major k = Major::k, outer = Major::outer;
-    if (call.major_a == k && call.major_b == outer) return launch_thread_tile<Row<I>, T, k, outer>(call);  // nn
+    if (call.major_a == k && call.major_b == outer) return tiled.template operator()<k, outer>();  // nn
     if constexpr (!variants[I].nn_only) {
-      if (call.major_a == k) return launch_thread_tile<Row<I>, T, k, k>(call);              // nt
-      if (call.major_b == outer) return launch_thread_tile<Row<I>, T, outer, outer>(call);  // tn
-      return launch_thread_tile<Row<I>, T, outer, k>(call);                                 // tt
+      if (call.major_a == k) return tiled.template operator()<k, k>();              // nt
+      if (call.major_b == outer) return tiled.template operator()<outer, outer>();  // tn
+      return tiled.template operator()<outer, k>();                                 // tt
     }
     return Status::error(Code::unsupported, "gemm: this variant takes layout nn");  // refused by fits()
   }
@@ -85,7 +85,6 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
   static constexpr Status (*launchers[])(const Call<T, Epilogue>&) = {launcher<T, Epilogue, I>()...};
   const GemmPlan& plan = args.plan;
   const GemmProblem& p = plan.problem;
-  const Config& c = variants[plan.variant].config;
   const GemmOperand &a = *p.a, &b = *p.b;
   return launchers[plan.variant](
       {{p.m, p.n, products(p), p.batch},
@@ -94,11 +93,8 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
        epilogue,
        major_of_a(p),
        major_of_b(p),
-       {.grid = dim3(static_cast<unsigned>(plan.tiles), 1, static_cast<unsigned>(std::min(p.batch, max_grid_z))),
-        .block = dim3(static_cast<unsigned>(threads(c))),
-        .smem = static_cast<std::size_t>(smem_bytes(c, p.dtype)),
-        .stream = args.stream.handle,
-        .warp = plan.device.warp}});
+       args.stream,
+       plan.device.warp});
 }
 
 // X: what the epilogue computes in.

@@ -5,8 +5,6 @@
 
 namespace ridge::gemm_detail {
 
-inline constexpr std::int64_t max_grid = 0x7fffffff, max_grid_z = 65535;  // blocks, on every device
-
 struct Arguments {
   const GemmPlan& plan;
   const GemmTensors& tensors;

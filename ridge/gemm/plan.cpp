@@ -29,7 +29,7 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
   if (p.scalars.math != GemmMath::exact)
     return "computes in float32, and " + std::string(name(p.scalars.math)) + " was asked for";
-  if (tiles_of(c, p) > max_grid) return "more than 2^31 - 1 tiles";
+  if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
   if (smem_bytes(c, p.dtype) > device.smem_optin)
     return std::to_string(smem_bytes(c, p.dtype)) + " bytes of shared memory, and the device has " +
            std::to_string(device.smem_optin);

@@ -27,6 +27,8 @@ struct Raster {
   }
 };
 
+inline constexpr std::int64_t max_tiles = 0x7fffffff, max_grid_z = 65535;  // blocks in x and in z, on every device
+
 // How many tile rows a band has: near the square root of the blocks that are resident on a large GPU.
 inline constexpr int raster_group = 8;
 

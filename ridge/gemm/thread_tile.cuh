@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
+#include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/operand.cuh>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/tile/pipeline.cuh>
@@ -172,6 +173,15 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     product.finish(shared, batch, place, shape, epilogue);
     __syncthreads();  // and the next product's
   }
+}
+
+// Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const Operand<T>& b, const Shape& shape,
+                                               const Epilogue& epilogue, Stream stream = {},
+                                               int warp = simt::native_warp) {
+  return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, warp),
+                      gemm_thread_tile<Row, T, MA, MB, Epilogue>, a, b, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -51,7 +51,7 @@ inline constexpr Variant variants[] = {
     {"f64_unaligned", "the same for rows that start anywhere", {f64},
      {.bn = 64, .bk = 16, .tn = 4, .loads = Loads::elements, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true}},
     {"widened", "16-bit floats, widened to float32 on their way to shared memory", {f16, bf16},
-     {.bk = 16, .pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
+     {.bk = 16, .pipeline = Pipeline::double_buffer, .conflict_free = true}},
     {"dp4a", "four products of signed bytes in one instruction", {i8},
      {.bk = 32, .pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
 };

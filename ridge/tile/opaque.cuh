@@ -11,7 +11,7 @@ template <class T, int N> __device__ __forceinline__ void make_opaque([[maybe_un
     static_assert(sizeof value % 4 == 0, "whole 32-bit registers");
     unsigned words[sizeof value / 4];
     memcpy(words, &value, sizeof value);
-#pragma unroll
+    RIDGE_UNROLL
     for (unsigned& word : words) asm volatile("" : "+r"(word));
     memcpy(&value, words, sizeof value);
   }
