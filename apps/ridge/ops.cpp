@@ -23,6 +23,26 @@ std::string join(const std::vector<std::string_view>& names) {
   return joined;
 }
 
+// The inputs that not every request brings.
+std::vector<std::string_view> optional_inputs(const OpInfo& op) {
+  std::vector<std::string_view> optional;
+  const auto least = op.takes ? op.takes({}, 0) : op.inputs;
+  for (std::string_view input : op.inputs)
+    if (least && std::ranges::find(*least, input) == least->end()) optional.push_back(input);
+  return optional;
+}
+
+// "a, b, [c]"
+std::string inputs_text(const OpInfo& op) {
+  const auto optional = optional_inputs(op);
+  std::string text;
+  for (std::string_view input : op.inputs) {
+    const bool bracketed = std::ranges::find(optional, input) != optional.end();
+    text += (text.empty() ? "" : ", ") + (bracketed ? "[" + std::string(input) + "]" : std::string(input));
+  }
+  return text;
+}
+
 bool same_face(const OpInfo& a, const OpInfo& b) {
   const auto option = [](const OptionInfo& x, const OptionInfo& y) { return x.name == y.name && x.help == y.help; };
   const auto variant = [](const VariantInfo& x, const VariantInfo& y) { return x.name == y.name && x.step == y.step; };
@@ -50,7 +70,7 @@ void print_group(const std::vector<const OpInfo*>& group) {
   Table table({{"operator"}, {"takes"}, {"gives"}, {"dtypes"}, {"what"}}, "  ");
   for (const OpInfo* op : group)
     table.add(
-        {std::string(op->name), join(op->inputs), join(op->outputs), dtype_list(op->dtypes), std::string(op->summary)});
+        {std::string(op->name), inputs_text(*op), join(op->outputs), dtype_list(op->dtypes), std::string(op->summary)});
   table.print();
   print_options_and_variants(*group.front());
 }
@@ -67,6 +87,7 @@ Json to_json(const OpInfo& op) {
           {"family", std::string(op.family)},
           {"summary", std::string(op.summary)},
           {"inputs", strings(op.inputs)},
+          {"optional_inputs", strings(optional_inputs(op))},
           {"outputs", strings(op.outputs)},
           {"dtypes", dtypes},
           {"options", options},

@@ -45,9 +45,9 @@ Result<KnownCase> find_case(std::string_view text) {
   RIDGE_CLI_TAKE(book, check::find_case_book(c.op));
   if (c.options.has("variant")) RIDGE_TRY(check_variant(*op, c.options.text("variant")));
   RIDGE_CLI_TAKE(inputs, check::case_inputs(*book, c));
+  RIDGE_CLI_TAKE(names, input_names(*op, c.operator_options(), inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (auto bytes = bytes_of(c.op, i < op->inputs.size() ? op->inputs[i] : "input", inputs[i]); !bytes)
-      return bytes.error();
+    if (auto bytes = bytes_of(c.op, names[i], inputs[i]); !bytes) return bytes.error();
   return KnownCase{std::move(c), op, book, std::move(inputs)};
 }
 

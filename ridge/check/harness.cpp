@@ -51,6 +51,7 @@ std::string compare(const Placed::Read& read, const Expected& expected, std::str
 
 struct Prepared {
   const OpInfo* op;
+  std::vector<std::string_view> input_names;
   std::vector<HostTensor> host;
   std::vector<Placed> inputs, outputs;
   std::vector<TensorView> in, out;
@@ -78,6 +79,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   }
   auto types = infer_op(*p.op, p.in, c.operator_options());
   if (!types) return types.error();
+  p.input_names = *input_names(*p.op, c.operator_options(), p.in.size());  // as many as there are: infer_op took them
   for (const TensorType& type : *types) {
     if (*place == Place::inplace && p.outputs.empty()) {
       if (type.dtype != p.in[0].dtype || type.shape != p.host[0].type.shape)
@@ -146,9 +148,9 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
   for (std::size_t i = in_place ? 1 : 0; i < p.inputs.size(); ++i) {
     auto read = p.inputs[i].read();
     if (!read) return fail(std::string(read.error().message()));
-    if (!read->canaries_intact) return fail(std::string(p.op->inputs[i]) + ": written outside its elements");
+    if (!read->canaries_intact) return fail(std::string(p.input_names[i]) + ": written outside its elements");
     if (encode(p.in[i].dtype, read->values) != encode(p.in[i].dtype, p.host[i].values))
-      return fail(std::string(p.op->inputs[i]) + ": the input was changed");
+      return fail(std::string(p.input_names[i]) + ": the input was changed");
   }
   return outcome;
 }

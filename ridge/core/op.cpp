@@ -57,13 +57,16 @@ Result<const OpInfo*> find_op(std::string_view wanted) {
 
 static std::string count_text(std::size_t n) { return std::to_string(n) + (n == 1 ? " tensor" : " tensors"); }
 
+Result<std::vector<std::string_view>> input_names(const OpInfo& op, const Options& options, std::size_t given) {
+  auto expected = op.takes ? op.takes(options, given) : op.inputs;
+  if (!expected || expected->size() == given) return expected;
+  std::string names;
+  for (auto n : *expected) names += (names.empty() ? "" : ", ") + std::string(n);
+  return Status::invalid(op.name, "the number of inputs", std::to_string(given),
+                         std::to_string(expected->size()) + " (" + names + ")");
+}
+
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
-  if (inputs.size() != op.inputs.size()) {
-    std::string names;
-    for (auto n : op.inputs) names += (names.empty() ? "" : ", ") + std::string(n);
-    return Status::invalid(op.name, "inputs", count_text(inputs.size()),
-                           count_text(op.inputs.size()) + " (" + names + ")");
-  }
   for (const auto& [key, value] : options.pairs()) {
     const bool known = key == "variant" || std::ranges::any_of(op.options, [&](auto& o) { return o.name == key; });
     if (known) continue;
@@ -71,15 +74,17 @@ static Status check_request(const OpInfo& op, Views inputs, const Options& optio
     for (auto& o : op.options) names += " " + std::string(o.name);
     return Status::invalid(op.name, "option", "'" + key + "'", "one of " + names);
   }
+  const auto input = input_names(op, options, inputs.size());
+  if (!input) return input.error();
   if (!inputs.empty() && std::ranges::find(op.dtypes, inputs[0].dtype) == op.dtypes.end()) {
     std::string names;
     for (DType d : op.dtypes) names += (names.empty() ? "" : " ") + std::string(name(d));
-    return Status::invalid(op.name, std::string(op.inputs[0]) + ".dtype", std::string(name(inputs[0].dtype)),
+    return Status::invalid(op.name, std::string((*input)[0]) + ".dtype", std::string(name(inputs[0].dtype)),
                            "one of " + names);
   }
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i].device != inputs[0].device)
-      return Status::invalid(op.name, std::string(op.inputs[i]) + ".device", "another than that of the first input",
+      return Status::invalid(op.name, std::string((*input)[i]) + ".device", "another than that of the first input",
                              "the same");
   return {};
 }

@@ -42,8 +42,8 @@ struct VariantInfo {
 
 struct OpInfo {
   std::string_view name, family, summary;
-  std::vector<std::string_view> inputs, outputs;
-  std::vector<DType> dtypes;  // of the first input
+  std::vector<std::string_view> inputs, outputs;  // in order, the optional inputs too
+  std::vector<DType> dtypes;                      // of the first input
   std::vector<OptionInfo> options;
   std::vector<VariantInfo> variants;
   // Outputs' types and shapes from the inputs' (data pointers are not looked at).
@@ -51,10 +51,15 @@ struct OpInfo {
   // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
   // options may hold "variant". Unknown options have been refused before (plan_op).
   Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
+  // Which of `inputs`, in their order, a request with these options takes when it brings `given` tensors; null: all.
+  Result<std::vector<std::string_view>> (*takes)(const Options&, std::size_t given) = nullptr;
 };
 
 RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family, then in the order registered
 RIDGE_API Result<const OpInfo*> find_op(std::string_view);  // the sentence of a failure names the nearest operators
+
+// The names of the tensors that a request brings: one for each, or a sentence with what it should have brought.
+RIDGE_API Result<std::vector<std::string_view>> input_names(const OpInfo&, const Options&, std::size_t given);
 
 // infer() and plan() with the checks that are the same for every operator: number of inputs and outputs, unknown
 // options, outputs' types and shapes.

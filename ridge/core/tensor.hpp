@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace ridge {
 
@@ -65,6 +66,14 @@ template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> 
 // The view stretched to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1 or
 // missing is repeated. A shape that does not stretch so comes back as it is, for the operator to refuse.
 RIDGE_API TensorView broadcast_to(const TensorView&, const Layout& shape);
+
+// The same elements with the last two axes exchanged; nothing moves. Precondition: rank 2 or more.
+inline TensorView transposed(TensorView v) {
+  const int last = v.layout.rank - 1;
+  std::swap(v.layout.shape[last], v.layout.shape[last - 1]);
+  std::swap(v.layout.stride[last], v.layout.stride[last - 1]);
+  return v;
+}
 
 // The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
 RIDGE_API int alignment_of(const void* data, int most = 16);

@@ -44,6 +44,15 @@ nothing, so kernels would not share memory. Keep vendor headers out of units tha
 #define RIDGE_UNROLL _Pragma("unroll")
 #endif
 
+// The same on GPUs alone: where arrays must end up in registers, which g++ needs not and would compile slowly.
+#if RIDGE_SIMT_ON_CPU
+#define RIDGE_UNROLL_ON_GPU
+#define RIDGE_KEEP_LOOP
+#else
+#define RIDGE_UNROLL_ON_GPU _Pragma("unroll")
+#define RIDGE_KEEP_LOOP _Pragma("unroll 1")  // as it is written, for the instruction cache's sake
+#endif
+
 namespace ridge::simt {
 
 inline namespace RIDGE_SIMT_SPACE {

@@ -1,5 +1,6 @@
 // make_opaque: a value the compiler may no longer reason about, at no instruction's cost. Where a kernel passes over
-// packed registers twice, it keeps the second pass from reusing what the first one unpacked.
+// packed registers twice, it keeps the second pass from reusing what the first one unpacked; where a pointer moves by
+// the same step again and again, it keeps the compiler from computing all of its values beforehand, into registers.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -10,10 +11,14 @@ template <class T, int N> __device__ __forceinline__ void make_opaque([[maybe_un
     static_assert(sizeof value % 4 == 0, "whole 32-bit registers");
     unsigned words[sizeof value / 4];
     memcpy(words, &value, sizeof value);
-#pragma unroll
+    RIDGE_UNROLL
     for (unsigned& word : words) asm volatile("" : "+r"(word));
     memcpy(&value, words, sizeof value);
   }
+}
+
+template <class T> __device__ __forceinline__ void make_opaque([[maybe_unused]] const T*& pointer) {
+  if constexpr (RIDGE_SIMT_ON_CUDA) asm volatile("" : "+l"(pointer));
 }
 
 }  // namespace ridge::tile

@@ -147,6 +147,35 @@ TEST_F(Cli, HistogramOfTheBytesOfAnyFile) {
   expect_done(ridge_program({"run", "histogram", named, "--raw", "-o", y, "--device", "cpu"}));
 }
 
+TEST_F(Cli, GemmTakesTheInputsThatItsOptionsAskFor) {
+  const std::string a = folder.write("a.npy", npy_of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const std::string b = folder.write("b.npy", npy_of<float>({3, 2}, {1, 0, 0, 1, 1, 1}));
+  const std::string bt = folder.write("bt.npy", npy_of<float>({2, 3}, {1, 0, 1, 0, 1, 1}));
+  const std::string c = folder.write("c.npy", npy_of<float>({2, 2}, {1, 1, 1, -9}));
+  const std::string bias = folder.write("bias.npy", npy_of<float>({2}, {-100, 0.5}));
+  expect_done(ridge_program({"run", "gemm", a, b, "-o", y, "--device", "cpu", "--check"}));
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{4, 5, 10, 11}));
+  expect_done(ridge_program({"run", "gemm", a, bt, "--opt", "layout=nt", "-o", y, "--device", "cpu", "--check"}));
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{4, 5, 10, 11}));
+  const auto all = ridge_program({"run", "gemm", a, b, c, bias, "--opt", "beta=2", "--opt", "epilogue=bias+relu", "-o",
+                                  y, "--device", "cpu", "--check", "--json"});
+  expect_done(all);
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{0, 7.5, 0, 0}));
+  const auto report = json::parse(all.out);
+  EXPECT_EQ(report["inputs"][3]["name"], "bias");
+  EXPECT_TRUE(report["check"]["passed"]);
+  // Too few, too many, and an option that is none.
+  expect_refused(ridge_program({"run", "gemm", a, b, "--opt", "beta=2", "-o", y, "--device", "cpu"}),
+                 "gemm: the number of inputs is 2; it must be 3 (a, b, c)");
+  expect_refused(ridge_program({"run", "gemm", a, b, c, "-o", y, "--device", "cpu"}),
+                 "gemm: the number of inputs is 3; it must be 2 (a, b)");
+  expect_refused(ridge_program({"run", "gemm", a, b, "--opt", "layout=nx", "-o", y, "--device", "cpu"}),
+                 "gemm: layout is 'nx'; it must be one of nn nt tn tt");
+  EXPECT_TRUE(contains(ridge_program({"ops", "gemm"}).out, "a, b, [c], [bias], [residual]"));
+  const auto info = json::parse(ridge_program({"ops", "gemm", "--json"}).out)["operators"][0];
+  EXPECT_EQ(info["optional_inputs"], json({"c", "bias", "residual"}));
+}
+
 TEST_F(Cli, EveryVariantByName) {
   const auto info = json::parse(ridge_program({"ops", "relu", "--json"}).out)["operators"][0];
   ASSERT_GT(info["variants"].size(), 1u);
@@ -358,7 +387,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"dtype_of_no_operator", {"run", "relu", "COMPLEX", "-o", "Y"}, "holds '<c8'; ridge reads"},
         Wrong{"dtype_refused", {"run", "softmax", "BYTES", "-o", "Y"}, "dtype is i64; it must be one of"},
         Wrong{"shape_refused", {"run", "softmax", "SCALAR", "-o", "Y"}, "softmax"},
-        Wrong{"inputs_too_many", {"run", "relu", "X", "X", "-o", "Y"}, "number of input files is 2; it must be 1"},
+        Wrong{"inputs_too_many",
+              {"run", "relu", "X", "X", "-o", "Y"},
+              "relu: the number of inputs is 2; it must be 1 (a)"},
         Wrong{"outputs_too_many", {"run", "relu", "X", "-o", "Y", "-o", "Z"}, "output files is 2; it must be 1"},
         Wrong{"raw_elsewhere", {"run", "relu", "X", "-o", "Y", "--raw"}, "only histogram takes raw bytes"},
         Wrong{"output_in_no_folder", {"run", "relu", "X", "-o", "/no/such/folder/y.npy"}, "cannot be written"},

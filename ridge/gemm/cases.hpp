@@ -1,0 +1,182 @@
+// gemm's cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/case_book.hpp>
+#include <ridge/gemm/oracle.hpp>
+#include <ridge/gemm/request.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ridge::gemm_detail {
+
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  auto request = request_of(c.operator_options());
+  if (!request) return request.error();
+  const Request& r = *request;
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = c.dim("k");
+  const DType out = r.out_of(c.dtype);
+  std::vector<TensorType> types;
+  const auto matrix = [&](DType dtype, std::int64_t rows, std::int64_t cols) {
+    TensorType type{dtype, {rows, cols}};
+    if (c.has("batch")) type.shape.insert(type.shape.begin(), c.dim("batch"));
+    types.push_back(type);
+  };
+  r.transposed_a() ? matrix(c.dtype, k, m) : matrix(c.dtype, m, k);
+  r.transposed_b() ? matrix(c.dtype, n, k) : matrix(c.dtype, k, n);
+  if (r.has_c()) matrix(out, m, n);
+  if (r.bias != GemmBias::none) types.push_back({out, {r.bias == GemmBias::along_n ? n : m}});
+  if (r.residual) matrix(out, m, n);
+  return types;
+}
+
+// x as it is stored: integers saturate and round to nearest even; all else as round_to has it.
+inline double as_stored(DType dtype, double x) {
+  if (dtype != i8) return check::round_to(dtype, x);
+  return std::isnan(x) ? 0 : std::clamp(std::nearbyint(x), -128.0, 127.0);
+}
+
+// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or fused,
+// in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias: 3 roundings more of
+// the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of
+// one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale: 2 roundings.
+// Then one rounding into D's type. What underflows on the way is lost whole.
+//
+// Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
+// relu; then D is the exact result rounded once.
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const Request r = *request_of(c.operator_options());
+  const GemmScalars& s = r.scalars;
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = s.alpha == 0 ? 0 : c.dim("k"), all_k = c.dim("k"),
+                     batch = c.dim("batch");
+  const DType out = r.out_of(c.dtype);
+  const std::string_view fill = c.options.text("fill", "normal");
+  const auto whole = [](double x) { return x == std::floor(x); };
+  const bool exact = (c.dtype == i8 || fill == "ints" || fill == "ones") && whole(s.alpha) && whole(s.beta) &&
+                     whole(s.scale) && (s.activation == Activation::none || s.activation == Activation::relu);
+  const double u = check::roundoff(c.dtype == f64 ? f64 : f32);
+  const double least = c.dtype == f64 ? 0x1p-1074 : 0x1p-149;
+  std::size_t next = 2;
+  const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
+  const double* bias = r.bias != GemmBias::none ? in[next++].values.data() : nullptr;
+  const double* residual = r.residual ? in[next++].values.data() : nullptr;
+
+  check::Expected e;
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double* x = in[0].values.data() + b * m * all_k + (r.transposed_a() ? i : i * all_k);
+        const double* y = in[1].values.data() + b * all_k * n + (r.transposed_b() ? j * all_k : j);
+        const DotOracle dot(x, r.transposed_a() ? m : 1, y, r.transposed_b() ? 1 : n, k);
+        const std::int64_t at = (b * m + i) * n + j;
+        // alpha == 0 is no product at all, not even of NaN.
+        long double sum = k == 0 ? 0 : s.alpha * dot.sum, size = k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude;
+        const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
+        if (cs) add(static_cast<long double>(s.beta) * cs[at]);
+        if (bias) add(bias[r.bias == GemmBias::along_n ? j : i]);
+        long double error = ((k + 1) * u) * (k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude) + 3 * u * size +
+                            (k + 4) * least * (1 + std::fabs(s.alpha));
+        long double value = activation_oracle(name(s.activation), sum);
+        if (s.activation != Activation::none && s.activation != Activation::relu) {
+          const long double a = std::fabs(sum);
+          const long double amplified = s.activation == Activation::gelu        ? a * a
+                                        : s.activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
+                                                                                : a;
+          error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least;
+        }
+        if (residual) value += residual[at];
+        value *= s.scale;
+        error = std::fabs(s.scale) * (error + 2 * u * std::fabs(value / (s.scale == 0 ? 1 : s.scale))) +
+                u * std::fabs(value);
+        double want = static_cast<double>(value), tolerance = 0;
+        if (exact && out == i32) {
+          want = static_cast<std::int32_t>(static_cast<std::int64_t>(value));  // wraps
+        } else if (exact) {
+          want = as_stored(out, want);
+        } else if (std::isfinite(want)) {
+          const double near = as_stored(out, want);
+          tolerance = static_cast<double>(error) +
+                      std::max(check::rounding_error(out, want),
+                               check::rounding_error(out, std::fabs(want) + static_cast<double>(error)));
+          if (!std::isfinite(near)) want = near, tolerance = 0;  // beyond the type's range
+          if (out == i8) tolerance = static_cast<double>(error) + 0.5, want = std::clamp(want, -128.0, 127.0);
+        } else {
+          want = as_stored(out, want);
+        }
+        e.value.push_back(want);
+        e.tolerance.push_back(tolerance);
+      }
+  return {e};
+}
+
+inline check::CaseBook book() {
+  check::CaseBook book{.op = "gemm",
+                       .keys = {"m", "n", "k"},
+                       .optional_keys = {"batch"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back("gemm:" + rest); };
+  const char* layouts[] = {"nn", "nt", "tn", "tt"};
+  const auto with_layout = [](std::string text, std::string_view layout) {
+    return layout == "nn" ? text : text + ":layout=" + std::string(layout);
+  };
+  // Empty, one, and around the tiles' edges: 32, 64, 128, 256; k around 8, 16, 32 and the stages of pipelines.
+  for (const char* size : {"m=0,n=5,k=3", "m=5,n=0,k=3", "m=5,n=7,k=0", "m=1,n=1,k=1", "m=1,n=33,k=7", "m=31,n=1,k=9",
+                           "m=33,n=31,k=15", "m=64,n=64,k=16", "m=65,n=63,k=17", "m=128,n=128,k=64", "m=129,n=132,k=68",
+                           "m=20,n=257,k=33", "m=260,n=36,k=40"})
+    for (const char* layout : layouts) test(with_layout(std::string("f32:") + size + ":fill=ints", layout));
+  for (const char* layout : layouts) {
+    for (const char* type : {"f64", "f16", "bf16", "i8"})
+      for (const char* size : {"m=33,n=70,k=37", "m=64,n=136,k=48", "m=144,n=16,k=32"})
+        test(with_layout(std::string(type) + ":" + size + ":fill=ints", layout));
+    test(with_layout("f32:m=70,n=66,k=100", layout));
+    test(with_layout("f64:m=34,n=66,k=100", layout));
+    test(with_layout("bf16:m=40,n=72,k=104", layout));
+    test(with_layout("i8:m=40,n=72,k=100", layout));  // all of int8's range
+    test(with_layout("f8e4m3:m=20,n=24,k=33:fill=ints", layout));
+    test(with_layout("f32:m=20,n=36,k=24,batch=3:fill=ints:epilogue=bias+relu+residual:beta=2", layout));
+    for (const char* place : {"offset", "padded", "strided", "reversed"}) {
+      test(with_layout(std::string("f32:m=36,n=68,k=20:fill=ints:place=") + place, layout));
+      test(with_layout(std::string("bf16:m=36,n=72,k=24:fill=ints:place=") + place, layout));
+    }
+    test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=padded", layout));
+  }
+  test("f8e5m2:m=20,n=24,k=33:fill=ints");
+  // Epilogues, each part alone and together; types of D.
+  for (const char* epilogue : {"bias", "bias_m", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual",
+                               "bias+gelu+residual", "bias_m+silu"}) {
+    test(std::string("f32:m=34,n=70,k=21:epilogue=") + epilogue);
+    test(std::string("bf16:m=34,n=70,k=21:epilogue=") + epilogue);
+  }
+  test("f64:m=34,n=70,k=21:epilogue=bias+gelu_tanh+residual:alpha=0.5:beta=-1.5:scale=3");
+  test("f32:m=34,n=70,k=21:epilogue=bias+silu+residual:alpha=0.5:beta=-1.5:scale=3");
+  test("i8:m=34,n=70,k=21:fill=ints:epilogue=bias+relu+residual:alpha=-2:beta=3:scale=2");
+  test("i8:m=34,n=70,k=21:out=f32:alpha=0.01:epilogue=bias+gelu");
+  test("i8:m=34,n=70,k=64:out=i8:alpha=0.001");
+  for (const char* out : {"f16", "bf16", "f8e4m3", "f8e5m2"}) {
+    test(std::string("f32:m=34,n=72,k=21:epilogue=bias:beta=1:out=") + out);
+    test(std::string("f16:m=34,n=72,k=21:fill=ints:out=") + out);
+  }
+  test("bf16:m=34,n=72,k=21:out=f32:fill=ints");
+  // What is not read: operands of NaN where alpha or k is 0; C where beta is.
+  test("f32:m=34,n=70,k=21:fill=nan:alpha=0:epilogue=relu");
+  test("f32:m=34,n=70,k=21:alpha=0:beta=2:epilogue=bias");
+  test("f32:m=34,n=70,k=0:beta=2:epilogue=bias+sigmoid");
+  for (const char* fill : {"nan", "inf", "denormal", "ones", "uniform"})
+    test(std::string("f32:m=9,n=35,k=2:epilogue=relu:fill=") + fill);
+  for (const char* type : {"f32", "f64", "bf16", "i8"}) test(std::string(type) + ":m=40,n=72,k=32:fill=ints:warp=64");
+
+  const auto bench = [&](std::string rest) { book.benches.push_back("gemm:" + rest); };
+  for (const char* size : {"m=4096,n=4096,k=4096", "m=10240,n=4096,k=4096"})
+    for (const char* layout : layouts) bench(with_layout(std::string("f32:") + size, layout));
+  for (const char* size : {"m=1024,n=1024,k=1024", "m=2048,n=2048,k=2048", "m=4095,n=4095,k=4096",
+                           "m=1000,n=1000,k=1000", "m=5120,n=13,k=2880"})
+    bench(std::string("f32:") + size);
+  for (const char* layout : layouts) bench(with_layout("f64:m=4096,n=4096,k=4096", layout));
+  return book;
+}
+
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,90 @@
+// Config: what one GEMM kernel is made with, and every fact about it that host and kernel share. A user who
+// instantiates a kernel writes a Config of his own.
+#pragma once
+#include <ridge/core/dtype.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ridge::gemm_kernels {
+
+enum class Family : std::uint8_t {
+  naive,        // naive.cuh: a thread per element of D
+  shared,       // shared.cuh: a thread per element, operands from shared memory
+  thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
+};
+
+// How operands are read from global memory.
+enum class Loads : std::uint8_t {
+  strided,   // element by element, any strides
+  elements,  // element by element, from operands whose elements are neighbours in one axis
+  vectors,   // 16 bytes at a time, from such operands whose rows start on 16 bytes
+};
+
+// How loading overlaps computing; tile/pipeline.cuh.
+enum class Pipeline : std::uint8_t { single, double_buffer, multistage };
+
+struct Config {
+  Family family = Family::thread_tile;
+  int bm = 128, bn = 128, bk = 8;  // block tile: bm x bn elements of D from bk of each operand at a time
+  int tm = 8, tn = 8;              // thread tile
+  Loads loads = Loads::vectors;
+  Pipeline pipeline = Pipeline::single;
+  int stages = 1;              // of a multistage pipeline
+  bool conflict_free = false;  // padded tiles in shared memory, and lanes laid out to read them without conflicts
+  int blocks_per_sm = 1;       // least residency asked of the compiler
+  bool operator==(const Config&) const = default;
+};
+
+// The axis in which an operand's elements are neighbours. `outer` is M for A and N for B.
+enum class Major : std::uint8_t { none, k, outer };
+
+struct Shape {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+};
+
+// An operand, A as [m, k] and B as [n, k] of elements T.
+template <class T> struct Operand {
+  const T* data = nullptr;
+  std::int64_t outer_stride = 0, k_stride = 0, batch_stride = 0;
+};
+
+// ---- facts --------------------------------------------------------------------------------------------------------
+
+inline constexpr int access_bytes = 16;  // of Loads::vectors, and of every vector access of shared memory
+
+// Elements along k that one element of shared memory holds: signed bytes are multiplied four at a time.
+constexpr int pack(DType dtype) { return dtype == DType::i8 ? 4 : 1; }
+// Bytes of what shared memory holds and of what is accumulated: float, double, or a word of four signed bytes and int.
+constexpr int staged_bytes(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
+// Staged elements that one access of shared memory moves.
+constexpr int fragment(DType dtype) { return access_bytes / staged_bytes(dtype); }
+
+constexpr int threads(const Config& c) {
+  return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
+}
+constexpr int stages(const Config& c) {
+  return c.pipeline == Pipeline::multistage ? c.stages : c.pipeline == Pipeline::double_buffer ? 2 : 1;
+}
+
+// A tile of an operand in shared memory: [bk / pack][pitch]. 4 elements of padding put the rows of neighbouring k four
+// banks apart, which is what transposing stores of k-major operands need, and keep each row on 16 bytes.
+constexpr int padding(const Config& c) { return c.family == Family::shared ? 1 : c.conflict_free ? 4 : 0; }
+constexpr int tile_elements(const Config& c, DType dtype, int outer) {
+  return c.bk / pack(dtype) * (outer + padding(c));
+}
+// D's tile on its way to the epilogue passes through shared memory in parts: of each thread's rows, one fragment's
+// number at a time.
+constexpr int epilogue_parts(const Config& c, DType dtype) { return c.tm / fragment(dtype); }
+constexpr int epilogue_pitch(const Config& c, DType dtype) { return c.bn + fragment(dtype); }
+
+// Dynamic shared memory.
+constexpr int smem_bytes(const Config& c, DType dtype) {
+  if (c.family == Family::naive) return 0;
+  if (c.family == Family::shared) return c.bk * (c.bm + c.bn + 2 * padding(c)) * staged_bytes(dtype);
+  const int operands = stages(c) * (tile_elements(c, dtype, c.bm) + tile_elements(c, dtype, c.bn));
+  const int part = c.bm / epilogue_parts(c, dtype) * epilogue_pitch(c, dtype);
+  return std::max(operands, part) * staged_bytes(dtype);
+}
+
+}  // namespace ridge::gemm_kernels

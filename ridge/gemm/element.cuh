@@ -1,0 +1,32 @@
+// What a kernel makes of an element type: the type that shared memory holds, the type it accumulates in, and the
+// multiply-add between them.
+#pragma once
+#include <ridge/core/dtype.hpp>
+#include <ridge/gemm/config.hpp>
+#include <ridge/simt/dot4.hpp>
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::gemm_kernels {
+
+// float for float and for all that is narrower; a word of four int8; double.
+template <class T>
+using Staged = std::conditional_t<std::is_same_v<T, double>, double,
+                                  std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>>;
+template <class T> using Accumulator = Staged<T>;
+
+template <class T> inline constexpr int staged_pack = pack(dtype_of<T>);
+template <class T> inline constexpr int fragment_of = fragment(dtype_of<T>);
+
+// sum + a b, of staged elements. T tells words of four int8 from plain integers.
+template <class T>
+__device__ __forceinline__ Accumulator<T> multiply_add(Staged<T> a, Staged<T> b, Accumulator<T> sum) {
+  if constexpr (staged_pack<T> == 4) return simt::dot4(a, b, sum);
+  else return sum + a * b;
+}
+
+// The same of single elements.
+template <class T> __device__ __forceinline__ Accumulator<T> multiply_add_one(T a, T b, Accumulator<T> sum) {
+  return sum + static_cast<Accumulator<T>>(a) * static_cast<Accumulator<T>>(b);
+}
+
+}  // namespace ridge::gemm_kernels

@@ -1,0 +1,110 @@
+// gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), of matrices or of batches of them.
+//
+// Shapes    A [M, K], B [K, N], C, D and residual [M, N], in the notation of row-major arrays: element (i, j) of a view
+//           lies at i * stride(0) + j * stride(1). Nothing else says how an operand lies, so a transposed operand is a
+//           transposed view of what is stored, `transposed(b)` of b [N, K]. The layouts nn, nt, tn, tt of the BLAS are:
+//             n: stored as it is used,       A [M, K] with rows of K elements, B [K, N] with rows of N
+//             t: stored the other way round, A [K, M] with rows of M elements, B [N, K] with rows of K
+//           Batches are a first axis; an operand without one, or with stride 0 there, is shared by the batch.
+//           Any sizes, any strides, any alignment. Operands whose elements are neighbours in one of the two axes and
+//           whose rows start on 16 bytes take the fast path; others are right and slower.
+//           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
+// Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
+//             A, B            D (the first is the default)                     accumulated and computed in
+//             f64             f64                                              float64
+//             f32             f32 f16 bf16 f8e4m3 f8e5m2                       float32
+//             f16             f16 f32 bf16 f8e4m3 f8e5m2                       float32
+//             bf16            bf16 f32 f16 f8e4m3 f8e5m2                       float32
+//             f8e4m3, f8e5m2  f32 f16 bf16 f8e4m3 f8e5m2                       float32
+//             i8              i32                                              int32, wrapping; alpha, beta and scale
+//                                                                              whole numbers; act none or relu
+//             i8              f32 f16 bf16 i8                                  int32, the epilogue in float32
+//           float32 means float32: math = tf32 or tf32x3 (three TF32 products, as accurate as float32) is asked for.
+//           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
+// Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is
+//           scale * (act(beta * C + bias) + residual). relu(NaN) is NaN.
+// Aliasing  D may be C or residual itself (the same elements); any other overlap is refused.
+// Empty     M, N or the batch of size 0: nothing is launched.
+// Repeats   bit for bit.
+#pragma once
+#include <ridge/core/activation.hpp>
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+
+#include <optional>
+
+namespace ridge {
+
+enum class GemmLayout : std::uint8_t { nn, nt, tn, tt };
+enum class GemmBias : std::uint8_t { none, along_n, along_m };
+enum class GemmMath : std::uint8_t { exact, tf32, tf32x3 };
+RIDGE_API std::string_view name(GemmLayout);
+RIDGE_API std::string_view name(GemmMath);
+
+// What is done to A B on its way to D, apart from the tensors that take part in it.
+struct GemmScalars {
+  double alpha = 1, beta = 0, scale = 1;
+  Activation activation = Activation::none;
+  GemmMath math = GemmMath::exact;
+  bool operator==(const GemmScalars&) const = default;
+};
+
+// The views of one run.
+struct GemmTensors {
+  TensorView a, b, d;
+  std::optional<TensorView> c = {}, bias = {}, residual = {};
+};
+
+// How a matrix lies: strides in elements, 0 where an axis has one element or is shared.
+struct GemmOperand {
+  DType dtype = DType::f32;
+  std::int64_t row_stride = 0, col_stride = 1, batch_stride = 0;
+  int phase = 0;  // bytes of the first element past a 16-byte boundary
+  bool operator==(const GemmOperand&) const = default;
+};
+
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  DType dtype = DType::f32;            // of A and B
+  std::optional<DType> out = {};       // of D, where it is not the default
+  GemmLayout layout = GemmLayout::nn;  // of packed, aligned A and B; where they are given below it says nothing
+  GemmScalars scalars = {};
+  GemmBias bias = GemmBias::none;
+  bool residual = false;
+  // Where the tensors are not packed and aligned.
+  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_lies = {}, residual_lies = {};
+  bool operator==(const GemmProblem&) const = default;
+
+  // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
+  RIDGE_API static Result<GemmProblem> of(const GemmTensors&, const GemmScalars& = {});
+  RIDGE_API std::string text() const;  // "f32 4096x4096x4096 nt, bias+relu"
+};
+
+class GemmPlan {
+ public:
+  // The views must be as planned. workspace_bytes() of workspace are used.
+  RIDGE_API Status run(const GemmTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  std::size_t workspace_bytes() const { return 0; }
+
+  GemmProblem problem;  // every operand that takes part is given
+  DeviceInfo device;
+  int variant = 0;         // row of the table in variants.hpp
+  std::int64_t tiles = 0;  // blocks of one matrix
+};
+
+RIDGE_API Result<GemmPlan> plan_gemm(const GemmProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// The type of D where the caller names none.
+constexpr DType gemm_default_out(DType dtype) {
+  return dtype == i8 ? i32 : dtype == f8e4m3 || dtype == f8e5m2 ? f32 : dtype;
+}
+
+// One line: plan (cached per problem and device) and run. Throws ridge::Error.
+//   gemm({.a = x, .b = transposed(w), .d = y, .bias = bias}, {.activation = Activation::gelu}, stream);
+RIDGE_API void gemm(const GemmTensors&, const GemmScalars& = {}, Stream = {});
+inline void gemm(const TensorView& a, const TensorView& b, const TensorView& d, Stream stream = {}) {
+  gemm({.a = a, .b = b, .d = d}, {}, stream);
+}
+
+}  // namespace ridge

@@ -1,0 +1,21 @@
+// What a kernel of this folder is launched with.
+#pragma once
+#include <ridge/core/stream.hpp>
+#include <ridge/gemm/config.hpp>
+#include <ridge/gemm/raster.hpp>
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::gemm_kernels {
+
+// One block per tile of D, and per matrix of the batch as far as a grid reaches. Precondition: at most max_tiles tiles.
+// Static: compiled by g++ for the CPU runtime and by nvcc, this is not one function.
+static inline simt::Config grid_of(const Config& c, DType dtype, const Shape& shape, Stream stream, int warp) {
+  return {.grid = dim3(static_cast<unsigned>(raster_of(shape.m, shape.n, c.bm, c.bn).tiles()), 1,
+                       static_cast<unsigned>(std::min(shape.batch, max_grid_z))),
+          .block = dim3(static_cast<unsigned>(threads(c))),
+          .smem = static_cast<std::size_t>(smem_bytes(c, dtype)),
+          .stream = stream.handle,
+          .warp = warp};
+}
+
+}  // namespace ridge::gemm_kernels

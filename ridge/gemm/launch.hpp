@@ -1,0 +1,22 @@
+// What plan.cpp knows of the .cu files: one launch per type of A and B and per backend.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/gemm/gemm.hpp>
+
+namespace ridge::gemm_detail {
+
+struct Arguments {
+  const GemmPlan& plan;
+  const GemmTensors& tensors;
+  Workspace workspace;
+  Stream stream;
+};
+
+// Preconditions: D has elements, and the tensors are as the plan's problem says.
+template <class Backend> Status launch_f64(const Arguments&);
+template <class Backend> Status launch_f32(const Arguments&);
+template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16
+template <class Backend> Status launch_fp8(const Arguments&);    // f8e4m3, f8e5m2
+template <class Backend> Status launch_i8(const Arguments&);
+
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,28 @@
+// What a problem's strides mean to kernels.
+#pragma once
+#include <ridge/gemm/config.hpp>
+#include <ridge/gemm/gemm.hpp>
+
+namespace ridge::gemm_detail {
+
+using gemm_kernels::Major;
+
+// alpha == 0 reads neither A nor B: as many products as K == 0 has.
+inline std::int64_t products(const GemmProblem& p) { return p.scalars.alpha == 0 ? 0 : p.k; }
+
+// An axis of one element has neighbours of any distance.
+inline Major major_of(std::int64_t outer_stride, std::int64_t k_stride, std::int64_t outer, std::int64_t k) {
+  if (k_stride == 1) return Major::k;
+  if (outer_stride == 1) return Major::outer;
+  return k <= 1 ? Major::k : outer <= 1 ? Major::outer : Major::none;
+}
+inline Major major_of_a(const GemmProblem& p) { return major_of(p.a->row_stride, p.a->col_stride, p.m, p.k); }
+inline Major major_of_b(const GemmProblem& p) { return major_of(p.b->col_stride, p.b->row_stride, p.n, p.k); }
+
+// Whether every row starts on `bytes`, at most 16; `pitch` is the stride of the other axis than that of the rows.
+inline bool starts_on(const GemmOperand& o, std::int64_t pitch, std::int64_t bytes) {
+  const auto size = static_cast<std::int64_t>(size_of(o.dtype));
+  return o.phase % bytes == 0 && pitch * size % bytes == 0 && o.batch_stride * size % bytes == 0;
+}
+
+}  // namespace ridge::gemm_detail

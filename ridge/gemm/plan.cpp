@@ -1,0 +1,227 @@
+// fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/gemm/launch.hpp>
+#include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/validate.hpp>
+#include <ridge/gemm/variants.hpp>
+#include <ridge/roofline/bound.hpp>
+
+#include <algorithm>
+
+namespace ridge {
+
+using namespace gemm_detail;
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t tiles_of(const Config& c, const GemmProblem& p) { return raster_of(p.m, p.n, c.bm, c.bn).tiles(); }
+
+// Why an operand cannot be read 16 bytes at a time; empty: it can.
+std::string unaligned(const char* name, const GemmOperand& o, std::int64_t pitch) {
+  if (starts_on(o, pitch, access_bytes)) return {};
+  return std::string("rows of ") + name + " do not all start on 16 bytes";
+}
+
+// Why this row cannot run this problem; empty: it can.
+std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
+  if (p.scalars.math != GemmMath::exact)
+    return "computes in float32, and " + std::string(name(p.scalars.math)) + " was asked for";
+  if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
+  if (smem_bytes(c, p.dtype) > device.smem_optin)
+    return std::to_string(smem_bytes(c, p.dtype)) + " bytes of shared memory, and the device has " +
+           std::to_string(device.smem_optin);
+  if (c.family != Family::thread_tile) return {};
+  if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
+  if (c.loads == Loads::strided || products(p) == 0) return {};
+  const Major a = major_of_a(p), b = major_of_b(p);
+  if (a == Major::none) return "a's elements are neighbours in neither axis";
+  if (b == Major::none) return "b's elements are neighbours in neither axis";
+  if (row.nn_only && layout_of(p) != GemmLayout::nn)
+    return "shown in layout nn, and this is " + std::string(name(layout_of(p)));
+  if (c.loads != Loads::vectors) return {};
+  if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
+  return unaligned("b", *p.b, b == Major::k ? p.b->col_stride : p.b->row_stride);
+}
+
+Cost cost(const GemmProblem& p) {
+  const auto elements = [&](std::int64_t rows, std::int64_t cols, const GemmOperand& o, std::int64_t batch) {
+    const double n = static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(o.dtype));
+    return o.batch_stride == 0 && batch > 1 ? n : n * static_cast<double>(batch);
+  };
+  Cost cost;
+  if (products(p) > 0) cost.bytes_read = elements(p.m, p.k, *p.a, p.batch) + elements(p.k, p.n, *p.b, p.batch);
+  if (p.c) cost.bytes_read += elements(p.m, p.n, *p.c, p.batch);
+  if (p.residual_lies) cost.bytes_read += elements(p.m, p.n, *p.residual_lies, p.batch);
+  if (p.bias_lies)
+    cost.bytes_read +=
+        elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1, *p.bias_lies, 1);
+  cost.bytes_written = elements(p.m, p.n, *p.d, p.batch);
+  // On the fastest unit that has the type: what bounds the operator, and not what a variant uses.
+  const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                            static_cast<double>(products(p)) * static_cast<double>(p.batch);
+  switch (p.dtype) {
+    case f64: cost.on(Unit::fp64) = operations; break;
+    case f16:
+    case bf16: cost.on(Unit::fp16_tensor) = operations; break;
+    case f8e4m3:
+    case f8e5m2: cost.on(Unit::fp8_tensor) = operations; break;
+    case i8: cost.on(Unit::int8_tensor) = operations; break;
+    default:
+      if (p.scalars.math == GemmMath::exact) cost.on(Unit::fp32) = operations;
+      else cost.on(Unit::tf32) = operations * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
+  }
+  return cost;
+}
+
+// ---- the time of a variant, in clocks of one multiprocessor -------------------------------------------------------
+
+// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, the double rate of data sheets
+// is that of tensor cores on the chips that have such.
+double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
+  const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz);
+  if (dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
+  // dp4a: half as many instructions, of four products each.
+  return d.fp32_tflops * per_tflop / (dtype == i8 ? 2 : 1);
+}
+
+constexpr double load_latency = 800;   // clocks from a global load to its use, from the L2 cache
+constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
+constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
+constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
+
+// Clocks that one step of bk takes a multiprocessor which has `resident` blocks to hide its waits.
+double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double resident) {
+  const Config& c = row.config;
+  const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
+  if (c.family != Family::thread_tile) {
+    // A multiply-add for two loads; those of naive go through the L1 cache, 4 lanes' addresses at a time in one of them.
+    const double k = c.family == Family::naive ? 1 : c.bk, loads = c.family == Family::naive ? 6 : 2;
+    const double work = warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
+    return work + (c.family == Family::shared ? 2 * (load_latency / 2 + barrier_clocks) / resident : 0);
+  }
+  const int staged = c.bk / pack(p.dtype), fragment_size = fragment(p.dtype);
+  const double fragments = (c.tm + c.tn) / static_cast<double>(fragment_size);
+  // Instructions of a warp: multiply-adds, fragments, and for each element copied its share of load, store and address.
+  const double per_copy = c.loads == Loads::vectors ? 1.5 : c.pipeline == Pipeline::multistage ? 3 : 8;
+  const double copied = static_cast<double>(c.bm + c.bn) * staged / threads(c);
+  const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate;
+  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes read
+  // every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
+  // What is copied passes the same port.
+  const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
+  const double work = warps * std::max(issue, shared);
+  const double waits = c.pipeline == Pipeline::single          ? load_latency + 2 * barrier_clocks
+                       : c.pipeline == Pipeline::double_buffer ? std::max(0.0, load_latency - work) + barrier_clocks
+                                                               : barrier_clocks;
+  return work + waits / resident;
+}
+
+double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
+  const int smem = smem_bytes(c, p.dtype);
+  const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
+  // The fullest multiprocessor's tiles: where they are few, little hides their waits.
+  const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
+  const int registers_allow = c.family == Family::thread_tile ? c.blocks_per_sm : 8;
+  const double resident =
+      std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
+  const double steps = static_cast<double>(ceil_div(products(p), c.family == Family::naive ? 1 : c.bk));
+  const double clocks = most * (steps * step_clocks(row, p, device, resident) + tile_clocks / resident);
+  const double sm_us = clocks / device.clock_ghz * 1e-3;
+  // Each block reads its operands from the L2 cache.
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double l2_bytes = tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
+  const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
+  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
+  return device.launch_us + std::max({sm_us, l2_us, memory_us});
+}
+
+Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                   std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      "gemm", variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
+Status launch(const Arguments& args) {
+  return on_backend(args.plan.device.id, [&](auto backend) {
+    using B = decltype(backend);
+    switch (args.plan.problem.dtype) {
+      case f64: return launch_f64<B>(args);
+      case f32: return launch_f32<B>(args);
+      case i8: return launch_i8<B>(args);
+      case f8e4m3:
+      case f8e5m2: return launch_fp8<B>(args);
+      default: return launch_16bit<B>(args);
+    }
+  });
+}
+
+}  // namespace
+
+Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+  const GemmProblem p = with_operands(problem);
+  RIDGE_TRY(validate(p));
+  auto chosen = choose(p, device, options);
+  if (!chosen) return chosen.error();
+  return GemmPlan{p, device, *chosen, p.batch == 0 ? 0 : tiles_of(variants[*chosen].config, p)};
+}
+
+Explanation GemmPlan::explain() const {
+  Explanation e;
+  e.op = "gemm";
+  e.problem = problem.text();
+  e.device = device.name;
+  e.variant = variants[variant].name;
+  e.cost = cost(problem);
+  const roofline::Bound b = roofline::bound(e.cost, device);
+  e.bound = b.name;
+  e.least_us = b.least_us;
+  e.predicted_us = predict_us(variants[variant], problem, device);
+  (void)choose(problem, device, {}, &e.candidates);
+  return e;
+}
+
+Status GemmPlan::run(const GemmTensors& tensors, Workspace workspace, Stream stream) const {
+  auto given = GemmProblem::of(tensors, problem.scalars);
+  if (!given) return given.error();
+  given->layout = problem.layout;  // says nothing where operands are given
+  if (*given != problem) {
+    // Tensors that start on rounder addresses than were planned for are as good.
+    GemmProblem planned = problem;
+    const auto take_phase = [](std::optional<GemmOperand>& to, const std::optional<GemmOperand>& from) {
+      if (to && from) to->phase = from->phase;
+    };
+    take_phase(planned.a, given->a);
+    take_phase(planned.b, given->b);
+    take_phase(planned.c, given->c);
+    take_phase(planned.d, given->d);
+    take_phase(planned.bias_lies, given->bias_lies);
+    take_phase(planned.residual_lies, given->residual_lies);
+    if (*given != planned || !fits(variants[variant], *given, device).empty())
+      return Status::invalid("gemm", "tensors", given->text() + " or their strides or alignment",
+                             "as planned, " + problem.text());
+    GemmPlan here = *this;
+    here.problem = *given;
+    return here.run(tensors, workspace, stream);
+  }
+  if (tensors.d.device != device.id) return Status::invalid("gemm", "device", "another", "the plan's");
+  if (tiles == 0) return {};
+  return launch({*this, tensors, workspace, stream});
+}
+
+void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
+  thread_local PlanCache<GemmProblem, GemmPlan> cache;
+  auto problem = GemmProblem::of(tensors, scalars);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, tensors.d.device, [](auto& p, auto& d) { return plan_gemm(p, d); });
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, tensors.d.device, stream,
+                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+}
+
+}  // namespace ridge

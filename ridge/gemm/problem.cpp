@@ -1,0 +1,249 @@
+// GemmProblem: from views to sizes and strides, with a sentence where they do not fit together.
+#include <ridge/gemm/validate.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace ridge {
+
+using namespace gemm_detail;
+
+std::string_view name(GemmLayout layout) {
+  constexpr std::string_view names[] = {"nn", "nt", "tn", "tt"};
+  return names[static_cast<int>(layout)];
+}
+std::string_view name(GemmMath math) {
+  constexpr std::string_view names[] = {"exact", "tf32", "tf32x3"};
+  return names[static_cast<int>(math)];
+}
+
+namespace {
+
+struct Dims {
+  std::int64_t batch, rows, cols;  // batch -1: the view has no such axis, and is shared
+};
+
+Result<Dims> dims_of(std::string_view argument, const TensorView& v) {
+  if (v.rank() != 2 && v.rank() != 3)
+    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(), "of 2 axes, or 3 with a batch");
+  return Dims{v.rank() == 3 ? v.size(0) : -1, v.size(-2), v.size(-1)};
+}
+
+// The stride of an axis with one element says nothing: problems that differ in it alone are one.
+GemmOperand normalised(GemmOperand o, std::int64_t rows, std::int64_t cols, std::int64_t batch) {
+  if (rows <= 1) o.row_stride = 0;
+  if (cols <= 1) o.col_stride = o.col_stride == 0 ? 0 : 1;  // 0: a bias along M
+  if (batch <= 1) o.batch_stride = 0;
+  return o;
+}
+
+GemmOperand operand_of(const TensorView& v) {
+  const GemmOperand o{.dtype = v.dtype,
+                      .row_stride = v.stride(-2),
+                      .col_stride = v.stride(-1),
+                      .batch_stride = v.rank() == 3 ? v.stride(0) : 0,
+                      .phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16)};
+  return normalised(o, v.size(-2), v.size(-1), v.rank() == 3 ? v.size(0) : 1);
+}
+
+std::string size_text(const Dims& d) { return std::to_string(d.rows) + "x" + std::to_string(d.cols); }
+
+// C, D and the residual are of D's shape; `batch` is D's.
+Status check_like_d(std::string_view argument, const TensorView& v, const Dims& d) {
+  auto dims = dims_of(argument, v);
+  if (!dims) return dims.error();
+  if (dims->rows != d.rows || dims->cols != d.cols)
+    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(), "that of d, " + size_text(d));
+  if (dims->batch >= 0 && dims->batch != d.batch)
+    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(),
+                           "of a batch of " + std::to_string(d.batch));
+  return {};
+}
+
+}  // namespace
+
+Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& scalars) {
+  auto a = dims_of("a", t.a), b = dims_of("b", t.b), d = dims_of("d", t.d);
+  if (!a) return a.error();
+  if (!b) return b.error();
+  if (!d) return d.error();
+  if (b->rows != a->cols)
+    return Status::invalid("gemm", "b.shape", t.b.layout.text(),
+                           "of as many rows as a has columns, " + std::to_string(a->cols));
+  if (d->rows != a->rows || d->cols != b->cols)
+    return Status::invalid("gemm", "d.shape", t.d.layout.text(), size_text({0, a->rows, b->cols}));
+  const std::int64_t batch = d->batch < 0 ? 1 : d->batch;
+  for (const auto& [name, dims, view] : {std::tuple("a", &*a, &t.a), std::tuple("b", &*b, &t.b)})
+    if (dims->batch >= 0 && dims->batch != batch)
+      return Status::invalid("gemm", std::string(name) + ".shape", view->layout.text(),
+                             "of a batch of " + std::to_string(batch) + ", as d is");
+  d->batch = batch;
+
+  GemmProblem p;
+  p.m = a->rows;
+  p.n = b->cols;
+  p.k = a->cols;
+  p.batch = batch;
+  p.dtype = t.a.dtype;
+  if (t.b.dtype != p.dtype)
+    return Status::invalid("gemm", "b.dtype", std::string(ridge::name(t.b.dtype)),
+                           "that of a, " + std::string(ridge::name(p.dtype)));
+  p.out = t.d.dtype;
+  p.scalars = scalars;
+  p.a = operand_of(t.a);
+  p.b = operand_of(t.b);
+  p.d = operand_of(t.d);
+  if (scalars.beta != 0) {
+    if (!t.c) return Status::invalid("gemm", "c", "not given", "given where beta is not 0");
+    RIDGE_TRY(check_like_d("c", *t.c, *d));
+    p.c = operand_of(*t.c);
+  }
+  if (t.residual) {
+    RIDGE_TRY(check_like_d("residual", *t.residual, *d));
+    p.residual = true;
+    p.residual_lies = operand_of(*t.residual);
+  }
+  if (t.bias) {
+    const TensorView& v = *t.bias;
+    const bool along_n = v.rank() == 1 && v.size(0) == p.n;
+    if (!along_n && !(v.rank() == 2 && v.size(0) == p.m && v.size(1) == 1))
+      return Status::invalid("gemm", "bias.shape", v.layout.text(),
+                             std::to_string(p.n) + ", or " + std::to_string(p.m) + "x1 along M");
+    p.bias = along_n ? GemmBias::along_n : GemmBias::along_m;
+    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16);
+    const GemmOperand lies{.dtype = v.dtype,
+                           .row_stride = along_n ? 0 : v.stride(0),
+                           .col_stride = along_n ? v.stride(0) : 0,
+                           .batch_stride = 0,
+                           .phase = phase};
+    p.bias_lies = normalised(lies, p.m, p.n, 1);
+  }
+  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b)})
+    if (overlap(*view, t.d)) return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
+  for (const auto& [name, view] :
+       {std::pair("c", p.c ? &t.c : nullptr), std::pair("bias", &t.bias), std::pair("residual", &t.residual)})
+    if (view && *view && overlap(**view, t.d) && !same_elements(**view, t.d))
+      return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
+  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b)})
+    if (view->device != t.d.device)
+      return Status::invalid("gemm", std::string(name) + ".device", "another", "that of d");
+  for (const auto& [name, view] :
+       {std::pair("c", p.c ? &t.c : nullptr), std::pair("bias", &t.bias), std::pair("residual", &t.residual)})
+    if (view && *view && (*view)->device != t.d.device)
+      return Status::invalid("gemm", std::string(name) + ".device", "another", "that of d");
+  return p;
+}
+
+std::string GemmProblem::text() const {
+  std::ostringstream s;
+  s << ridge::name(dtype);
+  if (out && *out != gemm_default_out(dtype)) s << " to " << ridge::name(*out);
+  s << " " << m << "x" << n << "x" << k;
+  if (batch != 1) s << " batch " << batch;
+  s << " " << ridge::name(layout_of(*this));
+  if (scalars.math != GemmMath::exact) s << " " << ridge::name(scalars.math);
+  if (scalars.alpha != 1) s << ", alpha " << scalars.alpha;
+  if (scalars.beta != 0) s << ", beta " << scalars.beta;
+  std::string epilogue;
+  const auto with = [&](std::string_view part) { epilogue += (epilogue.empty() ? "" : "+") + std::string(part); };
+  if (bias == GemmBias::along_n) with("bias");
+  if (bias == GemmBias::along_m) with("bias_m");
+  if (scalars.activation != Activation::none) with(ridge::name(scalars.activation));
+  if (residual) with("residual");
+  if (!epilogue.empty()) s << ", " << epilogue;
+  if (scalars.scale != 1) s << ", scale " << scalars.scale;
+  return s.str();
+}
+
+namespace gemm_detail {
+
+GemmLayout layout_of(const GemmProblem& p) {
+  if (!p.a || !p.b) return p.layout;
+  const bool a = major_of_a(p) == Major::outer, b = major_of_b(p) == Major::k;
+  return static_cast<GemmLayout>(2 * a + b);
+}
+
+GemmProblem with_operands(GemmProblem p) {
+  const bool transposed_a = p.layout == GemmLayout::tn || p.layout == GemmLayout::tt;
+  const bool transposed_b = p.layout == GemmLayout::nt || p.layout == GemmLayout::tt;
+  const auto packed = [&](DType dtype, std::int64_t rows, std::int64_t cols, bool transposed) {
+    GemmOperand o{.dtype = dtype, .row_stride = cols, .col_stride = 1, .batch_stride = rows * cols, .phase = 0};
+    if (transposed) o.row_stride = 1, o.col_stride = rows;
+    return o;
+  };
+  const auto lies = [&](std::optional<GemmOperand>& o, std::int64_t rows, std::int64_t cols) {
+    if (o) o = normalised(*o, rows, cols, p.batch);
+  };
+  if (!p.out) p.out = gemm_default_out(p.dtype);
+  if (!p.a) p.a = packed(p.dtype, p.m, p.k, transposed_a);
+  if (!p.b) p.b = packed(p.dtype, p.k, p.n, transposed_b);
+  if (!p.d) p.d = packed(*p.out, p.m, p.n, false);
+  if (!p.c && p.scalars.beta != 0) p.c = packed(*p.out, p.m, p.n, false);
+  if (!p.residual_lies && p.residual) p.residual_lies = packed(*p.out, p.m, p.n, false);
+  if (!p.bias_lies && p.bias != GemmBias::none) {
+    p.bias_lies = GemmOperand{.dtype = *p.out};
+    if (p.bias == GemmBias::along_m) p.bias_lies->row_stride = 1, p.bias_lies->col_stride = 0;
+  }
+  lies(p.a, p.m, p.k);
+  lies(p.b, p.k, p.n);
+  for (auto* o : {&p.c, &p.d, &p.bias_lies, &p.residual_lies}) lies(*o, p.m, p.n);
+  return p;
+}
+
+// The types that D may have, in words and as a set.
+static std::string_view outputs_of(DType dtype, DType out) {
+  switch (dtype) {
+    case f64: return "f64";
+    case i8: return out == i32 ? "i32" : "f32 f16 bf16 i8";
+    default: return "f32 f16 bf16 f8e4m3 f8e5m2";
+  }
+}
+static bool is_one_of(DType dtype, std::string_view names) {
+  std::istringstream words{std::string(names)};
+  for (std::string word; words >> word;)
+    if (word == name(dtype)) return true;
+  return false;
+}
+
+Status validate(const GemmProblem& p) {
+  const auto text = [](DType dtype) { return std::string(name(dtype)); };
+  if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0)
+    return Status::invalid("gemm", "shape", p.text(), "of sizes from 0");
+  if (!is_one_of(p.dtype, "f64 f32 f16 bf16 f8e4m3 f8e5m2 i8"))
+    return Status::invalid("gemm", "a.dtype", text(p.dtype), "one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i8");
+  const std::string outs(outputs_of(p.dtype, *p.out));
+  if (!is_one_of(*p.out, outs))
+    return Status::invalid("gemm", "d.dtype", text(*p.out),
+                           "one of " + (p.dtype == i8 ? "i32 " + outs : outs) + " where a is " + text(p.dtype));
+  const auto check_addend = [&](const char* argument, const std::optional<GemmOperand>& o) -> Status {
+    if (!o || is_one_of(o->dtype, outs)) return {};
+    return Status::invalid("gemm", std::string(argument) + ".dtype", text(o->dtype), "one of " + outs);
+  };
+  RIDGE_TRY(check_addend("c", p.c));
+  RIDGE_TRY(check_addend("bias", p.bias_lies));
+  RIDGE_TRY(check_addend("residual", p.residual_lies));
+  const GemmScalars& s = p.scalars;
+  for (const auto& [name, value] :
+       {std::pair("alpha", s.alpha), std::pair("beta", s.beta), std::pair("scale", s.scale)}) {
+    const auto given = [v = value] {
+      std::ostringstream out;
+      out << v;
+      return out.str();
+    };
+    if (!std::isfinite(value)) return Status::invalid("gemm", name, given(), "finite");
+    if (p.out == i32 && (value != std::floor(value) || std::fabs(value) > 0x7fffffff))
+      return Status::invalid("gemm", name, given(), "a whole number below 2^31 where d is i32");
+  }
+  if (p.out == i32 && s.activation != Activation::none && s.activation != Activation::relu)
+    return Status::invalid("gemm", "activation", std::string(name(s.activation)), "none or relu where d is i32");
+  if (s.math != GemmMath::exact && p.dtype != f32)
+    return Status::invalid("gemm", "math", std::string(name(s.math)),
+                           "left away: it is for f32, and a is " + text(p.dtype));
+  if ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) || (p.d->batch_stride == 0 && p.batch > 1))
+    return Status::invalid("gemm", "d.strides", "0", "such that elements are apart");
+  return {};
+}
+
+}  // namespace gemm_detail
+}  // namespace ridge

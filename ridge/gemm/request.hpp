@@ -1,0 +1,73 @@
+// A request by name: the options of the command line and of cases, and the tensors that they ask for.
+#pragma once
+#include <ridge/gemm/gemm.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ridge::gemm_detail {
+
+struct Request {
+  GemmLayout layout = GemmLayout::nn;
+  GemmScalars scalars;
+  GemmBias bias = GemmBias::none;
+  bool residual = false;
+  std::optional<DType> out;
+
+  bool transposed_a() const { return layout == GemmLayout::tn || layout == GemmLayout::tt; }
+  bool transposed_b() const { return layout == GemmLayout::nt || layout == GemmLayout::tt; }
+  bool has_c() const { return scalars.beta != 0; }
+  DType out_of(DType dtype) const { return out ? *out : gemm_default_out(dtype); }
+  std::vector<std::string_view> inputs() const {
+    std::vector<std::string_view> names{"a", "b"};
+    if (has_c()) names.push_back("c");
+    if (bias != GemmBias::none) names.push_back("bias");
+    if (residual) names.push_back("residual");
+    return names;
+  }
+};
+
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+residual  alpha= beta= scale=  math=tf32|tf32x3  out=DTYPE
+inline Result<Request> request_of(const Options& options) {
+  Request r;
+  const auto wrong = [&](const char* key, std::string_view value, const char* allowed) {
+    return Status::invalid("gemm", key, "'" + std::string(value) + "'", allowed);
+  };
+  const std::string_view layout = options.text("layout", "nn");
+  if (layout != "nn" && layout != "nt" && layout != "tn" && layout != "tt")
+    return wrong("layout", layout, "one of nn nt tn tt");
+  r.layout = static_cast<GemmLayout>(2 * (layout[0] == 't') + (layout[1] == 't'));
+  auto alpha = options.real("gemm", "alpha", 1), beta = options.real("gemm", "beta", 0),
+       scale = options.real("gemm", "scale", 1);
+  if (!alpha) return alpha.error();
+  if (!beta) return beta.error();
+  if (!scale) return scale.error();
+  r.scalars.alpha = *alpha;
+  r.scalars.beta = *beta;
+  r.scalars.scale = *scale;
+  const std::string_view math = options.text("math", "exact");
+  if (math == "tf32") r.scalars.math = GemmMath::tf32;
+  else if (math == "tf32x3" || math == "3xtf32") r.scalars.math = GemmMath::tf32x3;
+  else if (math != "exact") return wrong("math", math, "one of exact tf32 3xtf32");
+  if (options.has("out")) {
+    r.out = parse_dtype(options.text("out"));
+    if (!r.out) return wrong("out", options.text("out"), "a dtype");
+  }
+  std::string_view rest = options.text("epilogue");
+  while (!rest.empty()) {
+    const std::size_t plus = rest.find('+');
+    const std::string_view part = rest.substr(0, plus);
+    rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
+    const auto activation = parse_activation(part);
+    if (part == "bias" && r.bias == GemmBias::none) r.bias = GemmBias::along_n;
+    else if (part == "bias_m" && r.bias == GemmBias::none) r.bias = GemmBias::along_m;
+    else if (part == "residual" && !r.residual) r.residual = true;
+    else if (activation && r.scalars.activation == Activation::none) r.scalars.activation = *activation;
+    else
+      return wrong("epilogue", options.text("epilogue"),
+                   "at most one each of bias or bias_m; relu, gelu, gelu_tanh, silu or sigmoid; residual; joined by +");
+  }
+  return r;
+}
+
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,230 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/gemm/gemm.hpp>
+#include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using gemm_detail::variants;
+
+const check::TestCasesOf cases{"gemm"};
+
+std::string chosen(const GemmProblem& p, const char* device = "H200") {
+  auto plan = plan_gemm(p, *device_model(device));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+std::string refusal(const GemmProblem& p, const char* variant) {
+  auto plan = plan_gemm(p, *device_model("H200"), {.variant = variant});
+  return plan ? "" : std::string(plan.error().message());
+}
+double predicted(const GemmProblem& p, const char* variant, const char* device = "H200") {
+  auto plan = plan_gemm(p, *device_model(device), {.variant = variant});
+  return plan ? plan->explain().predicted_us : HUGE_VAL;
+}
+
+// ---- the choice ---------------------------------------------------------------------------------------------------
+
+TEST(GemmPlan, LargeMatricesTakeLargeTiles) {
+  for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt})
+    EXPECT_TRUE(chosen({.m = 4096, .n = 4096, .k = 4096, .layout = layout}).starts_with("async")) << name(layout);
+  EXPECT_EQ(chosen({.m = 256, .n = 256, .k = 4096}), "async_64x64");
+}
+
+TEST(GemmPlan, RowsThatStartAnywhereAreCopiedByElements) {
+  EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4096, .layout = GemmLayout::nn}), "async_unaligned");
+  GemmProblem p{.m = 1024, .n = 1024, .k = 1024};
+  p.a = GemmOperand{.row_stride = 1024, .phase = 4};
+  EXPECT_TRUE(chosen(p).starts_with("async_unaligned"));
+}
+
+TEST(GemmPlan, StridesThatAreNeighboursNowhereHaveAVariant) {
+  GemmProblem p{.m = 4096, .n = 4096, .k = 512};
+  p.b = GemmOperand{.row_stride = 8192, .col_stride = 2};
+  EXPECT_EQ(chosen(p), "thread_8x8");
+}
+
+TEST(GemmPlan, TheLaddersStepsArePredictedInTheirOrder) {
+  const GemmProblem p{.m = 4096, .n = 4096, .k = 4096};
+  const char* ladder[] = {"naive", "block_32", "thread_8x8", "vec4", "conflict_free", "double_buffer", "async"};
+  for (std::size_t i = 1; i < std::size(ladder); ++i)
+    EXPECT_LT(predicted(p, ladder[i]), predicted(p, ladder[i - 1])) << ladder[i];
+}
+
+TEST(GemmPlan, ATileMoreThanAWaveCostsAWave) {  // 132 multiprocessors: 132 tiles of 128 x 128 against 133
+  const double one = predicted({.m = 132 * 128, .n = 128, .k = 4096}, "async"),
+               two = predicted({.m = 132 * 128 + 1, .n = 128, .k = 4096}, "async");
+  EXPECT_GT(two, 1.4 * one);
+}
+
+TEST(GemmPlan, NoPredictionBeatsTheRoof) {
+  for (const GemmProblem& p : {GemmProblem{.m = 4096, .n = 4096, .k = 4096},
+                               {.m = 5120, .n = 13, .k = 2880},
+                               {.m = 64, .n = 64, .k = 64},
+                               {.m = 1024, .n = 1024, .k = 1024, .dtype = f64}})
+    for (const char* device : {"H200", "A100", "V100", "RTX4090"}) {
+      const Explanation e = plan_gemm(p, *device_model(device))->explain();
+      EXPECT_GE(e.predicted_us, 0.999 * e.least_us) << p.text() << " on " << device;
+      EXPECT_EQ(e.candidates.size(), std::size(variants));
+    }
+}
+
+TEST(GemmPlan, EveryTypeHasAVariant) {
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f64}), "f64_128x64");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}), "widened");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = i8}), "dp4a");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f8e4m3}), "thread_8x8");
+}
+
+TEST(GemmPlan, ARefusalSaysWhy) {
+  EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 8, .layout = GemmLayout::nt}, "vec4"),
+            "gemm: variant is vec4; it must be another one here: shown in layout nn, and this is nt");
+  EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 7}, "async"),
+            "gemm: variant is async; it must be another one here: rows of a do not all start on 16 bytes");
+  EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 8, .dtype = i8}, "async"),
+            "gemm: variant is async; it must be another one here: not instantiated for i8");
+  const GemmProblem tf32{.m = 8, .n = 8, .k = 8, .scalars = {.math = GemmMath::tf32}};
+  EXPECT_NE(refusal(tf32, "naive").find("computes in float32, and tf32 was asked for"), std::string::npos);
+}
+
+TEST(GemmPlan, TheContractIsKeptBeforeAnythingRuns) {
+  const auto error = [](const GemmProblem& p) {
+    auto plan = plan_gemm(p, *device_model("H200"));
+    return plan ? std::string() : std::string(plan.error().message());
+  };
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = i32}),
+            "gemm: a.dtype is i32; it must be one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i8");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .out = f64}),
+            "gemm: d.dtype is f64; it must be one of f32 f16 bf16 f8e4m3 f8e5m2 where a is f32");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = i8, .scalars = {.alpha = 0.5}}),
+            "gemm: alpha is 0.5; it must be a whole number below 2^31 where d is i32");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = bf16, .scalars = {.math = GemmMath::tf32}}),
+            "gemm: math is tf32; it must be left away: it is for f32, and a is bf16");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.alpha = NAN}}), "gemm: alpha is nan; it must be finite");
+}
+
+// ---- facts --------------------------------------------------------------------------------------------------------
+
+TEST(GemmTable, NamesAreUniqueAndLastResortsTakeEverything) {
+  std::set<std::string_view> names;
+  for (const auto& row : variants) EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  EXPECT_EQ(variants[0].types.bits, gemm_detail::any_type.bits);
+}
+
+TEST(GemmRaster, EveryTileOnceAndBandsInOrder) {
+  for (const auto& [rows, cols] : {std::pair{1, 1}, {8, 5}, {9, 3}, {23, 7}, {3, 40}}) {
+    const gemm_kernels::Raster raster{rows, cols, 8};
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    for (std::int64_t i = 0; i < raster.tiles(); ++i) {
+      const auto at = raster.at(i);
+      EXPECT_TRUE(at.row >= 0 && at.row < rows && at.col >= 0 && at.col < cols);
+      EXPECT_EQ(at.row / 8, i / (8 * cols));
+      seen.insert({at.row, at.col});
+    }
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(rows * cols));
+  }
+}
+
+// ---- views --------------------------------------------------------------------------------------------------------
+
+struct Small {  // d = a b, a [2, 3], b [3, 2]
+  std::vector<float> a{1, 2, 3, 4, 5, 6}, b{1, 0, 0, 1, 1, 1}, d = std::vector<float>(4, -1);
+  TensorView A = view(a.data(), {2, 3}), B = view(b.data(), {3, 2}), D = view(d.data(), {2, 2});
+};
+
+TEST(Gemm, ViewsSayHowOperandsLie) {
+  Small s;
+  gemm(s.A, s.B, s.D);
+  EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+  std::vector<float> at{1, 4, 2, 5, 3, 6}, bt{1, 0, 1, 0, 1, 1};
+  gemm(transposed(view(at.data(), {3, 2})), transposed(view(bt.data(), {2, 3})), s.D);
+  EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+  gemm(s.A, s.B, transposed(s.D));  // D stored by columns
+  EXPECT_EQ(s.d, (std::vector<float>{4, 10, 5, 11}));
+}
+
+TEST(Gemm, DMayBeC) {
+  Small s;
+  s.d = {100, 200, 300, 400};
+  gemm({.a = s.A, .b = s.B, .d = s.D, .c = s.D}, {.beta = 2});
+  EXPECT_EQ(s.d, (std::vector<float>{204, 405, 610, 811}));
+}
+
+TEST(Gemm, CIsNotReadWhereBetaIsZero) {
+  Small s;
+  std::vector<float> c(4, NAN);
+  gemm({.a = s.A, .b = s.B, .d = s.D, .c = view(c.data(), {2, 2})});
+  EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+}
+
+TEST(Gemm, NeitherOperandIsReadWhereAlphaIsZero) {
+  Small s;
+  s.A.data = s.B.data = nullptr;
+  std::vector<float> bias{7, -8};
+  gemm({.a = s.A, .b = s.B, .d = s.D, .bias = view(bias.data(), {2})}, {.alpha = 0, .activation = Activation::relu});
+  EXPECT_EQ(s.d, (std::vector<float>{7, 0, 7, 0}));
+}
+
+TEST(Gemm, BiasAlongMIsAColumn) {
+  Small s;
+  std::vector<float> bias{100, 200};
+  gemm({.a = s.A, .b = s.B, .d = s.D, .bias = view(bias.data(), {2, 1})});
+  EXPECT_EQ(s.d, (std::vector<float>{104, 105, 210, 211}));
+}
+
+TEST(Gemm, TypesMayDiffer) {
+  Small s;
+  std::vector<half> d(4);
+  std::vector<bfloat16> bias{bfloat16(0.5f), bfloat16(-0.5f)};
+  gemm({.a = s.A, .b = s.B, .d = view(d.data(), {2, 2}), .bias = view(bias.data(), {2})});
+  EXPECT_EQ(static_cast<float>(d[0]), 4.5f);
+  EXPECT_EQ(static_cast<float>(d[3]), 10.5f);
+}
+
+TEST(Gemm, AnOperandWithoutABatchIsShared) {
+  Small s;
+  std::vector<float> b{1, 0, 0, 1, 1, 1, 2, 0, 0, 2, 2, 2}, d(8);
+  gemm(s.A, view(b.data(), {2, 3, 2}), view(d.data(), {2, 2, 2}));
+  EXPECT_EQ(d, (std::vector<float>{4, 5, 10, 11, 8, 10, 20, 22}));
+}
+
+TEST(Gemm, ShapesThatDoNotFitAreRefused) {
+  Small s;
+  const auto why = [](const GemmTensors& t, const GemmScalars& scalars = {}) {
+    return std::string(GemmProblem::of(t, scalars).error().message());
+  };
+  EXPECT_EQ(why({.a = s.A, .b = s.D, .d = s.D}),
+            "gemm: b.shape is 2x2; it must be of as many rows as a has columns, 3");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.A}), "gemm: d.shape is 2x3; it must be 2x2");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D}, {.beta = 1}),
+            "gemm: c is not given; it must be given where beta is not 0");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .bias = s.B}), "gemm: bias.shape is 3x2; it must be 2, or 2x1 along M");
+  EXPECT_EQ(why({.a = s.D, .b = s.D, .d = s.D}), "gemm: d is overlapping a; it must be apart from it");
+  GemmTensors shifted{.a = s.A, .b = s.B, .d = view(s.a.data(), {2, 2}), .c = view(s.a.data() + 1, {2, 2})};
+  shifted.a = view(s.b.data(), {2, 3});
+  EXPECT_EQ(why(shifted, {.beta = 1}), "gemm: d is overlapping c; it must be apart from it, or the same elements");
+}
+
+TEST(Gemm, APlanRunsWhatItWasMadeFor) {
+  Small s;
+  const auto problem = GemmProblem::of({.a = s.A, .b = s.B, .d = s.D});
+  const auto plan = plan_gemm(*problem, cpu());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->run({.a = s.A, .b = s.B, .d = s.D}).ok());
+  EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+  std::vector<float> longer(8);
+  EXPECT_EQ(plan->run({.a = view(longer.data(), {2, 4}), .b = view(longer.data(), {4, 2}), .d = s.D}).code(),
+            Code::invalid_argument);
+  const auto packed = plan_gemm({.m = 2, .n = 2, .k = 3}, cpu());  // by hand, without views
+  ASSERT_TRUE(packed.ok());
+  EXPECT_TRUE(packed->run({.a = s.A, .b = s.B, .d = s.D}).ok());
+}
+
+}  // namespace
+}  // namespace ridge

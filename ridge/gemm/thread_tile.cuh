@@ -1,0 +1,187 @@
+// A tile of D in the registers of each thread: what every SIMT kernel from the 8x8 step on is.
+#pragma once
+#include <ridge/gemm/element.cuh>
+#include <ridge/gemm/epilogue.cuh>
+#include <ridge/gemm/grid.cuh>
+#include <ridge/gemm/operand.cuh>
+#include <ridge/gemm/raster.hpp>
+#include <ridge/tile/pipeline.cuh>
+
+namespace ridge::gemm_kernels {
+
+// ThreadTile: which elements of a block's tile a thread computes, and their accumulators.
+//
+// A thread's rows come in fragments of neighbours, what one 16-byte access of shared memory brings, and so do its
+// columns. Plain, a thread has tm x tn neighbours. With Config::conflict_free, 32 threads are 4 x 8: fragment f of
+// thread (i, j) begins at row 4 f F + i F and column 8 f F + j F of theirs, so that the 16 bytes which neighbouring
+// lanes read are neighbours; and lanes l and l ^ 1 share a column, l and l ^ 2 a row, which lets the hardware serve
+// half a warp by one access of 128 bytes instead of two.
+template <class Row, class T> class ThreadTile {
+  static constexpr Config c = Row::config;
+
+ public:
+  static constexpr int F = fragment_of<T>, TM = c.tm, TN = c.tn;
+  static constexpr int lanes_m = c.conflict_free ? 4 : 1, lanes_n = c.conflict_free ? 8 : 1;
+  static_assert(TM % F == 0 && TN % F == 0, "a thread's tile is whole fragments");
+  static_assert(c.bm % (lanes_m * TM) == 0 && c.bn % (lanes_n * TN) == 0, "a block's tile is whole groups of threads");
+
+  __device__ __forceinline__ ThreadTile() {
+    const int rank = simt::thread_rank();
+    constexpr int lanes = lanes_m * lanes_n, groups_n = c.bn / (lanes_n * TN);
+    const int group = rank / lanes, lane = rank % lanes;
+    const int lane_m = c.conflict_free ? lane / 16 * 2 + lane % 2 : 0, lane_n = c.conflict_free ? lane / 2 % 8 : 0;
+    thread_m_ = group / groups_n * lanes_m + lane_m;
+    row_ = row_of(thread_m_, 0);
+    col_ = group % groups_n * lanes_n * TN + lane_n * F;
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < TM; ++i) RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < TN; ++j) sums_[i][j] = Accumulator<T>(0);
+  }
+
+  // Adds the products of two tiles in shared memory.   a: [KP][PitchA]  b: [KP][PitchB]
+  template <int KP, int PitchA, int PitchB>
+  __device__ __forceinline__ void add_products(const Staged<T>* a, const Staged<T>* b) {
+    // The fragments of the next k are read while those of this one are used. Unrolled by 8 at most: the loop is to
+    // stay in the instruction cache.
+    constexpr int steps = KP < 8 ? KP : 8;
+    static_assert(KP % steps == 0);
+    Staged<T> x[2][TM], y[2][TN];
+    read<TM, lanes_m>(a + row_, x[0]);
+    read<TN, lanes_n>(b + col_, y[0]);
+    RIDGE_KEEP_LOOP
+    for (int first = 0; first < KP; first += steps) {
+      RIDGE_UNROLL_ON_GPU
+      for (int s = 0; s < steps; ++s) {
+        const int now = s % 2, next = (s + 1) % 2;
+        const int k = first + s + 1;
+        if (s + 1 < steps || first + steps < KP) {
+          read<TM, lanes_m>(a + k * PitchA + row_, x[next]);
+          read<TN, lanes_n>(b + k * PitchB + col_, y[next]);
+        }
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < TM; ++i) RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < TN; ++j) sums_[i][j] = multiply_add<T>(x[now][i], y[now][j], sums_[i][j]);
+      }
+    }
+  }
+
+  // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
+  // whole lines and the epilogue's code is there once. All threads call; what scratch held is no longer needed by any.
+  template <class Epilogue>
+  __device__ __forceinline__ void finish(Accumulator<T>* scratch, std::int64_t batch, TileAt place, const Shape& shape,
+                                         const Epilogue& epilogue) const {
+    constexpr int parts = epilogue_parts(c, dtype_of<T>), pitch = epilogue_pitch(c, dtype_of<T>);
+    constexpr int rows = c.bm / parts, row_units = c.bn / F;
+    RIDGE_KEEP_LOOP
+    for (int part = 0; part < parts; ++part) {
+      if (part > 0) __syncthreads();
+      RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < TM; ++i) {
+        if (i / F != part) continue;  // registers have no index: each row is tried, and the loop's code is there once
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < TN; j += F) {
+          simt::vec<Accumulator<T>, F> sums;
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < F; ++v) sums[v] = sums_[i][j + v];
+          simt::store(scratch + (thread_m_ * F + i % F) * pitch + col_ + j * lanes_n, sums);
+        }
+      }
+      __syncthreads();
+      RIDGE_KEEP_LOOP
+      for (int u = simt::thread_rank(); u < rows * row_units; u += threads(c)) {
+        const int r = u / row_units, col = u % row_units * F;
+        const std::int64_t row = place.row * c.bm + row_of(r / F, part * F + r % F);
+        const std::int64_t left = shape.n - place.col * c.bn - col;  // columns of D from here on
+        if (row < shape.m && left > 0)
+          epilogue(simt::load<F>(static_cast<const Accumulator<T>*>(scratch) + r * pitch + col),
+                   At{batch, row, place.col * c.bn + col, static_cast<int>(::min(left, std::int64_t{F}))});
+      }
+    }
+  }
+
+ private:
+  // Row i of the threads that are number `thread` along m.
+  __device__ __forceinline__ static int row_of(int thread, int i) {
+    return thread / lanes_m * (lanes_m * TM) + i / F * (lanes_m * F) + thread % lanes_m * F + i % F;
+  }
+  template <int N, int Lanes> __device__ __forceinline__ static void read(const Staged<T>* from, Staged<T> (&to)[N]) {
+    RIDGE_UNROLL_ON_GPU
+    for (int f = 0; f < N; f += F) {
+      const simt::vec<Staged<T>, F> values = simt::load<F>(from + f * Lanes);
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < F; ++v) to[f + v] = values[v];
+    }
+  }
+
+  int thread_m_, row_, col_;
+  Accumulator<T> sums_[TM][TN];
+};
+
+// What of a Config and its operands' layouts one kernel is made of.
+template <class Row, class T, Major MA, Major MB> struct ThreadTileKernel {
+  static constexpr Config c = Row::config;
+  static constexpr int pitch_a = c.bm + padding(c), pitch_b = c.bn + padding(c);
+  static constexpr int tile_a = tile_elements(c, dtype_of<T>, c.bm), tile_b = tile_elements(c, dtype_of<T>, c.bn);
+  static constexpr bool vectors = c.loads == Loads::vectors, async = c.pipeline == Pipeline::multistage;
+  static_assert((MA == Major::none) == (c.loads == Loads::strided) && (MB == Major::none) == (MA == Major::none));
+  using A = OperandTile<T, MA, c.bm, c.bk, pitch_a, threads(c), vectors, async>;
+  using B = OperandTile<T, MB, c.bn, c.bk, pitch_b, threads(c), vectors, async>;
+};
+
+// epilogue(A B)                                      a: [m, k]  b: [n, k]
+// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are neighbours, and
+// with Loads::vectors every row of them starts on 16 bytes.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+    gemm_thread_tile(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
+  constexpr Config c = Row::config;
+  using K = ThreadTileKernel<Row, T, MA, MB>;
+  using S = Staged<T>;
+  S* shared = simt::dynamic_shared<S>();  // [stages][tile_a | tile_b]
+  const auto stage_a = [=](int stage) { return shared + stage * (K::tile_a + K::tile_b); };
+  const auto stage_b = [=](int stage) { return shared + stage * (K::tile_a + K::tile_b) + K::tile_a; };
+
+  const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
+  const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
+  for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z) {
+    typename K::A tile_a(a, batch, place.row * c.bm, shape.m, k);
+    typename K::B tile_b(b, batch, place.col * c.bn, shape.n, k);
+    ThreadTile<Row, T> product;
+
+    const auto compute = [&](int stage) {
+      product.template add_products<c.bk / staged_pack<T>, K::pitch_a, K::pitch_b>(stage_a(stage), stage_b(stage));
+    };
+    if constexpr (c.pipeline == Pipeline::multistage) {
+      const auto start = [&](int stage) {
+        tile_a.start_copies(stage_a(stage));
+        tile_b.start_copies(stage_b(stage));
+      };
+      tile::run_multistage<c.stages>(steps, start, compute);
+    } else {
+      const auto fetch = [&] {
+        tile_a.fetch();
+        tile_b.fetch();
+      };
+      const auto put = [&](int stage) {
+        tile_a.put(stage_a(stage));
+        tile_b.put(stage_b(stage));
+      };
+      if constexpr (c.pipeline == Pipeline::single) tile::run_single_stage(steps, fetch, put, compute);
+      else tile::run_double_buffered(steps, fetch, put, compute);
+    }
+    __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
+    product.finish(shared, batch, place, shape, epilogue);
+    __syncthreads();  // and the next product's
+  }
+}
+
+// Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const Operand<T>& b, const Shape& shape,
+                                               const Epilogue& epilogue, Stream stream = {},
+                                               int warp = simt::native_warp) {
+  return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, warp),
+                      gemm_thread_tile<Row, T, MA, MB, Epilogue>, a, b, shape, epilogue);
+}
+
+}  // namespace ridge::gemm_kernels

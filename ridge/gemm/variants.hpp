@@ -1,0 +1,61 @@
+// The table of GEMM kernels. What a Config says, and the facts that follow from it, are in config.hpp.
+#pragma once
+#include <ridge/gemm/config.hpp>
+#include <ridge/gemm/gemm.hpp>
+
+namespace ridge::gemm_detail {
+
+using namespace gemm_kernels;
+
+// Types of A and B.
+struct DTypes {
+  unsigned bits = 0;
+  constexpr DTypes(std::initializer_list<DType> list) {
+    for (DType dtype : list) bits |= 1u << static_cast<int>(dtype);
+  }
+  constexpr bool contains(DType dtype) const { return bits >> static_cast<int>(dtype) & 1; }
+};
+inline constexpr DTypes any_type{f64, f32, f16, bf16, f8e4m3, f8e5m2, i8};
+
+struct Variant {
+  std::string_view name, step;
+  DTypes types;  // instantiated for these
+  Config config;
+  bool nn_only = false;  // a step that is shown in one layout
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per element of D, operands from global memory", any_type,
+     {.family = Family::naive, .bm = 16, .bn = 16}},
+    {"block_32", "32x32 tiles in shared memory: an element that is read is used 32 times", any_type,
+     {.family = Family::shared, .bm = 32, .bn = 32, .bk = 32}},
+    {"thread_8x8", "128x128 tiles, 8x8 of D in each thread's registers: 64 multiply-adds for 16 reads of shared memory", any_type,
+     {.loads = Loads::strided}},
+    {"vec4", "16-byte reads of global memory", {f32}, {}, true},
+    {"conflict_free", "padded tiles and interleaved lanes: no bank conflicts", {f32}, {.conflict_free = true}, true},
+    {"double_buffer", "the next tiles travel to registers while these are used; one barrier instead of two", {f32},
+     {.pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
+    {"async", "three stages of asynchronous copies past the registers", {f32},
+     {.bk = 16, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true, .blocks_per_sm = 2}},
+    {"async_128x256", "16x8 of D in each thread: 128 multiply-adds for 24 reads", {f32},
+     {.bn = 256, .bk = 16, .tm = 16, .pipeline = Pipeline::multistage, .stages = 4, .conflict_free = true}},
+    {"async_64x64", "small tiles, for small matrices", {f32},
+     {.bm = 64, .bn = 64, .bk = 16, .tn = 4, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true, .blocks_per_sm = 4}},
+    {"async_unaligned", "element by element: rows that start anywhere", {f32},
+     {.bk = 16, .loads = Loads::elements, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true, .blocks_per_sm = 2}},
+    {"async_unaligned_64x64", "small tiles, rows that start anywhere", {f32},
+     {.bm = 64, .bn = 64, .bk = 16, .tn = 4, .loads = Loads::elements, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true, .blocks_per_sm = 4}},
+    {"f64_128x64", "asynchronous copies, 8x4 of D in each thread", {f64},
+     {.bn = 64, .bk = 16, .tn = 4, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true}},
+    {"f64_unaligned", "the same for rows that start anywhere", {f64},
+     {.bn = 64, .bk = 16, .tn = 4, .loads = Loads::elements, .pipeline = Pipeline::multistage, .stages = 3, .conflict_free = true}},
+    {"widened", "16-bit floats, widened to float32 on their way to shared memory", {f16, bf16},
+     {.bk = 16, .pipeline = Pipeline::double_buffer, .conflict_free = true}},
+    {"dp4a", "four products of signed bytes in one instruction", {i8},
+     {.bk = 32, .pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,62 @@
+// Activations, on one element: what elementwise operators are, and what epilogues apply.
+//
+// `T` is what the result will be stored as, X what it is computed in (float or double). 16-bit floats arrive as float
+// and are rounded once, by the kernel.
+#pragma once
+#include <ridge/core/activation.hpp>
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::tile {
+
+// e^x and 1 / (1 + e^-x), for results that are stored as T. Where T has 16 bits, the special-function unit's e^x is
+// good for it: its error of |x| 2^-23 is below half a unit of T for every x whose result is neither 0 nor infinite.
+template <class T, class X> __device__ __forceinline__ X exponential_for(X x) {
+  if constexpr (std::is_same_v<X, double>) return ::exp(x);
+  else if constexpr (sizeof(T) == 2) return __expf(x);
+  else return expf(x);
+}
+// For x below -88 e^-x overflows to infinity, and 1/inf is the right 0.
+template <class T, class X> __device__ __forceinline__ X logistic(X x) {
+  const X denominator = X(1) + exponential_for<T>(-x);
+  if constexpr (sizeof(T) == 2) return __fdividef(1.0f, denominator);
+  else return X(1) / denominator;
+}
+__device__ __forceinline__ float hyperbolic_tangent(float x) { return tanhf(x); }
+__device__ __forceinline__ double hyperbolic_tangent(double x) { return ::tanh(x); }
+__device__ __forceinline__ float complementary_error_function(float x) { return erfcf(x); }
+__device__ __forceinline__ double complementary_error_function(double x) { return ::erfc(x); }
+
+// Written so that NaN, which compares false, passes through.
+template <class X> __device__ __forceinline__ X relu(X x) { return x < X(0) ? X(0) : x; }
+
+// x Phi(x); by erfc, because 1 + erf loses all its digits for x below -4. x = -inf: the limit is 0.
+template <class X> __device__ __forceinline__ X gelu(X x) {
+  constexpr X inverse_sqrt2 = X(0.70710678118654752440);
+  const X phi = X(0.5) * complementary_error_function(-x * inverse_sqrt2);
+  return phi == X(0) ? X(0) : x * phi;
+}
+// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi)(x + 0.044715 x^3), which is x logistic(2u)
+template <class T, class X> __device__ __forceinline__ X gelu_tanh(X x) {
+  constexpr X two_sqrt_2_over_pi = X(1.59576912160573071176), cubic = X(0.044715);
+  const X gate = logistic<T>(two_sqrt_2_over_pi * x * (X(1) + cubic * x * x));
+  return gate == X(0) ? X(0) : x * gate;
+}
+template <class T, class X> __device__ __forceinline__ X silu(X x) {
+  const X gate = logistic<T>(x);
+  return gate == X(0) ? X(0) : x * gate;
+}
+
+// The activation that a run names.
+template <class T, class X> __device__ __forceinline__ X activate(Activation activation, X x) {
+  switch (activation) {
+    case Activation::relu: return relu(x);
+    case Activation::gelu: return gelu(x);
+    case Activation::gelu_tanh: return gelu_tanh<T>(x);
+    case Activation::silu: return silu<T>(x);
+    case Activation::sigmoid: return logistic<T>(x);
+    case Activation::none: break;
+  }
+  return x;
+}
+
+}  // namespace ridge::tile
