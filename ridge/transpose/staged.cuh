@@ -7,11 +7,13 @@ namespace ridge::transpose_detail {
 // One chunk of x on its way into shared memory.
 template <class T> struct Source {
   const T* chunk;         // aligned to 16 bytes; may begin before `first` and end after `last`
-  const T *first, *last;  // the units that are wanted
+  const T *first, *last;  // the units that are wanted; the same where there are none
   const T *low, *high;    // what may be read around them
   int to;                 // where it goes, in chunks
 
-  __device__ __forceinline__ bool wanted() const { return chunk < last && chunk + per_chunk(sizeof(T)) > first; }
+  __device__ __forceinline__ bool wanted() const {
+    return first < last && chunk < last && chunk + per_chunk(sizeof(T)) > first;
+  }
   __device__ __forceinline__ bool whole() const { return chunk >= low && chunk + per_chunk(sizeof(T)) <= high; }
 };
 
