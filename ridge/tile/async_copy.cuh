@@ -47,4 +47,11 @@ template <int Pending> __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
+// Waits for all of this thread's copies, in groups or not.
+__device__ __forceinline__ void wait_for_copies() {
+#if RIDGE_TILE_ASYNC_COPY
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 }  // namespace ridge::tile

@@ -31,6 +31,17 @@ template <class T> __device__ __forceinline__ Packed load_packed(const T* p) {
   else return pack<T>(simt::load<unit_elements<T>>(p));
 }
 
+// Precondition: p is in global memory, aligned to 16 bytes.
+template <class T> __device__ __forceinline__ void store_packed(T* p, const Packed& packed) {
+  // In PTX: nvcc stores a struct member by member where it knew the members apart.
+  if constexpr (RIDGE_SIMT_ON_CUDA)
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(p), "r"(packed[0]), "r"(packed[1]), "r"(packed[2]), "r"(packed[3])
+                 : "memory");
+  else simt::store(p, unpack<T>(packed));
+}
+
 // The unit of one value throughout.
 template <class T> __device__ __forceinline__ Packed packed_fill(float value) {
   Unit<T> unit;

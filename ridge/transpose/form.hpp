@@ -1,0 +1,69 @@
+// The normal form of a permutation: what is left of it when axes that continue each other are merged, and when bytes
+// that stay together on both sides are one unit of up to 16 bytes.
+#pragma once
+#include <ridge/core/tensor.hpp>
+
+namespace ridge {
+struct TransposeProblem;
+}
+
+namespace ridge::transpose_detail {
+
+inline constexpr int chunk_bytes = 16;  // the widest access of a thread
+
+// Axes that a kernel walks by an index: their sizes, and their strides in x and y in units.
+struct Axes {
+  static constexpr int most = max_rank + 1;  // a unit may be smaller than an element: then its parts are an axis too
+  int rank = 0;
+  std::int64_t shape[most] = {}, x[most] = {}, y[most] = {};
+
+  struct Offsets {
+    std::int64_t x = 0, y = 0;
+  };
+  RIDGE_HD Offsets operator()(std::int64_t index) const {
+    Offsets at;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      const std::int64_t outer =
+          axis > 0
+              ? static_cast<std::int64_t>(static_cast<std::uint64_t>(index) / static_cast<std::uint64_t>(shape[axis]))
+              : 0;
+      const std::int64_t i = index - outer * shape[axis];
+      at.x += i * x[axis];
+      at.y += i * y[axis];
+      index = outer;
+    }
+    return at;
+  }
+  RIDGE_HD constexpr std::int64_t count() const {
+    std::int64_t n = 1;
+    for (int axis = 0; axis < rank; ++axis) n *= shape[axis];
+    return n;
+  }
+  void push(std::int64_t size, std::int64_t stride_x, std::int64_t stride_y) {
+    shape[rank] = size, x[rank] = stride_x, y[rank] = stride_y;
+    ++rank;
+  }
+};
+
+enum class Kind : std::uint8_t {
+  copy,      // cols units, contiguous on both sides
+  runs,      // outer runs of cols units, each contiguous on both sides
+  matrices,  // outer matrices: y[c * pitch_y + r] = x[r * pitch_x + c]
+  strided,   // outer units, no two of them neighbours on both sides
+};
+
+struct Form {
+  Kind kind = Kind::copy;
+  int unit = 4;                           // bytes that move together; what follows counts units
+  int phase_x = 0, phase_y = 0;           // bytes of the first unit past a 16-byte boundary
+  std::int64_t rows = 1, cols = 1;        // of a matrix; cols of a run
+  std::int64_t pitch_x = 0, pitch_y = 0;  // from row to row in x, from column to column in y
+  Axes outer;                             // the other axes, y's fastest last
+
+  RIDGE_HD constexpr std::int64_t count() const { return outer.count() * rows * cols; }
+};
+
+// Of a legal problem; of one without elements, a copy of nothing.
+RIDGE_API Form form_of(const TransposeProblem&);
+
+}  // namespace ridge::transpose_detail

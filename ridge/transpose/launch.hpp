@@ -1,0 +1,13 @@
+// What plan.cpp knows of transpose.cu.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/transpose/transpose.hpp>
+
+namespace ridge::transpose_detail {
+
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+
+// Preconditions: the form has units, fits() takes it for this variant, and the pointers are as it says.
+template <class Backend> Status launch(int variant, int warp, const Form&, const void* x, void* y, Stream);
+
+}  // namespace ridge::transpose_detail

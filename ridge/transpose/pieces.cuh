@@ -1,0 +1,55 @@
+// What the kernels of this folder are made of: units as bits, chunks of 16 bytes, and which tile a block has.
+#pragma once
+#include <ridge/tile/async_copy.cuh>
+#include <ridge/transpose/variants.hpp>
+
+namespace ridge::transpose_detail {
+
+template <int Bytes> struct BitsOf { using type = simt::vec<std::uint64_t, 2>; };
+template <> struct BitsOf<1> { using type = std::uint8_t; };
+template <> struct BitsOf<2> { using type = std::uint16_t; };
+template <> struct BitsOf<4> { using type = std::uint32_t; };
+template <> struct BitsOf<8> { using type = std::uint64_t; };
+template <int Bytes> using Bits = typename BitsOf<Bytes>::type;
+
+using tile::Packed;
+using tile::store_packed;
+static_assert(sizeof(Packed) == chunk_bytes);
+
+// The least a lane reads from shared memory without sharing a bank: 4 bytes.
+template <class T> using Word = std::conditional_t<(sizeof(T) < 4), unsigned, T>;
+template <class T> inline constexpr int per_word = sizeof(Word<T>) / sizeof(T);
+
+// Precondition: p is aligned to a word.
+template <class T> __device__ __forceinline__ Word<T> load_word(const T* p) {
+  if constexpr (per_word<T> == 1) return *p;
+  else if constexpr (RIDGE_SIMT_ON_CUDA) return *reinterpret_cast<const unsigned*>(p);
+  else {
+    const auto units = simt::load<per_word<T>>(p);
+    unsigned word;
+    memcpy(&word, &units, sizeof word);
+    return word;
+  }
+}
+
+// Units between the last 16-byte boundary and p. Precondition: p is aligned to its unit.
+template <class T> __device__ __forceinline__ int past_chunk(const T* p) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % chunk_bytes / sizeof(T));
+}
+
+// Which tile of which matrix a block has. Blocks go through `Strip` rows of tiles column by column, then through the
+// next ones.
+struct TileIndex {
+  unsigned row, col, matrix;
+};
+template <int Strip> __device__ __forceinline__ TileIndex tile_of_block(const Tiles& tiles) {
+  const unsigned down = static_cast<unsigned>(tiles.down), across = static_cast<unsigned>(tiles.across);
+  const unsigned matrix = blockIdx.x / (down * across);
+  const unsigned tile = blockIdx.x - matrix * down * across;
+  if constexpr (Strip == 1) return {tile / across, tile % across, matrix};
+  const unsigned strip = tile / (Strip * across), within = tile - strip * Strip * across;
+  const unsigned height = min(static_cast<unsigned>(Strip), down - strip * Strip);
+  return {strip * Strip + within % height, within / height, matrix};
+}
+
+}  // namespace ridge::transpose_detail

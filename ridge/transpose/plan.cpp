@@ -1,0 +1,294 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/bound.hpp>
+#include <ridge/transpose/launch.hpp>
+#include <ridge/transpose/variants.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace ridge {
+
+using namespace transpose_detail;
+
+namespace {
+
+std::string axes_text(std::span<const int> axes) {
+  std::string text;
+  for (int axis : axes) text += (text.empty() ? "" : ",") + std::to_string(axis);
+  return text;
+}
+
+Status check_axes(std::string_view op, int rank, std::span<const int> axes) {
+  bool good = static_cast<int>(axes.size()) == rank;
+  for (int axis = 0; axis < rank; ++axis) good = good && std::ranges::count(axes, axis) == 1;
+  if (good) return {};
+  return Status::invalid(op, "axes", axes_text(axes), "each of the " + std::to_string(rank) + " axes of x once");
+}
+
+// Contiguous, of x's axes in this order.
+Layout result_layout(const Layout& x, std::span<const int> axes) {
+  std::array<std::int64_t, max_rank> shape{};
+  for (int axis = 0; axis < x.rank; ++axis) shape[axis] = x.shape[axes[axis]];
+  return Layout::contiguous(std::span(shape).first(static_cast<std::size_t>(x.rank)));
+}
+
+// The last two axes exchanged.
+std::vector<int> transposing_axes(int rank) {
+  std::vector<int> axes(static_cast<std::size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[rank - 1], axes[rank - 2]);
+  return axes;
+}
+
+int phase_of(const void* data) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % chunk_bytes); }
+
+Result<TransposeProblem> problem_of(std::string_view op, const TensorView& x, std::span<const int> axes,
+                                    const TensorView& y) {
+  RIDGE_TRY(check_axes(op, x.rank(), axes));
+  if (y.dtype != x.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  const Layout layout = result_layout(x.layout, axes);
+  if (!y.layout.same_shape(layout))
+    return Status::invalid(op, "y.shape", y.layout.text(),
+                           layout.text() + ", the axes of x in the order " + axes_text(axes));
+  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  return TransposeProblem{.op = op,
+                          .element_bytes = static_cast<int>(size_of(x.dtype)),
+                          .x = x.layout,
+                          .y = y.layout,
+                          .axes = {axes.begin(), axes.end()},
+                          .phase_x = phase_of(x.data),
+                          .phase_y = phase_of(y.data)};
+}
+
+}  // namespace
+
+TransposeProblem TransposeProblem::matrix(int element_bytes, std::int64_t rows, std::int64_t cols, std::int64_t batch) {
+  return {.element_bytes = element_bytes,
+          .x = Layout::contiguous({batch, rows, cols}),
+          .y = Layout::contiguous({batch, cols, rows}),
+          .axes = {0, 2, 1}};
+}
+
+Result<TransposeProblem> TransposeProblem::permute(int element_bytes, std::span<const std::int64_t> shape,
+                                                   std::span<const int> axes) {
+  if (shape.size() > max_rank)
+    return Status::invalid("permute", "x.shape", std::to_string(shape.size()) + " axes",
+                           "of at most " + std::to_string(max_rank));
+  RIDGE_TRY(check_axes("permute", static_cast<int>(shape.size()), axes));
+  const Layout x = Layout::contiguous(shape);
+  return TransposeProblem{.op = "permute",
+                          .element_bytes = element_bytes,
+                          .x = x,
+                          .y = result_layout(x, axes),
+                          .axes = {axes.begin(), axes.end()}};
+}
+
+Result<TransposeProblem> TransposeProblem::transpose(const TensorView& x, const TensorView& y) {
+  if (x.rank() < 2) return Status::invalid("transpose", "x.shape", x.layout.text(), "of at least two axes");
+  return problem_of("transpose", x, transposing_axes(x.rank()), y);
+}
+
+Result<TransposeProblem> TransposeProblem::permute(const TensorView& x, std::span<const int> axes,
+                                                   const TensorView& y) {
+  return problem_of("permute", x, axes, y);
+}
+
+static Status validate(const TransposeProblem& p) {
+  if (!std::ranges::count(std::array{1, 2, 4, 8, 16}, p.element_bytes))
+    return Status::invalid(p.op, "element size", std::to_string(p.element_bytes) + " bytes", "1, 2, 4, 8 or 16 bytes");
+  RIDGE_TRY(check_axes(p.op, p.x.rank, p.axes));
+  if (!p.y.same_shape(result_layout(p.x, p.axes)))
+    return Status::invalid(p.op, "y.shape", p.y.text(), "that of x, " + p.x.text() + ", in the order of the axes");
+  for (int axis = 0; axis < p.y.rank; ++axis) {
+    if (p.y.shape[axis] < 0) return Status::invalid(p.op, "shape", p.y.text(), "of sizes from 0");
+    if (p.y.shape[axis] > 1 && p.y.stride[axis] == 0)
+      return Status::invalid(p.op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
+                             "such that elements are apart");
+  }
+  return {};
+}
+
+static std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes"; }
+
+// Whether every row of x and of y starts and ends on a chunk's boundary.
+static bool whole_chunks(const Form& f) {
+  const std::int64_t V = per_chunk(f.unit);
+  bool whole = f.phase_x == 0 && f.phase_y == 0 && f.rows % V == 0 && f.cols % V == 0 && f.pitch_x % V == 0 &&
+               f.pitch_y % V == 0;
+  for (int axis = 0; axis < f.outer.rank; ++axis) whole = whole && f.outer.x[axis] % V == 0 && f.outer.y[axis] % V == 0;
+  return whole;
+}
+
+// Why this row cannot run this form; empty: it can.
+static std::string fits(const Variant& row, const Form& f, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const auto kind_refusal = [&]() -> std::string {
+    switch (f.kind) {
+      case Kind::copy: return "the axes merge into one, which does not move";
+      case Kind::runs: return "the innermost axis stays in its place";
+      case Kind::matrices: return "the innermost axis does not stay in its place";
+      case Kind::strided: return "no axis of x, or none of y, is contiguous";
+    }
+    return {};
+  };
+  if (f.phase_x % f.unit || f.phase_y % f.unit)
+    return "a tensor does not start on " + bytes_text(f.unit) + ", as was planned for";
+  switch (c.method) {
+    case Method::strided: return {};
+    case Method::copy:
+      if (f.kind != Kind::copy) return kind_refusal();
+      return f.phase_x || f.phase_y ? "a tensor does not start on 16 bytes" : "";
+    case Method::runs: return f.kind == Kind::runs || f.kind == Kind::copy ? "" : kind_refusal();
+    default:
+      if (f.kind != Kind::matrices) return kind_refusal();
+  }
+  if (c.method == Method::tile || c.method == Method::shifted) {
+    if (c.method == Method::shifted && f.unit == chunk_bytes) return "elements of 16 bytes start on 16 bytes anywhere";
+    if (!has_tile(c, f.unit))
+      return "its tile of elements of " + bytes_text(f.unit) + " has " + std::to_string(tile_bytes(c, f.unit)) +
+             " bytes, too few or too many";
+    if (c.method == Method::tile && !whole_chunks(f)) return "rows of x or of y are not whole 16-byte units";
+  }
+  if (c.method == Method::narrow_in) {
+    if (f.pitch_x != f.cols) return "rows of x have gaps";
+    if (f.cols > narrow_width(c)) return "more than " + std::to_string(narrow_width(c)) + " columns";
+  }
+  if (c.method == Method::narrow_out) {
+    if (f.pitch_y != f.rows) return "columns of y have gaps";
+    if (f.rows > narrow_width(c)) return "more than " + std::to_string(narrow_width(c)) + " rows";
+  }
+  if (smem_bytes(c, f.unit) > device.smem_optin)
+    return std::to_string(smem_bytes(c, f.unit)) + " bytes of shared memory, and the device has " +
+           std::to_string(device.smem_optin);
+  return {};
+}
+
+static Cost cost(const TransposeProblem& p) {
+  const double bytes = static_cast<double>(p.y.count()) * p.element_bytes;
+  double read = bytes;
+  for (int axis = 0; axis < p.x.rank; ++axis)  // a broadcast axis is read once
+    if (p.x.stride[axis] == 0 && p.x.shape[axis] > 1) read /= static_cast<double>(p.x.shape[axis]);
+  Cost c;
+  c.bytes_read = read;
+  c.bytes_written = bytes;
+  return c;
+}
+
+// Units that the tiles of a variant have room for, over those there are: what tiles that hang over the edge waste.
+static double tile_use(const Config& c, const Form& f) {
+  const Tiles t = tiles_of(c, f);
+  double room = 1;
+  switch (c.method) {
+    case Method::square: room = square_side * square_side; break;
+    case Method::tile:
+    case Method::shifted: room = tile_bytes(c, f.unit) / f.unit; break;
+    case Method::narrow_in: room = static_cast<double>(f.cols) * narrow_length(c, f.unit, f.cols); break;
+    case Method::narrow_out: room = static_cast<double>(f.rows) * narrow_length(c, f.unit, f.rows); break;
+    default: return 1;
+  }
+  return static_cast<double>(f.count()) / (room * static_cast<double>(t.count()));
+}
+
+// A variant's share of the roof, less what tiles beyond the edge cost, and multiprocessors that have a block less than
+// others.
+static double predict_us(const Variant& row, const TransposeProblem& p, const Form& f, const DeviceInfo& device) {
+  double share = row.share(f.unit) * std::max(tile_use(row.config, f), 1e-3);
+  const double blocks = static_cast<double>(tiles_of(row.config, f).count()) / device.sms;  // of a multiprocessor
+  if (blocks > 0) share *= std::max(blocks / std::ceil(blocks), 1e-3);
+  return roofline::predict_us(cost(p), device, share);
+}
+
+static Result<int> choose(const TransposeProblem& p, const Form& f, const DeviceInfo& device,
+                          const PlanOptions& options, std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      p.op, variants, options, [&](const Variant& row) { return fits(row, f, device); },
+      [&](const Variant& row) { return predict_us(row, p, f, device); }, record);
+}
+
+Result<TransposePlan> plan_transpose(const TransposeProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  const Form form = form_of(p);
+  auto chosen = choose(p, form, device, options);
+  if (!chosen) return chosen.error();
+  if (tiles_of(variants[*chosen].config, form).count() > max_grid)
+    return Status::invalid(p.op, "y.shape", p.y.text(),
+                           "of at most " + std::to_string(max_grid) + " blocks for this variant");
+  return TransposePlan{p, device, form, *chosen};
+}
+
+static std::string form_text(const Form& f) {
+  const std::string many = std::to_string(f.outer.count()), cols = std::to_string(f.cols);
+  std::string text;
+  switch (f.kind) {
+    case Kind::copy: text = "a copy of " + cols; break;
+    case Kind::runs: text = many + " runs of " + cols; break;
+    case Kind::matrices:
+      text = many + (many == "1" ? " matrix of " : " matrices of ") + std::to_string(f.rows) + "x" + cols;
+      break;
+    case Kind::strided: text = many; break;
+  }
+  return text + " units of " + bytes_text(f.unit);
+}
+
+Explanation TransposePlan::explain() const {
+  Explanation e;
+  e.op = problem.op;
+  e.problem = "of " + problem.x.text() + " to " + problem.y.text() + ", " + form_text(form);
+  e.device = device.name;
+  e.variant = variants[variant].name;
+  e.cost = cost(problem);
+  const roofline::Bound b = roofline::bound(e.cost, device);
+  e.bound = b.name;
+  e.least_us = b.least_us;
+  e.predicted_us = predict_us(variants[variant], problem, form, device);
+  (void)choose(problem, form, device, {}, &e.candidates);
+  return e;
+}
+
+Status TransposePlan::run(const void* x, void* y, Stream stream) const {
+  // Tensors that start elsewhere than was planned for are as good where the variant takes them.
+  Form given = form;
+  given.phase_x = phase_of(x);
+  given.phase_y = phase_of(y);
+  if (const std::string why = fits(variants[variant], given, device); !why.empty())
+    return Status::invalid(problem.op, "tensors", "not aligned as planned", "such that the variant fits: " + why);
+  if (given.count() == 0) return {};
+  return on_backend(device.id,
+                    [&](auto backend) { return launch<decltype(backend)>(variant, device.warp, given, x, y, stream); });
+}
+
+Status TransposePlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+  auto given = problem_of(problem.op, x, problem.axes, y);
+  if (!given) return given.error();
+  TransposeProblem planned = problem;
+  planned.phase_x = given->phase_x;
+  planned.phase_y = given->phase_y;
+  if (*given != planned)
+    return Status::invalid(problem.op, "tensors", std::string(name(y.dtype)) + " " + y.layout.text(),
+                           "as planned, elements of " + bytes_text(problem.element_bytes) + " to " + problem.y.text());
+  if (x.device != device.id) return Status::invalid(problem.op, "device", "another", "the plan's");
+  return run(x.data, y.data, stream);
+}
+
+static void run_cached(const Result<TransposeProblem>& problem, const TensorView& x, const TensorView& y,
+                       Stream stream) {
+  thread_local PlanCache<TransposeProblem, TransposePlan> cache;
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_transpose(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(x.data, y.data, stream));
+}
+
+void transpose(const TensorView& x, const TensorView& y, Stream stream) {
+  run_cached(TransposeProblem::transpose(x, y), x, y, stream);
+}
+void permute(const TensorView& x, std::span<const int> axes, const TensorView& y, Stream stream) {
+  run_cached(TransposeProblem::permute(x, axes, y), x, y, stream);
+}
+
+}  // namespace ridge

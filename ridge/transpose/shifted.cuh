@@ -1,0 +1,85 @@
+// A tile of which rows and columns start off 16-byte boundaries.
+//
+// Memory is read and written by whole aligned chunks all the same. A row's chunks begin up to a chunk before the tile,
+// and lie in shared memory as they were read. A column's chunks of y begin where y has a boundary, up to V - 1 units
+// before the tile, and the next tile's begin as much earlier: so no chunk of y is written in two parts, except at the
+// ends of y's rows. In between, a thread reads words at each row's own shift and turns them, as a tile's threads do;
+// where y's columns do not lie alike, it gathers the V units of a chunk one by one.
+#pragma once
+#include <ridge/transpose/staged.cuh>
+#include <ridge/transpose/tile.cuh>
+
+namespace ridge::transpose_detail {
+
+//                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
+// Preconditions: gridDim.x is all tiles; `above` is how many rows before its tile a chunk of y may begin.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads)
+    transpose_shifted(const T* x, T* y, Form f, Tiles tiles, int above) {
+  constexpr Config c = Row::config;
+  constexpr int V = per_chunk(sizeof(T)), rows = tile_rows(c, sizeof(T)), cols = tile_cols(c, sizeof(T));
+  constexpr int chunks = shifted_chunks(c);
+  T* shared = simt::dynamic_shared<T>();
+  const TileIndex at = tile_of_block<c.strip>(tiles);
+  const Axes::Offsets matrix = f.outer(at.matrix);
+  const std::int64_t row0 = std::int64_t{at.row} * rows, col0 = std::int64_t{at.col} * cols;
+  x += matrix.x;
+  y += matrix.y + col0 * f.pitch_y;
+  const int cols_left = static_cast<int>(min(f.cols - col0, std::int64_t{cols}));
+
+  const bool dense = f.pitch_x == f.cols;  // beyond a row's end there is the next row
+  const T* tile_x = x + (row0 - above) * f.pitch_x + col0;
+  stage_chunks<c.threads>(shared, (rows + above) * chunks, [&](int i) {
+    const int row = i / chunks, chunk = i % chunks;
+    const T* first = tile_x + row * f.pitch_x;
+    const bool exists = row0 - above + row >= 0 && row0 - above + row < f.rows;
+    const T *low = dense ? x : first - col0, *high = low + (dense ? f.rows * f.cols : f.cols);
+    return Source<T>{first - past_chunk(first) + chunk * V,  first, first + (exists ? cols_left : 0), low, high,
+                     shifted_chunk(c, sizeof(T), row, chunk)};
+  });
+  tile::wait_for_copies();
+  __syncthreads();
+
+  // Eight lanes take neighbouring chunks of a column, four such groups columns that are a word apart.
+  constexpr int lines = rows / V / 8, words = cols / per_word<T>;
+  const int shift0 = past_chunk(tile_x), shift_step = static_cast<int>(f.pitch_x % V);  // from one row to the next
+  const auto place = [&](int row, int col) {                                            // of a unit in shared memory
+    return shifted_chunk(c, sizeof(T), row, 0) * V + ((shift0 + row * shift_step) & (V - 1)) + col;
+  };
+  for (int i = threadIdx.x; i < 8 * lines * words; i += c.threads) {
+    const int near = i % 8, word4 = i / 8 % 4, piece = i / 32;
+    const int group = piece % lines * 8 + near, word = piece / lines * 4 + word4, word_col = word * per_word<T>;
+    if (word_col >= cols_left) continue;
+
+    if constexpr (per_word < T >> 1) {
+      if (above == 0 && row0 + (group + 1) * V <= f.rows) {  // y's chunks lie alike in all columns: turn whole words
+        unsigned from[V];
+#pragma unroll
+        for (int k = 0; k < V; ++k) {
+          const int at_unit = place(group * V + k, word_col), off = at_unit % per_word<T>;
+          from[k] = load_word(shared + at_unit - off);
+          if (off) {  // it lies in two words
+            const unsigned next = load_word(shared + at_unit - off + per_word<T>);
+            from[k] = __byte_perm(from[k], next, 0x3210 + 0x1111 * off * static_cast<int>(sizeof(T)));
+          }
+        }
+        Packed column[per_word<T>];
+        turn<T>(from, column);
+#pragma unroll
+        for (int j = 0; j < per_word<T>; ++j)
+          if (word_col + j < cols_left) store_packed(y + (word_col + j) * f.pitch_y + row0 + group * V, column[j]);
+        continue;
+      }
+    }
+#pragma unroll 1
+    for (int j = 0; j < per_word<T>; ++j) {
+      const int col = word_col + j;
+      if (col >= cols_left) break;
+      T* column = y + col * f.pitch_y;
+      const int first = group * V - (above ? past_chunk(column + row0) : 0);  // row within the tile
+      write_chunk(column, row0 + first, 0, f.rows, [&](int v) { return shared[place(above + first + v, col)]; });
+    }
+  }
+}
+
+}  // namespace ridge::transpose_detail

@@ -1,0 +1,93 @@
+// A tile by way of shared memory, 16 bytes per access on both sides.
+//
+// A chunk is 16 bytes: V units of one row of x, or of one column (a row of y). Chunks of x go into shared memory as
+// they are. A thread then reads V rows of one word, 4 bytes wide or a unit, which is a small matrix of V rows and as
+// many columns as a word has units; turned in registers it is one chunk of y for each of these columns.
+//
+// Eight lanes take neighbouring chunks of y, a line of 128 bytes, and so read rows that are V apart. To have these in
+// different banks, the chunks of row r lie in an order of their own: chunk j in place j ^ (r / V % 8). Four such
+// groups of lanes take neighbouring words, which fill the banks of a chunk. Writing a row's chunks, eight lanes meet
+// all places of a group of eight: no conflict on either side.
+#pragma once
+#include <ridge/transpose/pieces.cuh>
+
+namespace ridge::transpose_detail {
+
+// V words, one per row, into a chunk per column. Of 4-byte units and wider a word has one column: nothing turns.
+template <class T>
+__device__ __forceinline__ void turn(const Word<T> (&words)[per_chunk(sizeof(T))], Packed (&columns)[per_word<T>]) {
+  if constexpr (sizeof(T) == 1) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {                                                  // four rows of four bytes
+      const unsigned low01 = __byte_perm(words[4 * i], words[4 * i + 1], 0x5140);  // 0.0 1.0 0.1 1.1 (row.column)
+      const unsigned low23 = __byte_perm(words[4 * i + 2], words[4 * i + 3], 0x5140);
+      const unsigned high01 = __byte_perm(words[4 * i], words[4 * i + 1], 0x7362);  // 0.2 1.2 0.3 1.3
+      const unsigned high23 = __byte_perm(words[4 * i + 2], words[4 * i + 3], 0x7362);
+      columns[0][i] = __byte_perm(low01, low23, 0x5410);
+      columns[1][i] = __byte_perm(low01, low23, 0x7632);
+      columns[2][i] = __byte_perm(high01, high23, 0x5410);
+      columns[3][i] = __byte_perm(high01, high23, 0x7632);
+    }
+  } else if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {  // two rows of two units
+      columns[0][i] = __byte_perm(words[2 * i], words[2 * i + 1], 0x5410);
+      columns[1][i] = __byte_perm(words[2 * i], words[2 * i + 1], 0x7632);
+    }
+  } else {
+    memcpy(&columns[0], words, sizeof columns[0]);
+  }
+}
+
+// Place of a chunk in shared memory.
+template <class Row, class T> __device__ __forceinline__ int tile_chunk(int row, int chunk) {
+  return row * (Row::config.x_bytes / chunk_bytes) + (chunk ^ row / per_chunk(sizeof(T)) % 8);
+}
+
+//                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
+// Preconditions: rows and cols are whole chunks, and all rows of x and of y start on one; gridDim.x is all tiles.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x, T* y, Form f, Tiles tiles) {
+  constexpr Config c = Row::config;
+  constexpr int V = per_chunk(sizeof(T)), rows = tile_rows(c, sizeof(T)), cols = tile_cols(c, sizeof(T));
+  constexpr int chunks = c.x_bytes / chunk_bytes;                               // of a tile's row
+  constexpr int accesses = tile_bytes(c, sizeof(T)) / chunk_bytes / c.threads;  // of a thread, on either side
+  T* shared = simt::dynamic_shared<T>();
+  const TileIndex at = tile_of_block<c.strip>(tiles);
+  const Axes::Offsets matrix = f.outer(at.matrix);
+  const std::int64_t row0 = std::int64_t{at.row} * rows, col0 = std::int64_t{at.col} * cols;
+  x += matrix.x + row0 * f.pitch_x + col0;
+  y += matrix.y + col0 * f.pitch_y + row0;
+  const int rows_left = static_cast<int>(min(f.rows - row0, std::int64_t{rows}));
+  const int cols_left = static_cast<int>(min(f.cols - col0, std::int64_t{cols}));
+
+#pragma unroll
+  for (int u = 0; u < accesses; ++u) {
+    const int i = u * c.threads + threadIdx.x, row = i / chunks, chunk = i % chunks;
+    if (row < rows_left && chunk * V < cols_left)
+      tile::copy_async<chunk_bytes>(shared + tile_chunk<Row, T>(row, chunk) * V, x + row * f.pitch_x + chunk * V);
+  }
+  tile::wait_for_copies();
+  __syncthreads();
+
+  constexpr int words = per_chunk(sizeof(Word<T>)), lines = rows / V / 8;  // words of a chunk; lines of y's run
+  const int near = threadIdx.x % 8, word4 = threadIdx.x / 8 % 4;
+#pragma unroll
+  for (int u = 0; u < accesses / per_word<T>; ++u) {
+    const int piece = u * (c.threads / 32) + threadIdx.x / 32;  // eight chunks of y by four words
+    const int group = piece % lines * 8 + near, word = piece / lines * 4 + word4;
+    Word<T> from[V];
+#pragma unroll
+    for (int k = 0; k < V; ++k)
+      from[k] = load_word(shared + tile_chunk<Row, T>(group * V + k, word / words) * V + word % words * per_word<T>);
+    Packed column[per_word<T>];
+    turn<T>(from, column);
+#pragma unroll
+    for (int j = 0; j < per_word<T>; ++j) {
+      const int col = word * per_word<T> + j;
+      if (col < cols_left && group * V < rows_left) store_packed(y + col * f.pitch_y + group * V, column[j]);
+    }
+  }
+}
+
+}  // namespace ridge::transpose_detail

@@ -1,0 +1,190 @@
+// The table of transpose kernels, and every fact that plan and kernel share.
+#pragma once
+#include <ridge/transpose/transpose.hpp>
+
+namespace ridge::transpose_detail {
+
+enum class Method : std::uint8_t {
+  naive,       // a thread per unit, from global to global memory
+  square,      // a square of 32 x 32 units by way of shared memory, one unit per access
+  tile,        // a tile by way of shared memory, a chunk of 16 bytes per access on both sides
+  shifted,     // the same for rows and columns that start off 16-byte boundaries
+  narrow_in,   // few columns: x is one contiguous stretch
+  narrow_out,  // few rows: y is one contiguous stretch
+  runs,        // the innermost axis stays
+  copy,        // nothing moves
+  strided,     // any strides, a unit per thread
+};
+
+struct Config {
+  Method method = Method::tile;
+  int threads = 256;
+  int x_bytes = 0, y_bytes = 0;  // tile, shifted: contiguous bytes of a tile's row in x and of its column in y
+  int strip = 1;                 // tile, shifted: rows of tiles that blocks go through column by column
+  int stage_bytes = 0;           // narrow: of x in a tile
+  int accesses = 1;              // runs, copy: independent ones of each thread
+  int pad = 0;                   // square: units between two rows of the tile in shared memory
+  bool swizzle = false;          // square: instead, a row's units lie in an order of its own
+  bool operator==(const Config&) const = default;
+};
+
+// Of the roof, at units of 1, 2, 4, 8 and 16 bytes.
+struct Shares {
+  double at[5];
+  constexpr double operator()(int unit) const {
+    int log = 0;
+    while (1 << log < unit) ++log;
+    return at[log];
+  }
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+  Shares share;  // expected from counts of accesses, until a results file of a GPU takes their place
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per element: reads are contiguous, writes a column apart",
+     {.method = Method::naive}, {.05, .09, .17, .30, .50}},
+    {"shared", "a tile in shared memory: writes are contiguous too; a column of the tile is one bank",
+     {.method = Method::square, .threads = 1024}, {.12, .22, .35, .45, .50}},
+    {"padded", "a row of the tile is one element longer: a column spreads over the banks",
+     {.method = Method::square, .threads = 1024, .pad = 1}, {.15, .30, .55, .65, .65}},
+    {"swizzled", "no padding: each row's elements lie in an order of their own",
+     {.method = Method::square, .threads = 1024, .swizzle = true}, {.15, .30, .55, .65, .65}},
+    {"ilp", "four elements in flight per thread, a quarter of the threads",
+     {.method = Method::square, .threads = 256, .pad = 1}, {.20, .40, .72, .74, .75}},
+    {"tile_128", "16-byte accesses on both sides; runs of 128 bytes",
+     {.x_bytes = 128, .y_bytes = 128}, {.90, .88, .80, .70, .70}},
+    {"tile_wide", "runs of 256 bytes in y; neighbouring blocks share a square of x and of y",
+     {.x_bytes = 128, .y_bytes = 256, .strip = 16}, {.91, .91, .88, .80, .75}},
+    {"tile_256", "runs of 256 bytes on both sides",
+     {.x_bytes = 256, .y_bytes = 256}, {.91, .92, .92, .90, .85}},
+    {"tile_256_strip", "neighbouring blocks share a square here too: longer stretches of both sides are under way",
+     {.x_bytes = 256, .y_bytes = 256, .strip = 16}, {.91, .93, .93, .91, .86}},
+    {"tile_512", "runs of 512 bytes on both sides",
+     {.x_bytes = 512, .y_bytes = 512}, {.90, .90, .90, .92, .92}},
+    {"shifted_128", "rows start anywhere: whole aligned chunks are read and written, elements move in between",
+     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 128}, {.62, .70, .75, .65, .50}},
+    {"shifted_wide", "runs of 256 bytes in y: fewer rows are read twice",
+     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 16}, {.65, .74, .80, .80, .50}},
+    {"shifted_256", "runs of 256 bytes on both sides",
+     {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 16}, {.64, .75, .85, .83, .50}},
+    {"narrow_in", "few columns: x is read as one stretch",
+     {.method = Method::narrow_in, .stage_bytes = 16384}, {.60, .70, .85, .85, .85}},
+    {"narrow_in_4k", "small tiles, for inputs of a few megabytes",
+     {.method = Method::narrow_in, .stage_bytes = 4096}, {.60, .70, .84, .84, .84}},
+    {"narrow_out", "few rows: y is written as one stretch",
+     {.method = Method::narrow_out, .stage_bytes = 16384}, {.60, .70, .85, .85, .85}},
+    {"narrow_out_4k", "small tiles, for inputs of a few megabytes",
+     {.method = Method::narrow_out, .stage_bytes = 4096}, {.60, .70, .84, .84, .84}},
+    {"runs", "the last axis stays: runs move by units of up to 16 bytes",
+     {.method = Method::runs, .accesses = 4}, {.12, .25, .50, .80, .90}},
+    {"copy", "no axis moves: 16-byte accesses",
+     {.method = Method::copy, .accesses = 1}, {.98, .98, .98, .98, .98}},
+    {"strided", "any strides: an offset per element",
+     {.method = Method::strided}, {.04, .08, .15, .25, .40}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr int per_chunk(int unit) { return chunk_bytes / unit; }
+
+inline constexpr int square_side = 32;
+
+// ---- tile, shifted ----------------------------------------------------------------------------------------------
+constexpr int tile_rows(Config c, int unit) { return c.y_bytes / unit; }
+constexpr int tile_cols(Config c, int unit) { return c.x_bytes / unit; }
+constexpr int tile_bytes(Config c, int unit) { return tile_rows(c, unit) * c.x_bytes; }
+
+// Whether a tile of these units keeps every thread busy and leaves room for other blocks: the instances there are.
+constexpr bool has_tile(Config c, int unit) {
+  constexpr int most_bytes = 32768;
+  const bool whole = tile_bytes(c, unit) >= c.threads * chunk_bytes && tile_bytes(c, unit) <= most_bytes;
+  return whole && (c.method == Method::tile || unit < chunk_bytes);  // units of 16 bytes are never shifted
+}
+
+// A shifted tile in shared memory: each row has one chunk more than the tile is wide, as its first may begin before
+// the tile. Behind as many rows as a chunk has units lies an empty chunk, so that chunks of one column and of rows so
+// far apart, which one warp reads at a time, are in different banks. A column's first chunk may begin before the tile
+// as well, so up to a chunk of rows above the tile is there too.
+constexpr int shifted_chunks(Config c) { return c.x_bytes / chunk_bytes + 1; }  // of a row
+constexpr int shifted_chunk(Config c, int unit, int row, int chunk) {
+  return row * shifted_chunks(c) + row / per_chunk(unit) + chunk;
+}
+
+// ---- narrow -----------------------------------------------------------------------------------------------------
+// The rows of x (columns, where y is the contiguous side) of a tile, such that y's (x's) runs are whole chunks; eight
+// chunks, a whole line, where the stage has room for that.
+constexpr int narrow_length(Config c, int unit, std::int64_t width) {
+  const int line = (c.method == Method::narrow_in ? 8 : 1) * per_chunk(unit);
+  return static_cast<int>(c.stage_bytes / (width * unit) / line * line);
+}
+// The widest matrix of which a stage holds eight chunks per column.
+constexpr std::int64_t narrow_width(Config c) { return c.stage_bytes / (8 * chunk_bytes); }
+// Chunks of one row of x in narrow_out's stage: its ends may be shared with its neighbours. Odd, for the banks.
+constexpr int narrow_pitch(Config c, int unit, std::int64_t width) {
+  return (narrow_length(c, unit, width) / per_chunk(unit) + 2) | 1;
+}
+
+// ---- all --------------------------------------------------------------------------------------------------------
+constexpr int smem_bytes(Config c, int unit) {  // dynamic
+  const int above = per_chunk(unit) - 1;        // rows above the tile that its first chunks may reach into
+  switch (c.method) {
+    case Method::square: return square_side * (square_side + c.pad) * unit;
+    case Method::tile: return tile_bytes(c, unit);
+    case Method::shifted: return shifted_chunk(c, unit, tile_rows(c, unit) + above, 0) * chunk_bytes;
+    // A chunk's worth of rows above, the chunks at both ends, and the swizzle's groups of eight.
+    case Method::narrow_in: return c.stage_bytes + c.stage_bytes / 8 + 8 * chunk_bytes;
+    case Method::narrow_out: return c.stage_bytes + static_cast<int>(narrow_width(c)) * 3 * chunk_bytes;
+    default: return 0;
+  }
+}
+
+// Whether 16-byte chunks of y begin elsewhere than its columns do: then a tile's chunks reach into the rows above it.
+RIDGE_HD constexpr bool y_shifted(const Form& f) {
+  bool shifted = f.phase_y != 0 || f.pitch_y * f.unit % chunk_bytes != 0;
+  for (int axis = 0; axis < f.outer.rank; ++axis) shifted = shifted || f.outer.y[axis] * f.unit % chunk_bytes != 0;
+  return shifted;
+}
+
+// The tiles of one matrix; of the other methods, the blocks in `across`.
+struct Tiles {
+  std::int64_t down = 1, across = 1, matrices = 1;
+  constexpr std::int64_t count() const { return down * across * matrices; }
+};
+constexpr Tiles tiles_of(Config c, const Form& f) {
+  Tiles t{.matrices = f.outer.count()};
+  const std::int64_t above = y_shifted(f) ? per_chunk(f.unit) - 1 : 0;  // units; the last chunk begins as much earlier
+  switch (c.method) {
+    case Method::naive:
+      t.down = ceil_div(f.rows, c.threads / square_side);
+      t.across = ceil_div(f.cols, square_side);
+      return t;
+    case Method::square:
+      t.down = ceil_div(f.rows, square_side);
+      t.across = ceil_div(f.cols, square_side);
+      return t;
+    case Method::tile:
+      t.down = ceil_div(f.rows, tile_rows(c, f.unit));
+      t.across = ceil_div(f.cols, tile_cols(c, f.unit));
+      return t;
+    case Method::shifted:
+      t.down = ceil_div(f.rows + above, tile_rows(c, f.unit));
+      t.across = ceil_div(f.cols, tile_cols(c, f.unit));
+      return t;
+    case Method::narrow_in: t.down = ceil_div(f.rows + above, narrow_length(c, f.unit, f.cols)); return t;
+    case Method::narrow_out:
+      t.across = ceil_div(f.rows * f.cols + above, f.rows * narrow_length(c, f.unit, f.rows));
+      return t;
+    case Method::copy: return {.across = ceil_div(ceil_div(f.count(), per_chunk(f.unit)), c.threads * c.accesses)};
+    case Method::runs:
+    case Method::strided: return {.across = ceil_div(f.count(), c.threads * c.accesses)};
+  }
+  return t;
+}
+
+}  // namespace ridge::transpose_detail
