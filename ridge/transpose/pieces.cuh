@@ -1,6 +1,7 @@
 // What the kernels of this folder are made of: units as bits, chunks of 16 bytes, and which tile a block has.
 #pragma once
 #include <ridge/tile/async_copy.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/transpose/variants.hpp>
 
 namespace ridge::transpose_detail {
