@@ -163,7 +163,7 @@ inline check::CaseBook book() {
   test("bf16:m=34,n=72,k=21:out=f32:fill=ints");
   // What is not read: operands of NaN where alpha or k is 0; C where beta is.
   test("f32:m=34,n=70,k=21:fill=nan:alpha=0:epilogue=relu");
-  test("f32:m=34,n=70,k=21:alpha=0:beta=2:epilogue=bias");
+  for (const char* layout : layouts) test(with_layout("f32:m=34,n=72,k=20:alpha=0:beta=2:epilogue=bias", layout));
   test("f32:m=34,n=70,k=0:beta=2:epilogue=bias+sigmoid");
   for (const char* fill : {"nan", "inf", "denormal", "ones", "uniform"})
     test(std::string("f32:m=9,n=35,k=2:epilogue=relu:fill=") + fill);

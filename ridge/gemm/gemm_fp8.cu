@@ -4,8 +4,7 @@
 namespace ridge::gemm_detail {
 
 template <> Status launch_fp8<simt::Backend>(const Arguments& args) {
-  return args.plan.problem.dtype == f8e4m3 ? launch_table<float8_e4m3, float>(args)
-                                           : launch_table<float8_e5m2, float>(args);
+  return args.problem.dtype == f8e4m3 ? launch_table<float8_e4m3, float>(args) : launch_table<float8_e5m2, float>(args);
 }
 
 }  // namespace ridge::gemm_detail

@@ -4,8 +4,8 @@
 namespace ridge::gemm_detail {
 
 template <> Status launch_i8<simt::Backend>(const Arguments& args) {
-  return args.plan.problem.out == i32 ? launch_table<std::int8_t, std::int32_t>(args)
-                                      : launch_table<std::int8_t, float>(args);
+  return args.problem.out == i32 ? launch_table<std::int8_t, std::int32_t>(args)
+                                 : launch_table<std::int8_t, float>(args);
 }
 
 }  // namespace ridge::gemm_detail

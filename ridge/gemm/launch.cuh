@@ -27,7 +27,7 @@ Tensor tensor_of(const void* data, const GemmOperand& o) {
 }
 
 template <class X> StandardEpilogue<X> epilogue_of(const Arguments& args) {
-  const GemmProblem& p = args.plan.problem;
+  const GemmProblem& p = args.problem;
   const GemmTensors& t = args.tensors;
   StandardEpilogue<X> e{};
   e.alpha = static_cast<X>(products(p) == 0 ? 0 : p.scalars.alpha);
@@ -84,7 +84,7 @@ template <class T, class Epilogue, int... I>
 Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::integer_sequence<int, I...>) {
   static constexpr Status (*launchers[])(const Call<T, Epilogue>&) = {launcher<T, Epilogue, I>()...};
   const GemmPlan& plan = args.plan;
-  const GemmProblem& p = plan.problem;
+  const GemmProblem& p = args.problem;
   const GemmOperand &a = *p.a, &b = *p.b;
   return launchers[plan.variant](
       {{p.m, p.n, products(p), p.batch},

@@ -7,12 +7,13 @@ namespace ridge::gemm_detail {
 
 struct Arguments {
   const GemmPlan& plan;
+  const GemmProblem& problem;  // the plan's, as the tensors are aligned
   const GemmTensors& tensors;
   Workspace workspace;
   Stream stream;
 };
 
-// Preconditions: D has elements, and the tensors are as the plan's problem says.
+// Preconditions: D has elements, and the tensors are as the problem says.
 template <class Backend> Status launch_f64(const Arguments&);
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16

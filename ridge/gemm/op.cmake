@@ -1,2 +1,3 @@
 ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
-  KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu)
+  KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu
+  PEERS peers.cu)

@@ -35,7 +35,7 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
            std::to_string(device.smem_optin);
   if (c.family != Family::thread_tile) return {};
   if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
-  if (c.loads == Loads::strided || products(p) == 0) return {};
+  if (c.loads == Loads::strided) return {};
   const Major a = major_of_a(p), b = major_of_b(p);
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
@@ -150,7 +150,7 @@ Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOpt
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    switch (args.plan.problem.dtype) {
+    switch (args.problem.dtype) {
       case f64: return launch_f64<B>(args);
       case f32: return launch_f32<B>(args);
       case i8: return launch_i8<B>(args);
@@ -205,13 +205,10 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace workspace, Stream str
     if (*given != planned || !fits(variants[variant], *given, device).empty())
       return Status::invalid("gemm", "tensors", given->text() + " or their strides or alignment",
                              "as planned, " + problem.text());
-    GemmPlan here = *this;
-    here.problem = *given;
-    return here.run(tensors, workspace, stream);
   }
   if (tensors.d.device != device.id) return Status::invalid("gemm", "device", "another", "the plan's");
   if (tiles == 0) return {};
-  return launch({*this, tensors, workspace, stream});
+  return launch({*this, *given, tensors, workspace, stream});
 }
 
 void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {

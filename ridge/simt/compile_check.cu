@@ -1,4 +1,5 @@
 // Compiled by every compiler and never run: each name of the vocabulary, used the way kernels use it.
+#include <ridge/simt/dot4.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace {
@@ -68,7 +69,8 @@ __global__ void arithmetic(float* f, int* i, const float* in) {
   const float x = __ldg(in) + table[threadIdx.x & 3];
   f[0] = rsqrtf(x) + __expf(x) + __logf(x) + __fdividef(x, 3.0f) + __frcp_rn(x) + fmaf(x, x, x) + tanhf(x) + erff(x);
   f[1] = fmaxf(x, fminf(x, 1.0f)) + fabsf(x) + min(x, 2.0f) + max(x, 1.0f) + __int_as_float(i[0]) + exp2f(x);
-  i[0] = __popc(i[0]) + __ffs(i[1]) + __clz(i[2]) + int(__brev(i[3])) + __float_as_int(x) + max(i[0], 3);
+  i[0] = __popc(i[0]) + __ffs(i[1]) + __clz(i[2]) + int(__brev(i[3])) + __float_as_int(x) + max(i[0], 3) +
+         simt::dot4(i[0], i[1], 2);
   i[1] = isnan(x) + isinf(x) + __popcll(7ull) + __float2int_rn(x) + __clzll(3ll);
   const float4 quad = make_float4(x, x, x, x);
   const uint2 pair = make_uint2(1, 2);

@@ -25,10 +25,14 @@ template <int Bytes> __device__ __forceinline__ void copy_async(void* to_shared,
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes), "r"(valid)
                  : "memory");
 #else
-  simt::vec<unsigned, Bytes / 4> value{};
-  if (valid == Bytes) value = simt::load<Bytes / 4>(static_cast<const unsigned*>(from));
+  using Word = simt::vec<unsigned, Bytes / 4>;
+  simt::detail::check_alignment<Word>(to_shared, simt::detail::where::current());
+  if (valid > 0) simt::detail::check_alignment<Word>(from, simt::detail::where::current());
+  // memcpy, because the elements are of the caller's type, and an access as another would be reordered with theirs.
+  Word value{};
+  if (valid == Bytes) memcpy(&value, __builtin_assume_aligned(from, Bytes), Bytes);
   else if (valid > 0) memcpy(&value, from, static_cast<std::size_t>(valid));
-  simt::store(static_cast<unsigned*>(to_shared), value);
+  memcpy(__builtin_assume_aligned(to_shared, Bytes), &value, Bytes);
 #endif
 }
 

@@ -1,6 +1,8 @@
-// The collectives of tile/, on the CPU runtime: what a block of any size must agree on.
+// The parts of tile/, on the CPU runtime.
+#include <ridge/tile/activation.cuh>
 #include <ridge/tile/block_reduce.cuh>
 #include <ridge/tile/extreme.cuh>
+#include <ridge/tile/pipeline.cuh>
 
 #include <gtest/gtest.h>
 
@@ -106,6 +108,89 @@ template <class T> void check_packed() {
 TEST(Extreme, PairsOf16BitFloats) {
   check_packed<half>();
   check_packed<bfloat16>();
+}
+
+__global__ void copy_some(const float* from, float* to, int valid) {
+  __shared__ __align__(16) float tile[4];
+  for (float& x : tile) x = -1;
+  copy_async<16>(tile, valid ? from : nullptr, valid * 4);
+  commit_copies();
+  wait_copies<0>();
+  for (int i = 0; i < 4; ++i) to[i] = tile[i];
+}
+TEST(AsyncCopy, WhatIsNotValidBecomesZero) {
+  alignas(16) const float from[4] = {1, 2, 3, 4};
+  for (int valid = 0; valid <= 4; ++valid) {
+    float to[4];
+    const Status status = simt::launch({.grid = dim3(1), .block = dim3(1)}, copy_some, from, to, valid);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(to[i], i < valid ? from[i] : 0) << valid;
+  }
+}
+
+// out[t] = the sum over steps of (step + 1) x[step][t'], t' being another thread's element: it must have arrived.
+enum class Kind { single, doubled, multistage };
+template <Kind K, int Stages> __global__ void pipelined(const float* x, float* out, int steps) {
+  constexpr int threads = 64;
+  __shared__ __align__(16) float tiles[Stages][threads];
+  const int t = simt::thread_rank();
+  const float* from = x + t;
+  float fetched = 0, sum = 0;
+  int step = 0;
+  const auto fetch = [&] {
+    fetched = *from;
+    from += threads;
+  };
+  const auto put = [&](int stage) { tiles[stage][t] = fetched; };
+  const auto start = [&](int stage) {
+    copy_async<4>(&tiles[stage][t], from);
+    from += threads;
+  };
+  const auto compute = [&](int stage) { sum += static_cast<float>(++step) * tiles[stage][(t + 37) % threads]; };
+  if constexpr (K == Kind::single) run_single_stage(steps, fetch, put, compute);
+  else if constexpr (K == Kind::doubled) run_double_buffered(steps, fetch, put, compute);
+  else run_multistage<Stages>(steps, start, compute);
+  out[t] = sum;
+}
+template <Kind K, int Stages> void check_pipeline() {
+  for (int steps : {0, 1, 2, 3, 4, 5, 11}) {
+    std::vector<float> x(steps * 64), out(64);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 23);
+    const Status status =
+        simt::launch({.grid = dim3(1), .block = dim3(64)}, pipelined<K, Stages>, x.data(), out.data(), steps);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (int t = 0; t < 64; ++t) {
+      float sum = 0;
+      for (int s = 0; s < steps; ++s) sum += static_cast<float>(s + 1) * x[s * 64 + (t + 37) % 64];
+      EXPECT_EQ(out[t], sum) << steps << " steps, thread " << t;
+    }
+  }
+}
+TEST(Pipeline, EveryStepOnceAndInOrder) {
+  check_pipeline<Kind::single, 1>();
+  check_pipeline<Kind::doubled, 2>();
+  check_pipeline<Kind::multistage, 2>();
+  check_pipeline<Kind::multistage, 3>();
+  check_pipeline<Kind::multistage, 4>();
+}
+
+TEST(Activation, ByNameIsTheFunction) {
+  for (double x : {-100.0, -5.0, -0.3, 0.0, 0.7, 4.0, 100.0}) {
+    const double cdf = 0.5 * std::erfc(-x / std::sqrt(2.0)), logistic_x = 1 / (1 + std::exp(-x));
+    const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+    EXPECT_EQ(activate<double>(Activation::none, x), x);
+    EXPECT_EQ(activate<double>(Activation::relu, x), x > 0 ? x : 0);
+    EXPECT_NEAR(activate<double>(Activation::gelu, x), x * cdf, 1e-13);
+    EXPECT_NEAR(activate<double>(Activation::gelu_tanh, x), x / 2 * (1 + std::tanh(inner)), 1e-13);
+    EXPECT_NEAR(activate<double>(Activation::silu, x), x * logistic_x, 1e-13);
+    EXPECT_NEAR(activate<double>(Activation::sigmoid, x), logistic_x, 1e-15);
+  }
+  for (int a = 0; a < activation_count; ++a)
+    EXPECT_TRUE(std::isnan(activate<float>(static_cast<Activation>(a), NAN))) << name(static_cast<Activation>(a));
+  EXPECT_EQ(activate<float>(Activation::silu, -INFINITY), 0);
+  EXPECT_EQ(activate<float>(Activation::gelu, -INFINITY), 0);
+  EXPECT_EQ(parse_activation("gelu_tanh"), Activation::gelu_tanh);
+  EXPECT_FALSE(parse_activation("tanh").has_value());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // CUDA's own spellings: barriers that vote, _sync collectives with masks and widths, math and bits.
+#include <ridge/simt/dot4.hpp>
 #include <ridge/simt/test/support.hpp>
 
 #include <limits>
@@ -126,6 +127,13 @@ TEST(SimtCudaNames, Bits) {
   EXPECT_EQ(__mulhi(-1, 1), -1);
   EXPECT_EQ(__umul64hi(1ull << 63, 6ull), 3ull);
   EXPECT_EQ(__byte_perm(0x33221100u, 0x77665544u, 0x7160u), 0x77116600u);
+}
+
+TEST(SimtCudaNames, FourProductsOfSignedBytes) {
+  EXPECT_EQ(ridge::simt::dot4(0x04030201, 0x01010101, 100), 110);
+  EXPECT_EQ(ridge::simt::dot4(static_cast<int>(0x80ff7f01u), static_cast<int>(0x80ff807fu), 0),
+            -128 * -128 + 1 - 127 * 128 + 127);
+  EXPECT_EQ(ridge::simt::dot4(0x7f, 0x7f, 0x7fffffff), static_cast<int>(0x7fffffffu + 127u * 127u));  // wraps
 }
 
 }  // namespace
