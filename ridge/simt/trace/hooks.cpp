@@ -23,8 +23,12 @@ Recorder* listening() {
   return recorder.load(std::memory_order_relaxed);
 }
 
-static inline void report(const volatile void* p, std::size_t bytes, Kind kind, const void* pc) {
+static inline void report(const volatile void* p, int bytes, Kind kind, const void* pc) {
   if (Recorder* r = listening()) r->access(reinterpret_cast<Address>(p), bytes, kind, reinterpret_cast<Address>(pc));
+}
+static inline void report_structure(const volatile void* p, std::size_t bytes, Kind kind, const void* pc) {
+  if (Recorder* r = listening())
+    r->access_structure(reinterpret_cast<Address>(p), bytes, kind, reinterpret_cast<Address>(pc));
 }
 
 }  // namespace ridge::simt::trace
@@ -48,8 +52,8 @@ RIDGE_HOOKS_OF_SIZE(2)
 RIDGE_HOOKS_OF_SIZE(4)
 RIDGE_HOOKS_OF_SIZE(8)
 RIDGE_HOOKS_OF_SIZE(16)
-HOOK void __tsan_read_range(void* p, std::size_t bytes) { trace::report(p, bytes, Kind::load, HERE); }
-HOOK void __tsan_write_range(void* p, std::size_t bytes) { trace::report(p, bytes, Kind::store, HERE); }
+HOOK void __tsan_read_range(void* p, std::size_t bytes) { trace::report_structure(p, bytes, Kind::load, HERE); }
+HOOK void __tsan_write_range(void* p, std::size_t bytes) { trace::report_structure(p, bytes, Kind::store, HERE); }
 HOOK void __tsan_vptr_update(void**, void*) {}
 HOOK void __tsan_init() {}
 
@@ -97,8 +101,8 @@ HOOK void __tsan_atomic_signal_fence(int) {}
 
 // ---- control flow ------------------------------------------------------------------------------------------------
 
-HOOK void __tsan_func_entry(void* return_address) {
-  if (auto* r = trace::listening()) r->enter_function(reinterpret_cast<trace::Address>(return_address));
+HOOK void __tsan_func_entry(void*) {
+  if (auto* r = trace::listening()) r->enter_function();
 }
 HOOK void __tsan_func_exit() {
   if (auto* r = trace::listening()) r->leave_function();

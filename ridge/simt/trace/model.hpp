@@ -2,12 +2,11 @@
 // the addresses that the lanes of a warp access together; README.md has the rules in words.
 #pragma once
 #include <ridge/simt/trace.hpp>
+#include <ridge/simt/trace/lockstep.hpp>
 
 #include <cstdint>
 
 namespace ridge::simt::trace {
-
-using Address = std::uintptr_t;
 
 // One instruction of a warp: lane l, where its bit is set, accesses `bytes` bytes (1, 2, 4, 8 or 16) at at[l].
 struct Request {

@@ -1,11 +1,11 @@
-// Recorder: groups the accesses of one launch into requests, and adds up what these cost.
+// Recorder: what the lanes of one launch did, put together into requests and added up.
 //
-// A request is open until its warp has met as a whole, at a barrier or in a collective, or the block has ended; then
-// every lane that takes part has done so.
+// A warp's accesses are put together when it has met as a whole, at a barrier or in a collective, or when the block has
+// ended: then every lane has done all that the others did until there.
 #pragma once
+#include <ridge/simt/trace/lockstep.hpp>
 #include <ridge/simt/trace/memory_map.hpp>
 #include <ridge/simt/trace/model.hpp>
-#include <ridge/simt/trace/position.hpp>
 #include <ridge/simt/trace/shadow.hpp>
 
 #include <cstdint>
@@ -16,16 +16,21 @@
 
 namespace ridge::simt::trace {
 
-// An instruction, and what it did. Branches are instructions too: what their lanes "access" is the block they go to.
+// An instruction, and what warps did there.
 struct Site {
+  enum class Role : std::uint8_t { access, comparison, block };
+
   Address pc = 0;
-  bool branch = false;
+  Role role = Role::access;
   Space space = Space::global;
   Kind kind = Kind::load;
   int bytes = 0;
-  Counts counts = {};
+  Counts counts = {};  // requests: how often a warp came by
   std::int64_t widened_requests = 0, widened_wavefronts = 0, widened_least = 0;
-  std::int64_t unset = 0, divergent = 0;
+  std::int64_t unset = 0;
+  std::int64_t divergent = 0;  // how often its lanes went on to different places
+
+  bool may_widen() const { return role == Role::access && space == Space::shared && kind != Kind::atomic; }
 };
 
 class Recorder {
@@ -38,11 +43,13 @@ class Recorder {
   void lanes_synced(int warp, lane_mask);
 
   // What the current thread of the block does. `pc` is the instruction's.
-  void access(Address at, std::size_t bytes, Kind, Address pc);
-  void compare(Address pc);
-  void enter_block(Address pc);
-  void enter_function(Address return_address);
-  void leave_function();
+  void access(Address at, int bytes, Kind, Address pc);
+  // A structure: its size is no power of two up to 16, or its alignment is less.
+  void access_structure(Address at, std::size_t bytes, Kind, Address pc);
+  void compare(Address pc) { stream().events.push_back(site_of(pc, Site::Role::comparison)); }
+  void enter_block(Address pc) { stream().events.push_back(site_of(pc, Site::Role::block)); }
+  void enter_function() { stream().events.push_back(Stream::enter); }
+  void leave_function() { stream().events.push_back(Stream::leave); }
   void fence() { global_.fenced(block_); }
 
   const std::vector<Site>& sites() const { return sites_; }
@@ -50,64 +57,41 @@ class Recorder {
   const std::map<std::pair<int, int>, std::int64_t>& races() const { return races_; }
 
  private:
-  // The lanes of a warp at one place: one request in the making.
-  struct Open {
-    int site = 0;
+  // Requests of a warp that nvcc may join to others: lane addresses are in joinable_at_.
+  struct Joinable {
+    std::uint32_t site = 0;
     std::uint64_t lanes = 0;
   };
-  // The open requests of a warp, found by site and place through a table whose rows are valid in one generation.
-  struct Requests {
-    struct Row {
-      std::uint64_t key = 0;
-      std::uint32_t generation = 0;
-      int index = 0;
-    };
-    std::vector<Row> rows = std::vector<Row>(64);
-    std::uint32_t generation = 1;
-    std::vector<Open> open;
-    std::vector<Address> at;  // width of them for each
-  };
-  // What a thread has done at a site since its warp last met: how often in a row at the same place.
-  struct Visit {
-    std::uint64_t key = 0;
-    std::uint32_t repeat = 0, generation = 0;
-  };
-  struct Lane {
-    Position position;
-    Address compared = 0;  // the comparison before the next branch, and the place it was made at
-    std::uint64_t compared_at = 0;
-  };
 
-  Lane& lane() { return lanes_[static_cast<std::size_t>(worker_->current - worker_->threads)]; }
-  int site_of(Address pc, bool branch, Space, Kind, int bytes);
+  Stream& stream() { return streams_[static_cast<std::size_t>(worker_->current - worker_->threads)]; }
+  std::uint32_t site_of(Address pc, Site::Role, Space = Space::global, Kind = Kind::load, int bytes = 0);
   void piece(Address at, int bytes, Kind, Address pc, const MemoryMap::Place&);
-  void add(int site, std::uint64_t place, Address at);
-  int find_or_open(Requests&, std::uint64_t key, int site);
-  void close(int warp);
-  void add_up(const Requests&, std::size_t index);
-  void add_up_widened(const Requests&);
-  bool continues(const Requests&, std::size_t former, std::size_t index) const;
+  void put_together(int warp);
+  void add_up(std::uint32_t site, std::uint64_t lanes, const Address* at);
+  void add_up_widened();
+  bool continues(std::size_t former, std::size_t index) const;
 
   Worker* worker_ = nullptr;
   detail::Entry entry_{};
   bool surveyed_ = false;
-  int width_ = 32;
-  std::uint32_t block_ = 0;  // number of the block that runs, from 1
-  std::vector<Lane> lanes_;
-  std::vector<Requests> warps_;
+  std::size_t width_ = 32;
+  std::uint32_t block_ = 0;      // number of the block that runs, from 1
+  std::vector<Stream> streams_;  // by thread
   MemoryMap memory_;
   SharedShadow shared_;
   GlobalShadow global_;
+
   std::vector<Site> sites_;
-  std::vector<std::vector<Visit>> visits_;  // by site, by thread
   struct Known {
     std::uint64_t key = 0;
-    int site = -1;
+    std::uint32_t site = 0;
   };
-  static constexpr std::size_t recent_sites = 1024;
-  std::vector<Known> recent_;
-  std::unordered_map<std::uint64_t, int> site_numbers_;
+  std::vector<Known> recent_;  // of site_numbers_, by a hash
+  std::unordered_map<std::uint64_t, std::uint32_t> site_numbers_;
   std::map<std::pair<int, int>, std::int64_t> races_;
+
+  std::vector<Joinable> joinable_;
+  std::vector<Address> joinable_at_;  // width_ each
 };
 
 }  // namespace ridge::simt::trace

@@ -26,7 +26,7 @@ int GlobalShadow::touch(std::uintptr_t at, int bytes, std::uint32_t block, int s
     if (c.writer != nobody && c.writer != block && (c.written & mask) && !ordered(c.writer, block))
       clash = c.writer_site;
     if (write) {
-      if (c.reader != nobody && c.reader != block && (c.read & mask) &&
+      if (clash < 0 && c.reader != nobody && c.reader != block && (c.read & mask) &&
           (c.reader == several || !ordered(c.reader, block)))
         clash = c.reader_site;
       c.written = static_cast<std::uint8_t>(c.writer == block ? c.written | mask : mask);

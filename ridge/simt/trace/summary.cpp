@@ -30,7 +30,7 @@ void Summary::add(const Config& config, const detail::Entry& entry, const Record
 static std::vector<Access> accesses(const std::vector<Site>& sites, const Symbols& symbols) {
   std::map<std::tuple<std::string, int, Space, Kind, int>, Access> rows;
   for (const Site& site : sites) {
-    if (site.branch) continue;
+    if (site.role != Site::Role::access || site.counts.requests == 0) continue;
     const Line& line = symbols.at(call_of(site)).line;
     Access& row = rows[{line.file, line.number, site.space, site.kind, site.bytes}];
     row.at = line;
@@ -51,7 +51,7 @@ static std::vector<Access> accesses(const std::vector<Site>& sites, const Symbol
 static std::vector<Branch> branches(const std::vector<Site>& sites, const Symbols& symbols) {
   std::map<std::pair<std::string, int>, Branch> rows;
   for (const Site& site : sites) {
-    if (!site.branch || site.divergent == 0) continue;
+    if (site.divergent == 0) continue;
     const Line& line = symbols.at(call_of(site)).line;
     Branch& row = rows[{line.file, line.number}];
     row.at = line;
