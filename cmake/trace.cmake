@@ -52,7 +52,7 @@ target_compile_definitions(ridge_traced_kernels PRIVATE $<TARGET_PROPERTY:ridge,
 
 if(RIDGE_TESTS)
   set(trace_test ${PROJECT_SOURCE_DIR}/ridge/simt/test/trace)
-  add_executable(simt_trace_test ${trace_test}/model.cpp ${PROJECT_SOURCE_DIR}/ridge/simt/trace/model.cpp)
+  add_executable(simt_trace_test ${trace_test}/lockstep.cpp ${trace_test}/model.cpp ${PROJECT_SOURCE_DIR}/ridge/simt/trace/model.cpp)
   ridge_cpu_kernels(simt_trace_test ${trace_test}/accesses.cu ${trace_test}/findings.cu)
   target_link_libraries(simt_trace_test PRIVATE ridge::trace GTest::gtest_main Threads::Threads)
   add_test(NAME simt.trace COMMAND simt_trace_test)

@@ -11,23 +11,24 @@ namespace ridge::simt::trace {
 
 // One block runs at a time, on one worker (observer.hpp).
 static std::atomic<Recorder*> recorder{nullptr};
-static std::atomic<std::uintptr_t> listener{0};
+static std::atomic<std::uintptr_t> heard{0};  // the OS thread
 
 void listen(Recorder* r) {
-  listener = r ? thread_pointer() : 0;
+  heard = r ? thread_pointer() : 0;
   recorder = r;
 }
 
-Recorder* listening() {
-  if (listener.load(std::memory_order_relaxed) != thread_pointer()) return nullptr;
-  return recorder.load(std::memory_order_relaxed);
+Listener::Listener()
+    : recorder_(heard.load(std::memory_order_relaxed) == thread_pointer() ? recorder.load(std::memory_order_relaxed)
+                                                                          : nullptr) {
+  if (recorder_) recorder_->interruptible(false);
 }
 
 static inline void report(const volatile void* p, int bytes, Kind kind, const void* pc) {
-  if (Recorder* r = listening()) r->access(reinterpret_cast<Address>(p), bytes, kind, reinterpret_cast<Address>(pc));
+  if (const Listener r; r) r->access(reinterpret_cast<Address>(p), bytes, kind, reinterpret_cast<Address>(pc));
 }
 static inline void report_structure(const volatile void* p, std::size_t bytes, Kind kind, const void* pc) {
-  if (Recorder* r = listening())
+  if (const Listener r; r)
     r->access_structure(reinterpret_cast<Address>(p), bytes, kind, reinterpret_cast<Address>(pc));
 }
 
@@ -95,25 +96,25 @@ RIDGE_ATOMICS_OF_SIZE(16, std::uint16_t)
 RIDGE_ATOMICS_OF_SIZE(32, std::uint32_t)
 RIDGE_ATOMICS_OF_SIZE(64, std::uint64_t)
 HOOK void __tsan_atomic_thread_fence(int) {
-  if (auto* r = trace::listening()) r->fence();
+  if (const trace::Listener r; r) r->fence();
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
 
 // ---- control flow ------------------------------------------------------------------------------------------------
 
 HOOK void __tsan_func_entry(void*) {
-  if (auto* r = trace::listening()) r->enter_function();
+  if (const trace::Listener r; r) r->enter_function();
 }
 HOOK void __tsan_func_exit() {
-  if (auto* r = trace::listening()) r->leave_function();
+  if (const trace::Listener r; r) r->leave_function();
 }
 HOOK void __sanitizer_cov_trace_pc() {
-  if (auto* r = trace::listening()) r->enter_block(reinterpret_cast<trace::Address>(HERE));
+  if (const trace::Listener r; r) r->enter_block(reinterpret_cast<trace::Address>(HERE));
 }
 
-#define RIDGE_COMPARISON(name, ...)                                                       \
-  HOOK void __sanitizer_cov_trace_##name(__VA_ARGS__) {                                   \
-    if (auto* r = trace::listening()) r->compare(reinterpret_cast<trace::Address>(HERE)); \
+#define RIDGE_COMPARISON(name, ...)                                                     \
+  HOOK void __sanitizer_cov_trace_##name(__VA_ARGS__) {                                 \
+    if (const trace::Listener r; r) r->compare(reinterpret_cast<trace::Address>(HERE)); \
   }
 RIDGE_COMPARISON(cmp1, std::uint8_t, std::uint8_t)
 RIDGE_COMPARISON(cmp2, std::uint16_t, std::uint16_t)

@@ -1,6 +1,6 @@
 #include <ridge/simt/trace/recorder.hpp>
 
-#include <ridge/simt/runtime/worker.hpp>
+#include <ridge/simt/runtime/scheduler.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -23,7 +23,7 @@ void Recorder::begin(const Config& config, const detail::Entry& entry) {
   block_ = 0;
   streams_.assign(std::size_t(config.block.x) * config.block.y * config.block.z, {});
   global_.clear();
-  global_.begin(config.grid.x * config.grid.y * config.grid.z);
+  global_.begin(std::size_t(config.grid.x) * config.grid.y * config.grid.z);
   sites_.clear();
   recent_.assign(recent_sites, {});
   site_numbers_.clear();
@@ -39,9 +39,13 @@ void Recorder::begin_block(Worker& w) {
     surveyed_ = true;
   }
   for (Stream& stream : streams_) stream.clear(0);
+  noted_ = 0;
+  warp_ = 0;
 }
 
-void Recorder::end_block() { block_synced(); }
+void Recorder::end_block() {
+  if (worker_->failure.cause == Cause::none) block_synced();
+}
 
 void Recorder::block_synced() {
   for (int warp = 0; warp < worker_->warps; ++warp) put_together(warp);
@@ -106,8 +110,21 @@ void Recorder::piece(Address at, int bytes, Kind kind, Address pc, const MemoryM
                                             : global_.atomic(at, bytes, block_, site);
     if (other >= 0) ++races_[{site, other}];
   }
-  stream().events.push_back(number);
-  stream().at.push_back(at);
+  note(number).at.push_back(at);
+}
+
+// A kernel without barriers runs warp after warp: one that has ended need not be kept until the block has.
+void Recorder::change_warp() {
+  const Warp& former = worker_->warp[warp_];
+  if (former.returned == former.exists) put_together(warp_);
+  warp_ = worker_->current->warp;
+}
+
+void Recorder::give_up() {
+  fail(*worker_, *worker_->current, [this] {
+    return "trace: the block has done " + std::to_string(most_noted) +
+           " steps since its threads last met, more than can be kept; trace a smaller case, or does a loop not end?";
+  });
 }
 
 // ---- what a warp does --------------------------------------------------------------------------------------------
@@ -115,6 +132,7 @@ void Recorder::piece(Address at, int bytes, Kind kind, Address pc, const MemoryM
 void Recorder::put_together(int warp) {
   const std::size_t first = static_cast<std::size_t>(warp) * width_;
   const std::span<Stream> lanes(&streams_[first], std::min(width_, streams_.size() - first));
+  for (const Stream& lane : lanes) noted_ -= lane.events.size();
   std::size_t taken[64] = {};  // addresses of each lane
   Address at[64];
   const auto visit = [&](std::uint32_t number, std::uint64_t together, bool parted) {

@@ -3,11 +3,13 @@
 // A warp's accesses are put together when it has met as a whole, at a barrier or in a collective, or when the block has
 // ended: then every lane has done all that the others did until there.
 #pragma once
+#include <ridge/simt/runtime/worker.hpp>
 #include <ridge/simt/trace/lockstep.hpp>
 #include <ridge/simt/trace/memory_map.hpp>
 #include <ridge/simt/trace/model.hpp>
 #include <ridge/simt/trace/shadow.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -46,11 +48,18 @@ class Recorder {
   void access(Address at, int bytes, Kind, Address pc);
   // A structure: its size is no power of two up to 16, or its alignment is less.
   void access_structure(Address at, std::size_t bytes, Kind, Address pc);
-  void compare(Address pc) { stream().events.push_back(site_of(pc, Site::Role::comparison)); }
-  void enter_block(Address pc) { stream().events.push_back(site_of(pc, Site::Role::block)); }
-  void enter_function() { stream().events.push_back(Stream::enter); }
-  void leave_function() { stream().events.push_back(Stream::leave); }
+  void compare(Address pc) { note(site_of(pc, Site::Role::comparison)); }
+  void enter_block(Address pc) { note(site_of(pc, Site::Role::block)); }
+  void enter_function() { note(Stream::enter); }
+  void leave_function() { note(Stream::leave); }
   void fence() { global_.fenced(block_); }
+
+  // The watchdog may give up the kernel, and not what is done for it here.
+  void interruptible(bool yes) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    worker_->in_fiber.store(yes, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
 
   const std::vector<Site>& sites() const { return sites_; }
   // Accesses by (site, site of the other block).
@@ -63,6 +72,19 @@ class Recorder {
     std::uint64_t lanes = 0;
   };
 
+  static constexpr std::size_t most_noted = std::size_t(1) << 26;  // half a gigabyte
+
+  Stream& note(std::uint32_t event) {
+    if (++noted_ > most_noted) [[unlikely]]
+      give_up();
+    if (worker_->current->warp != warp_) [[unlikely]]
+      change_warp();
+    Stream& s = stream();
+    s.events.push_back(event);
+    return s;
+  }
+  [[noreturn]] void give_up();
+  void change_warp();
   Stream& stream() { return streams_[static_cast<std::size_t>(worker_->current - worker_->threads)]; }
   std::uint32_t site_of(Address pc, Site::Role, Space = Space::global, Kind = Kind::load, int bytes = 0);
   void piece(Address at, int bytes, Kind, Address pc, const MemoryMap::Place&);
@@ -77,6 +99,8 @@ class Recorder {
   std::size_t width_ = 32;
   std::uint32_t block_ = 0;      // number of the block that runs, from 1
   std::vector<Stream> streams_;  // by thread
+  std::size_t noted_ = 0;        // events in them
+  int warp_ = 0;                 // of the thread that ran last
   MemoryMap memory_;
   SharedShadow shared_;
   GlobalShadow global_;

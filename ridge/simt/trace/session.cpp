@@ -64,10 +64,10 @@ void block_end() {
   session->recorder.end_block();
 }
 void block_synced() {
-  if (auto* r = trace::listening()) r->block_synced();
+  if (const trace::Listener r; r) r->block_synced();
 }
 void lanes_synced(int warp, lane_mask lanes) {
-  if (auto* r = trace::listening()) r->lanes_synced(warp, lanes);
+  if (const trace::Listener r; r) r->lanes_synced(warp, lanes);
 }
 
 }  // namespace observe

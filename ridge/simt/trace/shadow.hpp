@@ -1,5 +1,6 @@
 // What a trace remembers of each byte: which block wrote it, and which read it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -46,9 +47,10 @@ class GlobalShadow {
   void used_atomic(std::uint32_t block) {
     if (state_of(block) & has_fenced) note(block, hands_on);
   }
-  void begin(std::uint32_t blocks) { state_.assign(blocks + 1, 0); }
+  void begin(std::size_t blocks) { state_.assign(std::min(blocks, most_blocks) + 1, 0); }
 
  private:
+  static constexpr std::size_t most_blocks = 1 << 24;  // whose fences are noted
   static constexpr std::uint8_t has_fenced = 1, hands_on = 2;
   static constexpr std::uint32_t several = ~std::uint32_t(0);
   static constexpr int cell_bytes = 4, page_bits = 12;

@@ -1,6 +1,8 @@
 // What is counted: requests, sectors and wavefronts of kernels whose figures are known.
 #include <ridge/simt/test/trace/traced.hpp>
 
+#include <ctime>
+
 namespace simt_test {
 namespace {
 
@@ -192,6 +194,14 @@ TEST(Trace, Transposes) {
   const auto unpadded = traced(config, transpose<0>, in, out, 128, 128);
   EXPECT_EQ(shared_loads(unpadded), (Cost{512, 32}));
   EXPECT_FALSE(unpadded.without_conflicts());
+}
+
+TEST(Trace, AMillionElementsTakeLessThanTwoSeconds) {
+  const Aligned<float> in(1024 * 1024), out(1024 * 1024);
+  const std::clock_t begin = std::clock();  // of the processor: other programs do not count
+  const auto launch = traced({.grid = dim3(32, 32), .block = dim3(32, 8)}, transpose<1>, in, out, 1024, 1024);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 2);
+  EXPECT_EQ(global_loads(launch), (Cost{32768, 4}));
 }
 
 template <int Warp> __global__ void block_sum(const float* x, float* out) {

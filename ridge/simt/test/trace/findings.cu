@@ -206,6 +206,27 @@ TEST(Trace, AKernelThatBreaksARuleIsAnErrorWithItsLine) {
   EXPECT_EQ(global_loads(traced(one_block(32), scale_column, x)), (Cost{1, 32}));
 }
 
+__global__ void waits_for_ever(const float* x, float* y) {
+  while (*static_cast<const volatile float*>(x) == 0) {}
+  *y = 1;
+}
+
+TEST(Trace, AKernelThatHangsIsGivenUp) {
+  const Setting patience("RIDGE_WATCHDOG_SECONDS", "0.3");
+  const Aligned<float> x(1), y(1);
+  auto report = trace::record([&] { return launch(one_block(32), waits_for_ever, x.get(), y.get()); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(contains(text(report.error()), "watchdog")) << text(report.error());
+}
+
+TEST(Trace, ABlockThatDoesTooMuchIsGivenUp) {
+  const Setting patience("RIDGE_WATCHDOG_SECONDS", "0");
+  const Aligned<float> x(1), y(1);
+  auto report = trace::record([&] { return launch(one_block(32), waits_for_ever, x.get(), y.get()); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(contains(text(report.error()), "more than can be kept")) << text(report.error());
+}
+
 TEST(Trace, NothingIsRecordedOutsideOfASession) {
   const Aligned<float> x(32 * 32);
   ASSERT_RUNS(launch(one_block(32), scale_column, x.get()));
