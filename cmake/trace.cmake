@@ -2,8 +2,8 @@
 #
 # Kernels are compiled with the hooks of -fsanitize=thread and -fsanitize-coverage, and linked without the sanitizers'
 # libraries. Nothing else is compiled twice: host code is taken from libridge, object by object.
-if(NOT RIDGE_SIMT_MODE STREQUAL "plain")
-  return()  # the hooks of two sanitizers do not mix
+if(NOT RIDGE_SIMT_MODE STREQUAL "plain" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  return()  # the hooks of two sanitizers do not mix, and the options below are g++'s
 endif()
 set(trace_flags -fsanitize=thread -fsanitize-coverage=trace-pc,trace-cmp
     # as few accesses as nvcc makes, each as wide as it was written, at a line, blocks in the order of the source
