@@ -1,7 +1,7 @@
 // ridge-trace: this program with kernels that were compiled for tracing.
 //
-// A program of its own, because a kernel is either watched or fast, and the two compilations have the same names. It takes as long to build as the kernels of libridge, so a build makes
-// it when it is first asked for.
+// A program of its own, because a kernel is either watched or fast, and the two compilations have the same names. It
+// takes as long to build as the kernels of libridge, so a build makes it when it is first asked for.
 #pragma once
 #include <ridge/core/status.hpp>
 
