@@ -21,5 +21,6 @@ void add_run(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
 
 }  // namespace ridge::cli

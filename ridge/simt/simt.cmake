@@ -3,7 +3,7 @@ set(simt ${PROJECT_SOURCE_DIR}/ridge/simt)
 set(simt_runtime barrier block collective describe faults here pool scheduler settings stacks switch)
 list(TRANSFORM simt_runtime PREPEND ${simt}/runtime/)
 list(TRANSFORM simt_runtime APPEND .cpp)
-target_sources(ridge PRIVATE ${simt_runtime})
+target_sources(ridge PRIVATE ${simt_runtime} ${simt}/trace/report.cpp ${simt}/trace/none.cpp)
 
 # ThreadSanitizer is to see the kernels, each thread of a block as a thread, and not the scheduler beneath them.
 if(RIDGE_SIMT_MODE STREQUAL "race")

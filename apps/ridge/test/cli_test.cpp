@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -324,6 +325,76 @@ TEST_F(Cli, BenchOfACase) {
   EXPECT_EQ(json::parse(printed.out)["measurements"].size(), 1u);
 }
 
+// ---- tracing: where ridge-trace has been built (`ridge trace` would build it, in a minute) -----------------------------
+
+class CliTrace : public Cli {
+ protected:
+  void SetUp() override {
+    if (std::filesystem::exists(std::filesystem::path(RIDGE_PROGRAM).parent_path() / "ridge-trace")) return;
+    std::puts("skipped: ridge-trace is not built");
+    GTEST_SKIP();
+  }
+};
+
+TEST_F(CliTrace, AVariantPerLine) {
+  const auto done = ridge_program({"trace", "softmax:f32:rows=64,cols=256:variant=naive"});
+  expect_done(done);
+  for (const char* part : {"variant=naive", "softmax_naive", "grid (1), block (128)", "streaming.cuh:",
+                           "global load 4 B", "32.00 (4.00)", "uncoalesced", "max = tile::greater(max, X(x[i]))"})
+    EXPECT_TRUE(contains(done.out, part)) << part << "\n" << done.out;
+}
+
+TEST_F(CliTrace, EveryVariantAsJson) {
+  const auto done = ridge_program({"trace", "relu:f32:n=4096", "--variant", "all", "--json"});
+  expect_done(done);
+  const auto report = json::parse(done.out);
+  int traced = 0, refused = 0;
+  for (const auto& trace : report["traces"]) {
+    EXPECT_TRUE(trace["error"].is_null()) << trace["error"];
+    if (!trace["refused"].is_null()) {
+      ++refused;
+      continue;
+    }
+    ++traced;
+    std::int64_t requests = 0, sectors = 0;
+    for (const auto& access : trace["launches"][0]["accesses"]) {
+      EXPECT_EQ(access["space"], "global");
+      EXPECT_GT(access["line"], 0);
+      requests += access["requests"].get<std::int64_t>();
+      sectors += access["sectors"].get<std::int64_t>();
+    }
+    EXPECT_EQ(sectors, 2 * 4096 * 4 / 32) << trace["case"];
+    const bool wide = contains(trace["case"].get<std::string>(), "vec4");
+    EXPECT_EQ(requests, 2 * 4096 / 32 / (wide ? 4 : 1)) << trace["case"];
+  }
+  EXPECT_GE(traced, 3);
+  EXPECT_GE(refused, 1);  // broadcast: relu has no second input
+}
+
+TEST_F(CliTrace, SharedMemoryAndWideWarps) {
+  for (const char* warp : {"32", "64"}) {
+    const auto done =
+        ridge_program({"trace", std::string("sum:f32:n=4096:variant=tree_interleaved:warp=") + warp, "--json"});
+    expect_done(done);
+    const auto launch = json::parse(done.out)["traces"][0]["launches"][0];
+    EXPECT_EQ(std::to_string(launch["warp"].get<int>()), warp);
+    EXPECT_FALSE(launch["divergent_branches"].empty());
+    EXPECT_TRUE(launch["races_between_blocks"].empty());
+    int shared = 0;
+    for (const auto& access : launch["accesses"]) {
+      if (access["space"] != "shared") continue;
+      ++shared;
+      EXPECT_EQ(access["wavefronts"], access["least_wavefronts"]);
+      EXPECT_EQ(access["unset_reads"], 0);
+    }
+    EXPECT_GE(shared, 3);
+  }
+}
+
+TEST_F(CliTrace, AVariantThatDoesNotFitIsAWrongRequest) {
+  expect_refused(ridge_program({"trace", "softmax:f32:rows=2,cols=5000:variant=warp_32"}), "and 32 are kept");
+}
+
 // ---- wrong requests ----------------------------------------------------------------------------------------------
 
 struct Wrong {
@@ -412,6 +483,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"check_variant", {"check", "relu", "--variant", "fastest"}, "it must be one of"},
         Wrong{"check_variant_of_none", {"check", "--variant", "fastest"}, "no operator has it"},
         Wrong{"model", {"explain", "relu:f32:n=4", "--on", "h300"}, "one of V100 A100 H100 H200"},
+        Wrong{"trace_lacks_case", {"trace"}, "CASE is required"},
+        Wrong{"trace_is_no_case", {"trace", "relu"}, "a case is OP:DTYPE:k=v"},
+        Wrong{"trace_operator", {"trace", "rela:f32:n=4"}, "no operator 'rela'; the nearest are relu"},
+        Wrong{"trace_key", {"trace", "relu:f32:m=4"}, "'n' is missing"},
+        Wrong{"trace_variant", {"trace", "relu:f32:n=4", "--variant", "fastest"}, "'fastest'; it must be one of"},
+        Wrong{"trace_variant_twice", {"trace", "relu:f32:n=4:variant=scalar", "--variant", "all"}, "given twice"},
         Wrong{"bench_repeats", {"bench", "relu", "--repeats", "0"}, "--repeats"},
         Wrong{"bench_json_took_a_case", {"bench", "--json", "relu:f32:n=4"}, "is a case or an operator"},
         Wrong{"bench_json_in_no_folder", {"bench", "relu", "--json", "/no/such/folder/r.json"}, "cannot be written"}),

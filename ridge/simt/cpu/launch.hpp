@@ -20,7 +20,10 @@ template <class... P, class... A>
     std::tuple<P...> arguments;
   } job{kernel, std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)};
   return detail::run(
-      config, [](void* p) { std::apply(static_cast<Job*>(p)->kernel, static_cast<Job*>(p)->arguments); }, &job);
+      config, {.body = [](void* p) { std::apply(static_cast<Job*>(p)->kernel, static_cast<Job*>(p)->arguments); },
+               .arguments = &job,
+               .bytes = sizeof job,
+               .kernel = reinterpret_cast<const void*>(kernel)});
 }
 
 }  // namespace RIDGE_SIMT_SPACE

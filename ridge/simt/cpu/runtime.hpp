@@ -53,7 +53,15 @@ RIDGE_API void sync_warp(lane_mask, where);
 RIDGE_API void yield();  // lets the block's other threads run
 RIDGE_API void* dynamic_shared_memory();
 [[noreturn]] RIDGE_API void misaligned(const volatile void* address, std::size_t alignment, where);
-RIDGE_API Status run(const Config&, void (*body)(void*), void* argument);  // body(argument) once per thread of the grid
+
+// What a launch runs: body(arguments), once per thread of the grid.
+struct Entry {
+  void (*body)(void*) = nullptr;
+  void* arguments = nullptr;
+  std::size_t bytes = 0;         // of the arguments
+  const void* kernel = nullptr;  // its address, for its name
+};
+RIDGE_API Status run(const Config&, const Entry&);
 
 }  // namespace detail
 }  // namespace RIDGE_SIMT_SPACE

@@ -25,7 +25,7 @@ static void run_thread(Worker& w, Thread& t) {
     w.failure.cause = Cause::reported;
   };
   try {
-    w.body(w.argument);
+    w.entry.body(w.entry.arguments);
   } catch (const std::exception& e) {
     report(e.what());
   } catch (...) {
@@ -107,10 +107,9 @@ static char* allocate_shared(std::size_t bytes) {
   return bytes && posix_memalign(&p, 128, bytes) == 0 ? static_cast<char*>(p) : nullptr;
 }
 
-void adopt_job(Worker& w, const Config& config, void (*body)(void*), void* argument) {
+void adopt_job(Worker& w, const Config& config, const detail::Entry& entry) {
   const dim3 shape = config.block;
-  w.body = body;
-  w.argument = argument;
+  w.entry = entry;
   w.stop = false;
   blockDim = shape;
   gridDim = config.grid;

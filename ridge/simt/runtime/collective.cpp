@@ -24,7 +24,7 @@ static void finish(Worker& w, int warp, Pending& p) {
     for (lane_mask m = p.arrived; m; m &= m - 1) votes |= lanes[std::countr_zero(m)].value << std::countr_zero(m);
     for (lane_mask m = p.arrived; m; m &= m - 1) lanes[std::countr_zero(m)].result = votes;
   }
-  observe::lanes_synced(warp, p.arrived);
+  observe::lanes_synced(warp, p.mask);
   make_ready(w, warp, p.arrived);
   p = w.warp[warp].pending[--w.warp[warp].pendings];
 }

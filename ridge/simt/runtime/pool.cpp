@@ -41,7 +41,7 @@ static std::size_t block_number(const Job& job, std::size_t turn) {
 
 static void work(Job& job, Worker& w) {
   tsan::acquire(&job);
-  adopt_job(w, job.config, job.body, job.argument);
+  adopt_job(w, job.config, job.entry);
   if (job.config.smem && !w.smem)
     job.fail(0, Status::error(Code::out_of_memory, "launch: no memory for the dynamic shared memory of a block"));
   const dim3 grid = job.config.grid;
@@ -119,7 +119,7 @@ Status Pool::run(Job& job) {
   const std::size_t wanted = std::min(job.blocks, static_cast<std::size_t>(job.settings.workers));
   RIDGE_TRY(seat_workers(wanted));
   tsan::release(&job);
-  observe::launch_begin(job.config);
+  observe::launch_begin(job.config, job.entry);
   {
     FaultHandlers handlers;
     std::unique_lock hold(lock_);
@@ -182,15 +182,14 @@ static Status check(const Config& c) {
   return {};
 }
 
-Status detail::run(const Config& config, void (*body)(void*), void* argument) {
+Status detail::run(const Config& config, const Entry& entry) {
   if (worker_or_null()) return Status::error(Code::unsupported, "launch: called from inside a kernel");
   RIDGE_TRY(check(config));
   if (empty(config)) return {};
   const Result<Settings> settings = read_settings();
   if (!settings.ok()) return settings.error();
   Job job{.config = config,
-          .body = body,
-          .argument = argument,
+          .entry = entry,
           .settings = *settings,
           .blocks = std::size_t(config.grid.x) * config.grid.y * config.grid.z};
   return Pool::instance().run(job);

@@ -12,8 +12,7 @@ namespace ridge::simt {
 
 struct Job {
   const Config& config;
-  void (*body)(void*);
-  void* argument;
+  detail::Entry entry;
   Settings settings;
   std::size_t blocks;
   std::atomic<std::size_t> next{0};

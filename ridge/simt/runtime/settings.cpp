@@ -1,5 +1,6 @@
 #include <ridge/simt/runtime/settings.hpp>
 
+#include <ridge/simt/runtime/observer.hpp>
 #include <ridge/simt/runtime/sanitizer.hpp>
 
 #include <algorithm>
@@ -40,6 +41,7 @@ Result<Settings> read_settings() {
 #ifdef RIDGE_SIMT_SERIAL
   s.workers = 1;  // shared arrays are plain statics in this build
 #endif
+  if constexpr (observe::one_worker) s.workers = 1;
   return s;
 }
 

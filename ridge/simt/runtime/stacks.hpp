@@ -17,6 +17,10 @@ class Stacks {
   // stack goes without.
   char* stack(int i);
 
+  // All of them.
+  const void* base() const { return base_; }
+  std::size_t size() const { return base_ ? count * stride() : 0; }
+
   // Is the address in the guard of some stack?
   bool in_guard(std::uintptr_t address) const;
 

@@ -108,8 +108,7 @@ struct Worker {
   void* thread_tsan[max_threads] = {};
 
   // The job.
-  void (*body)(void*) = nullptr;
-  void* argument = nullptr;
+  detail::Entry entry;
   std::unique_ptr<char, void (*)(void*)> smem{nullptr, std::free};
   std::size_t smem_bytes = 0;
 
@@ -137,7 +136,7 @@ struct Worker {
 // Makes the calling OS thread a worker; false if there is no memory for its stacks.
 bool prepare_worker(Worker&);
 // Takes over a job's shape and body.
-void adopt_job(Worker&, const Config&, void (*body)(void*), void* argument);
+void adopt_job(Worker&, const Config&, const detail::Entry&);
 // Runs one block; a dice of 0 is the default order. Afterwards failure.cause says whether the block ended early.
 void run_block(Worker&, uint3 block, std::uint32_t dice);
 

@@ -1,0 +1,209 @@
+// ridge trace: what an operator's kernels do to memory, per source line, without a GPU.
+#include "commands.hpp"
+#include "json.hpp"
+#include "progress.hpp"
+#include "request.hpp"
+#include "trace_program.hpp"
+
+#include <ridge/check/harness.hpp>
+#include <ridge/check/placement.hpp>
+#include <ridge/simt/trace.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+namespace {
+
+namespace trace = simt::trace;
+
+struct Request {
+  std::string case_text, variant;
+  bool json = false;
+};
+
+struct Traced {
+  std::string case_text, step;  // step: what the variant is
+  std::string refused;          // why it does not take the case
+  std::string error;            // what a kernel did wrong
+  trace::Report report;
+};
+
+// The case's tensors, filled and placed, in host memory.
+struct Tensors {
+  std::vector<check::Placed> placed;
+  std::vector<TensorView> in, out;
+};
+
+Result<Tensors> make_tensors(const KnownCase& known, const DeviceInfo& device) {
+  RIDGE_CLI_TAKE(place, check::place_of(known.c));
+  RIDGE_CLI_TAKE(host, check::fill_inputs(*known.book, known.c));
+  Tensors tensors;
+  for (const check::HostTensor& tensor : host) {
+    RIDGE_CLI_TAKE(placed, check::Placed::make(tensor.type, place, device.id));
+    RIDGE_TRY(placed.write(tensor.values));
+    tensors.in.push_back(placed.view());
+    tensors.placed.push_back(std::move(placed));
+  }
+  RIDGE_CLI_TAKE(types, infer_op(*known.op, tensors.in, known.c.operator_options()));
+  for (const TensorType& type : types) {
+    if (place == check::Place::inplace && tensors.out.empty()) {
+      tensors.out.push_back(tensors.in[0]);
+      continue;
+    }
+    RIDGE_CLI_TAKE(placed, check::Placed::make(type, place, device.id));
+    tensors.out.push_back(placed.view());
+    tensors.placed.push_back(std::move(placed));
+  }
+  return tensors;
+}
+
+Result<Traced> trace_variant(const KnownCase& known, const DeviceInfo& device, const Tensors& tensors,
+                             const std::string& variant) {
+  Options options = known.c.operator_options();
+  if (!variant.empty()) options.set("variant", variant);
+  auto plan = plan_op(*known.op, tensors.in, tensors.out, options, device);
+  if (!plan && plan.error().code() != Code::unsupported) return plan.error();
+  check::Case c = known.c;
+  c.options.set("variant", plan ? (*plan)->explain().variant : variant);
+  Traced traced{.case_text = c.text(), .step = {}, .refused = {}, .error = {}, .report = {}};
+  for (const VariantInfo& row : known.op->variants)
+    if (row.name == c.options.text("variant")) traced.step = row.step;
+  if (!plan) {
+    traced.refused = plan.error().message();
+    return traced;
+  }
+  RIDGE_CLI_TAKE(workspace, Buffer::allocate(device.id, (*plan)->workspace_bytes()));
+  auto report = trace::record([&] { return (*plan)->run(tensors.in, tensors.out, workspace.workspace(), {}); });
+  if (report) traced.report = std::move(*report);
+  else traced.error = report.error().message();
+  return traced;
+}
+
+// ---- output ------------------------------------------------------------------------------------------------------
+
+Json to_json(const trace::Line& line) { return {{"file", line.file}, {"line", line.number}, {"source", line.text}}; }
+Json to_json(trace::Dim d) { return {d.x, d.y, d.z}; }
+
+Json to_json(const trace::Launch& launch) {
+  static constexpr const char* kinds[] = {"load", "store", "atomic"};
+  Json accesses = Json::array(), branches = Json::array(), races = Json::array();
+  for (const trace::Access& a : launch.accesses) {
+    const bool global = a.space == trace::Space::global;
+    Json json = to_json(a.at);
+    json.update({{"space", global ? "global" : "shared"},
+                 {"kind", kinds[static_cast<int>(a.kind)]},
+                 {"bytes_per_lane", a.bytes},
+                 {"requests", a.requests},
+                 {"lanes", a.lanes}});
+    if (global) json.update({{"sectors", a.sectors}, {"least_sectors", a.least_sectors}});
+    else
+      json.update({{"wavefronts", a.wavefronts},
+                   {"least_wavefronts", a.least_wavefronts},
+                   {"requests_if_widened", a.widened_requests},
+                   {"wavefronts_if_widened", a.widened_wavefronts},
+                   {"unset_reads", a.unset}});
+    json["note"] = a.note(launch.warp);
+    accesses.push_back(std::move(json));
+  }
+  for (const trace::Branch& b : launch.branches) {
+    Json json = to_json(b.at);
+    json.update({{"executed", b.executed}, {"divergent", b.divergent}});
+    branches.push_back(std::move(json));
+  }
+  for (const trace::Race& r : launch.races)
+    races.push_back({{"at", to_json(r.at)}, {"against", to_json(r.against)}, {"accesses", r.accesses}});
+  return {{"kernel", launch.kernel},
+          {"grid", to_json(launch.grid)},
+          {"block", to_json(launch.block)},
+          {"dynamic_shared_bytes", launch.smem},
+          {"warp", launch.warp},
+          {"accesses", accesses},
+          {"divergent_branches", branches},
+          {"races_between_blocks", races}};
+}
+
+Json to_json(const Traced& traced) {
+  Json launches = Json::array();
+  for (const trace::Launch& launch : traced.report.launches) launches.push_back(to_json(launch));
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"case", traced.case_text},
+          {"step", traced.step},
+          {"refused", text_or_null(traced.refused)},
+          {"error", text_or_null(traced.error)},
+          {"launches", launches}};
+}
+
+void print(const Traced& traced) {
+  std::printf("%s: %s\n", traced.case_text.c_str(), traced.step.c_str());
+  if (!traced.refused.empty()) std::printf("refused: %s\n", traced.refused.c_str());
+  else if (!traced.error.empty()) std::printf("FAILED: %s\n", traced.error.c_str());
+  else std::fputs(traced.report.text().c_str(), stdout);
+}
+
+// ---- the command -------------------------------------------------------------------------------------------------
+
+Result<int> trace_here(const Request& request, const KnownCase& known) {
+  RIDGE_CLI_TAKE(device, device_of(known.c, cpu()));
+  std::vector<std::string> variants;
+  if (request.variant == "all")
+    for (const VariantInfo& row : known.op->variants) variants.emplace_back(row.name);
+  else variants.push_back(request.variant.empty() ? std::string(known.c.options.text("variant")) : request.variant);
+
+  std::vector<Traced> all;
+  {
+    Progress progress("tracing", variants.size());
+    RIDGE_CLI_TAKE(tensors, make_tensors(known, device));
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      progress.step(i, variants[i]);
+      RIDGE_CLI_TAKE(traced, trace_variant(known, device, tensors, variants[i]));
+      // A variant that the user named and that does not fit is a wrong request; one of all is a line.
+      if (!traced.refused.empty() && request.variant != "all") return Status::error(Code::unsupported, traced.refused);
+      all.push_back(std::move(traced));
+    }
+  }
+  bool failed = false;
+  Json traces = Json::array();
+  for (const Traced& traced : all) {
+    failed = failed || !traced.error.empty();
+    if (request.json) {
+      traces.push_back(to_json(traced));
+    } else {
+      if (&traced != &all.front()) std::puts("");
+      print(traced);
+    }
+  }
+  if (request.json) std::fputs(dump({{"device", device.id_text()}, {"traces", traces}}).c_str(), stdout);
+  return failed ? exit_check_failed : exit_done;
+}
+
+Result<int> trace_case(const Request& request) {
+  RIDGE_CLI_TAKE(known, find_case(request.case_text));
+  if (!request.variant.empty() && request.variant != "all") RIDGE_TRY(check_variant(*known.op, request.variant));
+  if (!request.variant.empty() && known.c.options.has("variant"))
+    return Status::error(Code::invalid_argument,
+                         known.c.op + ": the variant is given twice, in the case and by --variant");
+  if (trace::available()) return trace_here(request, known);
+
+  std::vector<std::string> arguments{"trace", request.case_text};
+  if (!request.variant.empty()) arguments.insert(arguments.end(), {"--variant", request.variant});
+  if (request.json) arguments.emplace_back("--json");
+  return become_trace_program(arguments);
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, Action& action) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("trace", "Sectors, bank conflicts, divergence and races, per source line");
+  command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...")->required();
+  command->add_option("--variant", request->variant, "all, or one by name (default: the one that the plan chooses)");
+  command->add_flag("--json", request->json, "Print JSON");
+  command->callback([request, &action] { action = [request] { return trace_case(*request); }; });
+}
+
+}  // namespace ridge::cli

@@ -1,0 +1,80 @@
+// What a trace remembers of each byte: which block wrote it, and which read it.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ridge::simt::trace {
+
+// Shared memory: who wrote it. Blocks are numbered from 1 as they run.
+class SharedShadow {
+ public:
+  void resize(std::size_t bytes) { writer_.assign(bytes, 0); }
+  void write(std::size_t offset, int bytes, std::uint32_t block) {
+    for (int i = 0; i < bytes; ++i) writer_[offset + static_cast<std::size_t>(i)] = block;
+  }
+  bool is_set(std::size_t offset, int bytes, std::uint32_t block) const {
+    for (int i = 0; i < bytes; ++i)
+      if (writer_[offset + static_cast<std::size_t>(i)] != block) return false;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint32_t> writer_;
+};
+
+// Global memory, in cells of four bytes of which single ones are told apart. A cell knows its last writer and its
+// last reader, which is enough: blocks run one after the other.
+class GlobalShadow {
+ public:
+  static constexpr std::uint32_t nobody = 0;
+
+  void clear() { pages_.clear(), cached_ = nullptr; }
+
+  // `block` touches the bytes by instruction `site`. The site of another block's access that it clashes with, or -1.
+  // Atomics clash with plain writes alone.
+  int load(std::uintptr_t at, int bytes, std::uint32_t block, int site) { return touch(at, bytes, block, site, false); }
+  int store(std::uintptr_t at, int bytes, std::uint32_t block, int site) { return touch(at, bytes, block, site, true); }
+  int atomic(std::uintptr_t at, int bytes, std::uint32_t block, int site) {
+    return touch(at, bytes, block, site, false);
+  }
+
+  // Blocks that hand data on by a flag or a ticket: a fence, then an atomic. What two such blocks do is taken to be
+  // ordered.
+  void fenced(std::uint32_t block) { note(block, has_fenced); }
+  void used_atomic(std::uint32_t block) {
+    if (state_of(block) & has_fenced) note(block, hands_on);
+  }
+  void begin(std::size_t blocks) { state_.assign(std::min(blocks, most_blocks) + 1, 0); }
+
+ private:
+  static constexpr std::size_t most_blocks = 1 << 24;  // whose fences are noted
+  static constexpr std::uint8_t has_fenced = 1, hands_on = 2;
+  static constexpr std::uint32_t several = ~std::uint32_t(0);
+  static constexpr int cell_bytes = 4, page_bits = 12;
+
+  struct Cell {
+    std::uint32_t writer = nobody, reader = nobody;
+    std::uint16_t writer_site = 0, reader_site = 0;
+    std::uint8_t written = 0, read = 0;  // bytes
+  };
+  using Page = std::unique_ptr<Cell[]>;
+
+  std::uint8_t state_of(std::uint32_t block) const { return block < state_.size() ? state_[block] : 0; }
+  void note(std::uint32_t block, std::uint8_t bit) {
+    if (block < state_.size()) state_[block] |= bit;
+  }
+  bool ordered(std::uint32_t a, std::uint32_t b) const { return (state_of(a) & hands_on) && (state_of(b) & hands_on); }
+
+  Cell& cell(std::uintptr_t at);
+  int touch(std::uintptr_t at, int bytes, std::uint32_t block, int site, bool write);
+
+  std::unordered_map<std::uintptr_t, Page> pages_;
+  std::uintptr_t cached_number_ = 0;
+  Cell* cached_ = nullptr;
+  std::vector<std::uint8_t> state_;
+};
+
+}  // namespace ridge::simt::trace
