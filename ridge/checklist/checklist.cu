@@ -42,7 +42,7 @@ template <Lesson L, int I> static Status launch_row(const Arguments& args) {
     RIDGE_TRY(simt::launch(clear, checklist_clear, counts));
     return simt::launch(at, checklist_histogram<R>, static_cast<const std::uint8_t*>(args.a), counts, n);
   } else if constexpr (L == Lesson::window) {
-    return simt::launch(at, checklist_window<R>, x, y, n, p.width / 2);
+    return simt::launch(at, checklist_window<R>, x, y, n, static_cast<int>(p.width / 2));
   } else {
     return simt::launch(at, checklist_banks<R>, x, y, n);
   }

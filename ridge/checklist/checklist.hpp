@@ -27,7 +27,7 @@ RIDGE_API std::string_view name(Lesson);  // "checklist_copy"
 struct ChecklistProblem {
   Lesson lesson = Lesson::copy;
   std::int64_t n = 0;
-  int width = 9;  // of the window; odd
+  std::int64_t width = 9;  // of the window; odd
   bool operator==(const ChecklistProblem&) const = default;
 };
 

@@ -2,8 +2,6 @@
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/variants.hpp>
 
-#include <algorithm>
-
 namespace ridge {
 
 using namespace checklist_detail;
@@ -11,9 +9,7 @@ using namespace checklist_detail;
 static Result<ChecklistProblem> problem_of(Lesson lesson, Views in, const Options& options) {
   auto width = options.integer(name(lesson), "w", 9);
   if (!width) return width.error();
-  ChecklistProblem p{.lesson = lesson, .n = in[0].count()};
-  p.width = static_cast<int>(std::clamp<std::int64_t>(*width, 0, most_width + 1));  // out of range is refused as such
-  return p;
+  return ChecklistProblem{.lesson = lesson, .n = in[0].count(), .width = *width};
 }
 
 template <Lesson L> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {

@@ -48,7 +48,7 @@ static Cost cost(const ChecklistProblem& p) {
       c.bytes_read = n;
       c.bytes_written = bins * 4;
       break;
-    case Lesson::window: c.on(Unit::fp32) = n * p.width; break;
+    case Lesson::window: c.on(Unit::fp32) = n * static_cast<double>(p.width); break;
     default: break;
   }
   return c;

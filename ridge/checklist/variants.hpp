@@ -97,9 +97,9 @@ inline constexpr int most_width = 1023;  // of a window: its halo and a block fi
 constexpr std::int64_t block_elements(Lesson lesson, Config c) {
   return std::int64_t{c.threads} * (lesson == Lesson::banks ? 1 : c.step);
 }
-constexpr int smem_bytes(Lesson lesson, Config c, int width) {  // dynamic
+constexpr int smem_bytes(Lesson lesson, Config c, std::int64_t width) {  // dynamic
   switch (lesson) {
-    case Lesson::window: return c.way == Way::shared ? (c.threads + width - 1) * 4 : 0;
+    case Lesson::window: return c.way == Way::shared ? (c.threads + static_cast<int>(width) - 1) * 4 : 0;
     case Lesson::banks: return c.threads * c.step * 4;
     case Lesson::histogram: return c.way == Way::plain ? 0 : bins * 4;
     default: return 0;
