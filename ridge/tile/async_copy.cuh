@@ -8,14 +8,14 @@ namespace ridge::tile {
 // Precondition: both are aligned to 16 bytes. The bytes are there for this thread after async_wait(), and for the
 // block after the barrier that follows it.
 template <class T> __device__ __forceinline__ void async_copy(T* shared, const T* global) {
-  if constexpr (RIDGE_SIMT_ON_CUDA) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(__cvta_generic_to_global(global))
-                 : "memory");
-  } else {
-    simt::store(shared, simt::load<unit_elements<T>>(global));
-  }
+#if RIDGE_SIMT_ON_CUDA
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(__cvta_generic_to_global(global))
+               : "memory");
+#else
+  simt::store(shared, simt::load<unit_elements<T>>(global));
+#endif
 }
 
 // Waits for all copies of this thread.
