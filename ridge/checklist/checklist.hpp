@@ -1,5 +1,5 @@
 // The textbook's checklist as tiny operators: each does one thing in several ways, of which one is right and the
-// others show what goes wrong. `ridge ladder` times them, `ridge trace` counts what they waste, line by line.
+// others show what goes wrong. README.md says what to look for in each.
 //
 //   checklist_copy       y = x                                  coalesced, strided and misaligned access
 //   checklist_branch     y = a hash of x, one for elements of even index and another for odd ones       divergence

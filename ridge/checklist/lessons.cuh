@@ -1,4 +1,4 @@
-// The lessons' kernels. Each is short enough to be read beside its trace.
+// The lessons' kernels. Each is short enough to be read beside the counts of its accesses.
 #pragma once
 #include <ridge/checklist/variants.hpp>
 #include <ridge/simt/simt.hpp>
