@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(Row::config.threads) elementwise_flat(const T*
     for (int u = 0; u < U; ++u) {  // compute
 #pragma unroll
       for (int v = 0; v < V; ++v) x[u][v] = evaluate<F>(x[u][v], is_binary<F> ? z[u][v] : x[u][v]);
-      simt::store(y + first + u * c.threads * V, x[u]);  // finish
+      simt::store_global(y + first + u * c.threads * V, x[u]);  // finish
     }
   } else {  // the last, partial tile: element by element
     for (int u = 0; u < U; ++u)
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     if (i >= n) break;
 #pragma unroll
     for (int v = 0; v < V; ++v) x[u][v] = evaluate<F>(x[u][v], z[u][v]);
-    simt::store(y + i, x[u]);
+    simt::store_global(y + i, x[u]);
   }
 }
 

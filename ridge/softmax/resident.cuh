@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     Unit<T> unit = unpack<T>(packed);
 #pragma unroll
     for (int v = 0; v < V; ++v) unit[v] = answer(float(unit[v]));
-    simt::store(out + head + at * V, unit);
+    simt::store_global(out + head + at * V, unit);
   });
   if (edge_at >= 0) out[edge_at] = answer(edge);
 }

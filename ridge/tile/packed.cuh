@@ -33,15 +33,7 @@ template <class T> __device__ __forceinline__ Packed load_packed(const T* p) {
 
 // Precondition: p is in global memory, aligned to 16 bytes.
 template <class T> __device__ __forceinline__ void store_packed(T* p, const Packed& packed) {
-#if RIDGE_SIMT_ON_CUDA
-  // In PTX: nvcc stores a struct member by member where it knew the members apart.
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
-               :
-               : "l"(__cvta_generic_to_global(p)), "r"(packed[0]), "r"(packed[1]), "r"(packed[2]), "r"(packed[3])
-               : "memory");
-#else
-  simt::store(p, unpack<T>(packed));
-#endif
+  simt::store_global(p, unpack<T>(packed));
 }
 
 // The unit of one value throughout.
