@@ -60,6 +60,8 @@ int run(int argc, char** argv) {
   add_check(app, action);
   add_explain(app, action);
   add_bench(app, action);
+  add_ladder(app, action);
+  add_report(app, action);
 
   if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1]))
     return refuse(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)));

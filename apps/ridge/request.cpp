@@ -75,6 +75,15 @@ Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& argu
   return cases;
 }
 
+Result<Explanation> explain_case(const KnownCase& known, const DeviceInfo& device) {
+  const Options options = known.c.operator_options();
+  const auto inputs = planning_views(known.inputs, device.id);
+  RIDGE_CLI_TAKE(output_types, infer_op(*known.op, inputs, options));
+  const auto outputs = planning_views(output_types, device.id);
+  RIDGE_CLI_TAKE(plan, plan_op(*known.op, inputs, outputs, options, device));
+  return plan->explain();
+}
+
 Result<std::size_t> bytes_of(std::string_view op, std::string_view argument, const TensorType& type) {
   std::int64_t bytes = static_cast<std::int64_t>(size_of(type.dtype)), padded = bytes;
   for (std::int64_t size : type.shape) {

@@ -64,7 +64,7 @@ struct Explanation {
   std::string bound;  // memory, arithmetic or latency
   double least_us = 0, predicted_us = 0;
   std::size_t workspace_bytes = 0;
-  Analysis analysis;
+  Analysis analysis = {};
   std::vector<Candidate> candidates;  // in the table's order
 
   RIDGE_API std::string text() const;
