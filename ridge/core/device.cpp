@@ -1,3 +1,4 @@
+#include <ridge/core/calibration.hpp>
 #include <ridge/core/device.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/nearest.hpp>
@@ -42,7 +43,9 @@ Result<DeviceInfo> device(int index) {
   std::lock_guard hold(lock);
   if (const auto found = known.find(index); found != known.end()) return found->second;
   auto info = gpu::query(index);
-  if (info) known.emplace(index, *info);
+  if (!info) return info;
+  if (const auto calibration = Calibration::read(info->name)) calibration->apply(*info);
+  known.emplace(index, *info);
   return info;
 }
 int device_count() { return gpu::count(); }

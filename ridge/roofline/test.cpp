@@ -1,11 +1,17 @@
 // The textbook's numbers: NVIDIA's "GPU Performance Background" and "Matrix Multiplication Background", and what the
 // occupancy calculator says.
+#include <ridge/core/calibration.hpp>
 #include <ridge/core/nearest.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 namespace ridge::roofline {
 namespace {
@@ -74,6 +80,30 @@ TEST(Models, AnUnknownNameGivesTheNearest) {
   EXPECT_EQ(nearest("sofmax", names).front(), "softmax");
   EXPECT_EQ(nearest("SUM", names, 2).front(), "sum");
   EXPECT_EQ(nearest("sum", names, 9).size(), 3u);
+}
+
+TEST(Models, CalibrationIsKeptAndApplied) {
+  const auto folder = std::filesystem::temp_directory_path() / ("ridge-calibration-" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const Calibration measured{.device = "NVIDIA H200", .date = "2026-01-31", .memory_gbs = 4211.5, .launch_us = 1.25};
+  EXPECT_FALSE(Calibration::read("NVIDIA H200").has_value());
+  const auto path = measured.write();
+  ASSERT_TRUE(path.ok()) << path.error().message();
+  EXPECT_EQ(*path, folder / "ridge" / "calibration-NVIDIA-H200.json");
+  EXPECT_EQ(Calibration::read("NVIDIA H200"), measured);
+  EXPECT_FALSE(Calibration::read("NVIDIA H100").has_value());
+  DeviceInfo info = model("H200");
+  measured.apply(info);
+  EXPECT_EQ(info.memory_gbs, 4211.5);
+  EXPECT_EQ(info.launch_us, 1.25);
+  EXPECT_EQ(info.fp32_tflops, model("H200").fp32_tflops);  // not measured
+  EXPECT_EQ(info.measured, "memory_gbs, launch_us (2026-01-31)");
+  for (const char* broken : {"", "{", "{\"device\": \"NVIDIA H200\"}",
+                             "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"launch_us\": -1}"}) {
+    std::ofstream(*path) << broken;
+    EXPECT_FALSE(Calibration::read("NVIDIA H200").has_value()) << broken;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 // ---- intensity and bound -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -199,6 +200,22 @@ TEST_F(CliOnGpu, TheOtherOperators) {
   expect_done(ridge_program({"run", "histogram", text, "-o", y, "--device", "cuda", "--check"}));
   expect_done(ridge_program({"check", "softmax:f32:rows=3,cols=1000", "--device", "cuda", "--variant", "all"}));
   expect_done(ridge_program({"bench", "relu:f32:n=1048576", "--device", "cuda", "--peers", "--repeats", "3"}));
+}
+
+TEST_F(CliOnGpu, CalibratesAndKeepsIt) {
+  setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
+  const auto before = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
+  const auto done = ridge_program({"calibrate", "--json"});
+  expect_done(done);
+  const auto after = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
+  EXPECT_EQ(json::parse(done.out)["device"], after);
+  EXPECT_TRUE(before["measured"].is_null());
+  EXPECT_TRUE(contains(after["measured"].get<std::string>(), "read_gbs"));
+  for (const char* figure : {"memory_gbs", "read_gbs", "launch_us"}) {
+    EXPECT_GT(after[figure], 0.5 * before[figure].get<double>()) << figure;
+    EXPECT_LT(after[figure], 2 * before[figure].get<double>()) << figure;
+  }
+  unsetenv("XDG_CACHE_HOME");
 }
 
 // ---- looking -----------------------------------------------------------------------------------------------------
@@ -486,6 +503,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"plot_in_no_folder",
               {"explain", "relu:f32:n=4", "--on", "h200", "--plot", "/no/such/folder/r.svg"},
               "cannot be written"},
+        Wrong{"calibrate_the_cpu", {"calibrate", "--device", "cpu"}, "it must be a GPU"},
         Wrong{"ladder_operator", {"ladder", "rela"}, "no operator 'rela'"},
         Wrong{"ladder_case_of_another", {"ladder", "relu", "sum:f32:n=4"}, "one of operator relu"},
         Wrong{"ladder_variant", {"ladder", "relu", "relu:f32:n=4:variant=vec4"}, "without variant="},
@@ -501,7 +519,8 @@ TEST_F(Cli, AGpuWhereThereIsNone) {
   for (const Arguments& arguments : {Arguments{"run", "relu", x, "-o", y, "--device", "cuda"},
                                      {"check", "relu:f32:n=4", "--device", "cuda:0"},
                                      {"bench", "relu:f32:n=4", "--device", "cuda"},
-                                     {"explain", "relu:f32:n=4", "--on", "cuda"}})
+                                     {"explain", "relu:f32:n=4", "--on", "cuda"},
+                                     {"calibrate"}})
     expect_refused(ridge_program(arguments), "GPU");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"x.npy"});
 }
