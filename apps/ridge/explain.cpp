@@ -18,9 +18,11 @@ struct Request {
   bool json = false;
 };
 
+bool is_of_this_machine(const std::string& text) { return text.empty() || text == "cpu" || text.starts_with("cuda"); }
+
 // A model by name, or a device of this machine.
 Result<DeviceInfo> model_or_device(const std::string& text) {
-  if (text.empty() || text == "cpu" || text.starts_with("cuda")) return choose_device(text);
+  if (is_of_this_machine(text)) return choose_device(text);
   auto model = device_model(text);
   if (model) return model;
   return Status::error(Code::invalid_argument, std::string(model.error().message()) + ", or cpu, cuda, cuda:N");
@@ -52,7 +54,7 @@ Result<int> explain(const Request& request) {
   RIDGE_CLI_TAKE(known, find_case(request.case_text));
   RIDGE_CLI_TAKE(chosen, model_or_device(request.on));
   RIDGE_CLI_TAKE(device, device_of(known.c, chosen));
-  RIDGE_CLI_TAKE(explanation, explain_case(known, device));
+  RIDGE_CLI_TAKE(explanation, explain_case(known, device, is_of_this_machine(request.on)));
   if (!request.plot.empty()) RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
   std::fputs((request.json ? dump(to_json(explanation)) : explanation.text()).c_str(), stdout);
   return exit_done;

@@ -121,6 +121,28 @@ static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, 
   return advice;
 }
 
+void account_resources(Analysis& a, const Resources& block, std::int64_t blocks, std::string_view source,
+                       const DeviceInfo& d) {
+  const Occupancy held = occupancy(d, block);
+  const Waves w = waves(blocks, held.blocks, d.sms);
+  a.blocks = blocks;
+  a.threads = block.threads;
+  a.smem_bytes = block.smem;
+  a.registers = block.registers;
+  a.registers_source = block.registers > 0 ? source : "";
+  a.blocks_per_sm = held.blocks;
+  a.limiter = held.limiter;
+  a.occupancy = held.share;
+  const double of_sm = static_cast<double>(blocks) / d.sms;
+  if (blocks > 0 && of_sm < held.blocks) {
+    a.limiter = "the grid";
+    a.occupancy *= of_sm / held.blocks;
+  }
+  a.waves = held.blocks > 0 ? of_sm / held.blocks : 0;
+  a.wave_efficiency = w.efficiency;
+  a.tail_share = w.tail;
+}
+
 void account(Explanation& e, const Cost& cost, const Kernel& k, const DeviceInfo& d) {
   const Prediction p = predict(k, d);
   const Bound b = bound(cost, d);
@@ -139,22 +161,7 @@ void account(Explanation& e, const Cost& cost, const Kernel& k, const DeviceInfo
   for (Level level : levels)
     if (const double gbs = bandwidth_gbs(d, level); gbs > 0)
       a.levels.push_back({std::string(name(level)), gbs, a.unit.empty() ? 0 : balance(d, b.unit, level)});
-  a.blocks = k.blocks;
-  a.threads = k.block.threads;
-  a.smem_bytes = k.block.smem;
-  a.registers = k.block.registers;
-  if (k.block.registers > 0) a.registers_source = "the plan's figure for sm_90a";
-  a.blocks_per_sm = p.occupancy.blocks;
-  a.limiter = p.occupancy.limiter;
-  a.occupancy = p.occupancy.share;
-  if (const double share = static_cast<double>(k.blocks) / d.sms; k.blocks > 0 && share < p.occupancy.blocks) {
-    a.limiter = "the grid";
-    a.occupancy *= share / p.occupancy.blocks;
-  }
-  a.waves =
-      p.occupancy.blocks > 0 ? static_cast<double>(k.blocks) / (static_cast<double>(p.occupancy.blocks) * d.sms) : 0;
-  a.wave_efficiency = p.waves.efficiency;
-  a.tail_share = p.waves.tail;
+  account_resources(a, k.block, k.blocks, "the plan's figure for sm_90a", d);
   a.tile_efficiency = k.tile_efficiency;
   a.bytes_in_flight = p.bytes_in_flight;
   a.bytes_needed = bytes_to_saturate(d) / d.sms;

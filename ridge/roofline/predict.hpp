@@ -41,4 +41,8 @@ RIDGE_API Prediction predict(const Kernel&, const DeviceInfo&);
 // Fills cost, bound, times and analysis of an explanation.
 RIDGE_API void account(Explanation&, const Cost&, const Kernel&, const DeviceInfo&);
 
+// Puts what a block really takes, and what follows from it, into an analysis. `source` says where the figures are from.
+RIDGE_API void account_resources(Analysis&, const Resources& block, std::int64_t blocks, std::string_view source,
+                                 const DeviceInfo&);
+
 }  // namespace ridge::roofline

@@ -1,6 +1,7 @@
 // The textbook's numbers: NVIDIA's "GPU Performance Background" and "Matrix Multiplication Background", and what the
 // occupancy calculator says.
 #include <ridge/core/calibration.hpp>
+#include <ridge/core/launch_recorder.hpp>
 #include <ridge/core/nearest.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace ridge::roofline {
 namespace {
@@ -306,6 +308,30 @@ TEST(Account, ShowsWhatTheFiguresCameFrom) {
   for (const auto& term : a.terms) sum += term.us;
   EXPECT_GE(sum, e.predicted_us);  // some of them overlap
   EXPECT_GE(a.advice.size(), 3u);  // memory, occupancy, bytes in flight
+}
+
+TEST(Account, TakesWhatTheBuiltKernelTakes) {
+  Analysis a;
+  account_resources(a, {.threads = 512, .registers = 64, .smem = 65536}, 4096, "the built kernel", model("H200"));
+  EXPECT_EQ(a.blocks_per_sm, 2);
+  EXPECT_EQ(a.limiter, "registers");
+  EXPECT_EQ(a.registers_source, "the built kernel");
+  EXPECT_NEAR(a.waves, 4096 / 264.0, 1e-9);
+}
+
+TEST(LaunchRecorder, IsTheThreadsAndNests) {
+  EXPECT_EQ(LaunchRecorder::current(), nullptr);
+  {
+    LaunchRecorder outer;
+    EXPECT_EQ(LaunchRecorder::current(), &outer);
+    {
+      LaunchRecorder inner;
+      EXPECT_EQ(LaunchRecorder::current(), &inner);
+    }
+    EXPECT_EQ(LaunchRecorder::current(), &outer);
+    std::thread([] { EXPECT_EQ(LaunchRecorder::current(), nullptr); }).join();
+  }
+  EXPECT_EQ(LaunchRecorder::current(), nullptr);
 }
 
 }  // namespace

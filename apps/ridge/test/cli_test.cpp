@@ -3,6 +3,8 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
+#include <ridge/core/op.hpp>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -202,6 +204,18 @@ TEST_F(CliOnGpu, TheOtherOperators) {
   expect_done(ridge_program({"bench", "relu:f32:n=1048576", "--device", "cuda", "--peers", "--repeats", "3"}));
 }
 
+TEST_F(CliOnGpu, ExplainAsksTheBuiltKernels) {
+  for (const char* text :
+       {"relu:f32:n=1048576", "softmax:bf16:rows=4096,cols=50257", "sum:f32:n=1048576", "histogram:u8:n=1048576"}) {
+    const auto done = ridge_program({"explain", text, "--on", "cuda", "--json"});
+    expect_done(done);
+    const auto analysis = json::parse(done.out)["analysis"];
+    EXPECT_EQ(analysis["registers_source"], "the built kernel") << text;  // and no spilled registers
+    EXPECT_GT(analysis["registers"], 0) << text;
+    EXPECT_GT(analysis["blocks_per_multiprocessor"], 0) << text;
+  }
+}
+
 TEST_F(CliOnGpu, CalibratesAndKeepsIt) {
   setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
   const auto before = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
@@ -227,6 +241,10 @@ TEST_F(Cli, OpsAndDevices) {
   const auto ops_json = json::parse(ridge_program({"ops", "--json"}).out);
   for (const auto& op : ops_json["operators"]) {
     EXPECT_FALSE(op["variants"].empty()) << op;
+    for (const auto& variant : op["variants"]) {
+      if (variant["item"].is_null()) continue;
+      EXPECT_NE(std::ranges::find(checklist, variant["item"].get<std::string>()), std::end(checklist)) << variant;
+    }
     for (const char* key : {"name", "family", "summary", "inputs", "outputs", "dtypes", "options"})
       EXPECT_TRUE(op.contains(key)) << key;
   }
