@@ -145,6 +145,7 @@ static roofline::Kernel kernel_of(const Variant& row, const ElementwiseProblem& 
   const double n = static_cast<double>(p.y.count());
   const auto tile = block_elements(c, static_cast<int>(size_of(p.dtype)));
   roofline::Kernel k;
+  k.cost = least;
   k.blocks = grid_of(c, p);
   k.block = {.threads = c.threads, .registers = registers(c)};
   k.bytes_read = least.bytes_read;
@@ -183,7 +184,7 @@ Explanation ElementwisePlan::explain() const {
   e.op = name(problem.function);
   e.problem = std::string(name(problem.dtype)) + " " + problem.y.text();
   e.variant = variants[variant].name;
-  roofline::account(e, cost(problem), kernel_of(variants[variant], problem), device);
+  roofline::account(e, kernel_of(variants[variant], problem), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

@@ -123,6 +123,7 @@ static roofline::Kernel kernel_of(const Variant& row, const HistogramProblem& p,
   const double n = static_cast<double>(p.x.count()), rows = static_cast<double>(counters(p));
   const Cost least = cost(p);
   roofline::Kernel k;
+  k.cost = least;
   k.blocks = n > 0 ? grid_of(row, p, device) : 0;
   // The compiler keeps to the registers that the promised residency leaves a thread.
   const int registers = device.registers_per_sm / (c.threads * per_sm) / 8 * 8;
@@ -180,7 +181,7 @@ Explanation HistogramPlan::explain() const {
   e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + ", " + std::to_string(problem.bins()) +
               " bins over " + text(problem.range);
   e.variant = variants[variant].name;
-  roofline::account(e, cost(problem), kernel_of(variants[variant], problem, device), device);
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
       op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

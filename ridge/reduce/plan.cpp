@@ -207,6 +207,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   const std::int64_t tile = tile_elements(c, size), in_slice = ceil_div(g.cols, cut);
   const Cost least = cost(p);
   roofline::Kernel k;
+  k.cost = least;
   k.blocks = g.cols > 0 ? grid_of(c, g.rows, g.cols, cut).blocks() : 0;
   k.block = {.threads = c.threads, .registers = registers(c, size)};
   k.launches = launches(c, cut);
@@ -280,7 +281,7 @@ Explanation ReducePlan::explain() const {
   e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + (problem.y.rank ? ", last axis" : "");
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
-  roofline::account(e, cost(problem), kernel_of(variants[variant], problem, g, device), device);
+  roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, g, row.name == e.variant); },
       [&](const Variant& row) { return predict_us(row, problem, g, device); }, &e.candidates);

@@ -58,8 +58,9 @@ Prediction predict(const Kernel& k, const DeviceInfo& d) {
   // Blocks are whole: one multiprocessor does the most of them.
   const double share = blocks / d.sms, most = std::ceil(share);
   p.arithmetic_us = d.clock_ghz > 0 ? k.clocks / d.sms / d.clock_ghz * 1e-3 * (most / share) : 0;
-  p.us =
-      p.launch_us + norm({p.memory_us, p.cache_us, p.latency_us, p.arithmetic_us}, k.overlap) + p.tail_us + p.serial_us;
+  double overlapped = norm({p.memory_us, p.cache_us, p.latency_us, p.arithmetic_us}, k.overlap);
+  if (const double least = bound(k.cost, d).arithmetic_us; least > overlapped) overlapped = p.arithmetic_us = least;
+  p.us = p.launch_us + overlapped + p.tail_us + p.serial_us;
   p.bytes_in_flight = k.trip_bytes * std::min(blocks / d.sms, static_cast<double>(per_sm));
   return p;
 }
@@ -77,15 +78,18 @@ static std::vector<Analysis::Term> terms_of(const Kernel& k, const Prediction& p
                    text("%.1f blocks in turn x %.2f us (%.3g trips to memory of %.2f us), less the tail",
                         (p.latency_us + p.tail_us) / p.block_us, p.block_us, k.trips, d.memory_latency_us)});
   if (p.arithmetic_us > 0)
-    terms.push_back({"arithmetic", p.arithmetic_us, text("%.3g clocks of each multiprocessor", k.clocks / d.sms)});
+    terms.push_back({"arithmetic", p.arithmetic_us,
+                     p.arithmetic_us == bound(k.cost, d).arithmetic_us
+                         ? "the operations at the unit's rate"
+                         : text("%.3g clocks of each multiprocessor", k.clocks / d.sms)});
   if (p.tail_us > 0) terms.push_back({"tail", p.tail_us, "the first and the last blocks, which overlap with none"});
   if (p.serial_us > 0) terms.push_back({"serial", p.serial_us, "before or after the kernel, or one at a time"});
   return terms;
 }
 
 // What would raise the ceiling, or bring the kernel nearer to it.
-static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, const Bound& b, const Cost& cost,
-                                          const DeviceInfo& d) {
+static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, const Bound& b, const DeviceInfo& d) {
+  const Cost& cost = k.cost;
   std::vector<std::string> advice;
   if (b.name == "latency") {
     advice.push_back("the launch is the bound: do more work per launch, by a batch or by fusing with a neighbour");
@@ -143,7 +147,8 @@ void account_resources(Analysis& a, const Resources& block, std::int64_t blocks,
   a.tail_share = w.tail;
 }
 
-void account(Explanation& e, const Cost& cost, const Kernel& k, const DeviceInfo& d) {
+void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
+  const Cost& cost = k.cost;
   const Prediction p = predict(k, d);
   const Bound b = bound(cost, d);
   e.device = d.name;
@@ -165,7 +170,7 @@ void account(Explanation& e, const Cost& cost, const Kernel& k, const DeviceInfo
   a.tile_efficiency = k.tile_efficiency;
   a.bytes_in_flight = p.bytes_in_flight;
   a.bytes_needed = bytes_to_saturate(d) / d.sms;
-  a.advice = advice_of(k, p, b, cost, d);
+  a.advice = advice_of(k, p, b, d);
 }
 
 }  // namespace ridge::roofline

@@ -9,6 +9,7 @@ namespace ridge::roofline {
 
 // A kernel as the model sees it. What a row of a table knows of itself, from its Config and from measurement.
 struct Kernel {
+  Cost cost;  // what the operator must do; a prediction is never below its arithmetic
   std::int64_t blocks = 1;
   Resources block;
   int launches = 1;                          // of the whole run, this kernel's among them
@@ -39,7 +40,7 @@ struct Prediction {
 RIDGE_API Prediction predict(const Kernel&, const DeviceInfo&);
 
 // Fills cost, bound, times and analysis of an explanation.
-RIDGE_API void account(Explanation&, const Cost&, const Kernel&, const DeviceInfo&);
+RIDGE_API void account(Explanation&, const Kernel&, const DeviceInfo&);
 
 // Puts what a block really takes, and what follows from it, into an analysis. `source` says where the figures are from.
 RIDGE_API void account_resources(Analysis&, const Resources& block, std::int64_t blocks, std::string_view source,

@@ -276,6 +276,13 @@ TEST(Predict, OneMoreBlockThanMultiprocessorsTakesTwiceTheArithmetic) {
   EXPECT_NEAR(predict(k, h200).arithmetic_us, 2 * whole, 1e-9 * whole);
 }
 
+TEST(Predict, IsNeverBelowTheOperatorsArithmetic) {
+  Kernel k = reading(1 << 20, 256, 16);
+  k.cost.on(Unit::fp64) = 1e12;  // and the plan counted no clocks
+  const DeviceInfo rtx = model("RTX4090");
+  EXPECT_GT(predict(k, rtx).us, bound(k.cost, rtx).arithmetic_us);
+}
+
 TEST(Predict, NoBlocksCostTheirLaunchesAlone) {
   Kernel k;
   k.blocks = 0;
@@ -292,7 +299,8 @@ TEST(Account, ShowsWhatTheFiguresCameFrom) {
   Kernel k = reading(1 << 28, 256, 4);
   k.bytes_written = k.bytes_read;
   k.block.registers = 128;
-  account(e, c, k, h200);
+  k.cost = c;
+  account(e, k, h200);
   EXPECT_EQ(e.device, "H200");
   EXPECT_EQ(e.bound, "memory");
   EXPECT_GT(e.predicted_us, e.least_us);

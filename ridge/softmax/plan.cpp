@@ -130,6 +130,7 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   const Cost least = cost(p);
   const double size = static_cast<double>(size_of(p.dtype)), row_bytes = static_cast<double>(p.cols) * size;
   roofline::Kernel k;
+  k.cost = least;
   k.blocks = grid_of(c, p);
   k.block = {.threads = c.threads, .registers = registers(c), .smem = smem_bytes(c)};
   k.bytes_read = least.bytes_read;
@@ -193,7 +194,7 @@ Explanation SoftmaxPlan::explain() const {
   e.problem =
       std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
   e.variant = variants[variant].name;
-  roofline::account(e, cost(problem), kernel_of(variants[variant], problem, device), device);
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
