@@ -90,7 +90,7 @@ static const DeviceInfo models[] = {
      .fp8_tflops = 1979, .int8_tops = 1979, .launch_us = 1.5,
      .source = "H200 SXM data sheet; memory, latency, launch: measured (bench/results/h200); L2 as H100"},
     {.name = "B200", .id = {DeviceKind::cuda, 0}, .cc = 100, .sms = 148, .smem_per_sm = 233472, .smem_optin = 232448,
-     .l2_bytes = 126 << 20, .memory_bytes = 180ll << 30, .clock_ghz = 1.965, .peak_gbs = 7700, .memory_gbs = 7200,
+     .l2_bytes = 126 << 20, .memory_bytes = 180ll << 30, .clock_ghz = 1.965, .peak_gbs = 7700, .memory_gbs = 6930,
      .l2_gbs = 10000, .fp32_tflops = 75, .fp64_tflops = 37, .tf32_tflops = 1100, .fp16_tflops = 2250,
      .fp8_tflops = 4500, .int8_tops = 4500, .launch_us = 1.5,
      .source = "HGX B200 data sheet, one GPU; Blackwell tuning guide; L2 bandwidth estimated"},
