@@ -65,9 +65,10 @@ Result<DeviceInfo> find_device(std::string_view text) {
   return device(index);
 }
 
-// Dense rates at boost clock. fp64 of A100 and Hopper is the tensor cores'. memory_gbs and read_gbs of the H200 were
-// measured on one (bench/results/h200: relu, dot); the others' are 90 % of the data sheet, as a good copy reaches
-// there. launch_us and the latency are the H200's on every NVIDIA model: `ridge calibrate` replaces what it measures.
+// Dense rates at boost clock. fp64 of A100 and Hopper is the tensor cores'. memory_gbs and read_gbs of the H200 are
+// just above the fastest kernels measured on one (bench/results/h200: relu, dot); the others' are 90 % of the data
+// sheet, as a good copy reaches there. launch_us and the latency were fitted to the H200's results and stand in every
+// NVIDIA model: `ridge calibrate` replaces what it measures.
 // clang-format off
 static const DeviceInfo models[] = {
     {.name = "V100", .id = {DeviceKind::cuda, 0}, .cc = 70, .sms = 80, .smem_per_sm = 98304, .smem_reserved = 0,
@@ -88,7 +89,7 @@ static const DeviceInfo models[] = {
      .l2_bytes = 60 << 20, .memory_bytes = 141ll << 30, .clock_ghz = 1.98, .peak_gbs = 4800, .memory_gbs = 4280,
      .read_gbs = 4600, .l2_gbs = 6500, .fp32_tflops = 67, .fp64_tflops = 67, .tf32_tflops = 495, .fp16_tflops = 990,
      .fp8_tflops = 1979, .int8_tops = 1979, .launch_us = 1.5,
-     .source = "H200 SXM data sheet; memory, latency, launch: measured (bench/results/h200); L2 as H100"},
+     .source = "H200 SXM data sheet; memory: measured, latency and launch: fitted (bench/results/h200)"},
     {.name = "B200", .id = {DeviceKind::cuda, 0}, .cc = 100, .sms = 148, .smem_per_sm = 233472, .smem_optin = 232448,
      .l2_bytes = 126 << 20, .memory_bytes = 180ll << 30, .clock_ghz = 1.965, .peak_gbs = 7700, .memory_gbs = 6930,
      .l2_gbs = 10000, .fp32_tflops = 75, .fp64_tflops = 37, .tf32_tflops = 1100, .fp16_tflops = 2250,

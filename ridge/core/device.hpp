@@ -29,7 +29,7 @@ struct DeviceInfo {
   double peak_gbs = 0;              // memory's 1e9 bytes/s on the data sheet
   double memory_gbs = 0;            // what a copy reaches of it, read and written bytes both counted
   double read_gbs = 0;              // what reading alone reaches; 0: as a copy
-  double memory_latency_us = 0.42;  // one load that waits for memory; measured on an H200
+  double memory_latency_us = 0.42;  // one load that waits for memory; fitted to an H200
   double l2_gbs = 0;
   // 1e12 operations/s, one fused multiply-add is two; dense.
   double fp32_tflops = 0, fp64_tflops = 0, tf32_tflops = 0, fp16_tflops = 0, fp8_tflops = 0, int8_tops = 0;

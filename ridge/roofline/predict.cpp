@@ -9,8 +9,8 @@ namespace ridge::roofline {
 
 namespace {
 
-// From the launch of a block to its first instruction, and from its last one to the next block's launch. Measured on
-// an H200: a block of one access per thread takes 0.67 us, a trip to memory 0.42 (bench/results/h200/elementwise.json).
+// From the launch of a block to its first instruction, and from its last one to the next block's launch. Fitted to an
+// H200: blocks of one access per thread take 0.67 us, a trip to memory 0.42 of them (bench/results/h200).
 constexpr double block_start_us = 0.25;
 
 // Bytes that a multiprocessor takes from the L2 cache, or gives to it, in a clock.
