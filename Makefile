@@ -13,7 +13,7 @@ options = -DCMAKE_BUILD_TYPE=Release -DRIDGE_CUDA=$(RIDGE_CUDA) \
 # MAKEFLAGS is ours, not for a generator's make.
 compile = MAKEFLAGS= cmake --build $(BUILD) --parallel $(JOBS)
 
-.PHONY: help setup configure build demo test bench format check-format clean
+.PHONY: help setup configure build demo test bench registers format check-format clean
 help:
 	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked"
 	@echo "make test          build, then every test that can run here (those of the GPU where there is one)"
@@ -45,6 +45,9 @@ test: build
 bench: configure
 	@$(compile) --target ridge_cli
 	@$(BUILD)/bin/ridge bench $(ARGS)
+
+registers:
+	@scripts/registers.sh $(ARGS)
 
 format:
 	@scripts/setup.sh format

@@ -22,5 +22,8 @@ void add_check(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
+void add_ladder(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 
 }  // namespace ridge::cli

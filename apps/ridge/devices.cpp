@@ -40,6 +40,17 @@ std::vector<std::string> device_cells(const DeviceInfo& d) {
           number_or_dash(d.fp16_tflops, "{:.3g}")};
 }
 
+// Where the figures of each come from.
+void print_sources(const std::vector<DeviceInfo>& list, bool by_id) {
+  Table sources({{""}, {""}}, "    ");
+  for (const DeviceInfo& d : list) {
+    sources.add({by_id ? d.id_text() : d.name, d.source});
+    if (!d.measured.empty()) sources.add({"", "measured here: " + d.measured});
+  }
+  std::puts("  figures from");
+  sources.print_rows();
+}
+
 Result<int> show(bool json) {
   std::vector<DeviceInfo> here{cpu()};
   std::string no_gpu;
@@ -71,11 +82,13 @@ Result<int> show(bool json) {
     devices.add(std::move(cells));
   }
   devices.print();
+  print_sources(here, true);
   if (!no_gpu.empty()) std::printf("  no GPU: %s\n", no_gpu.c_str());
   std::puts("\nModels that plans can be made for (ridge explain CASE --on MODEL)");
   Table models(device_columns(), "  ");
   for (const DeviceInfo& d : device_models()) models.add(device_cells(d));
   models.print();
+  print_sources({device_models().begin(), device_models().end()}, false);
   return exit_done;
 }
 

@@ -1,6 +1,8 @@
 // ridge explain: the choice that a plan makes, and why, without running anything.
 #include "commands.hpp"
 #include "json.hpp"
+#include "output_file.hpp"
+#include "plots.hpp"
 #include "request.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,28 +14,48 @@ namespace ridge::cli {
 namespace {
 
 struct Request {
-  std::string case_text, on;
+  std::string case_text, on, plot;
   bool json = false;
 };
 
+bool is_of_this_machine(const std::string& text) { return text.empty() || text == "cpu" || text.starts_with("cuda"); }
+
 // A model by name, or a device of this machine.
 Result<DeviceInfo> model_or_device(const std::string& text) {
-  if (text.empty() || text == "cpu" || text.starts_with("cuda")) return choose_device(text);
+  if (is_of_this_machine(text)) return choose_device(text);
   auto model = device_model(text);
   if (model) return model;
   return Status::error(Code::invalid_argument, std::string(model.error().message()) + ", or cpu, cuda, cuda:N");
+}
+
+// The rows of the table below the roofs of the unit that the operator keeps busiest: the chosen one filled.
+Status draw(const Explanation& e, const DeviceInfo& device, const std::string& case_text, const std::string& path) {
+  if (e.analysis.unit.empty())
+    return Status::invalid(e.op, "--plot", path, "left out: the operator computes nothing, so it has no place there");
+  std::vector<Unit> units;
+  double operations = 0;
+  for (int u = 0; u < unit_count; ++u) {
+    if (e.cost.operations[u] > 0) units.push_back(static_cast<Unit>(u));
+    if (name(static_cast<Unit>(u)) == e.analysis.unit) operations = e.cost.operations[u];
+  }
+  std::vector<RoofPoint> points;
+  int shape = 0;
+  for (const Candidate& c : e.candidates)
+    if (c.fits() && c.predicted_us > 0)
+      points.push_back({c.variant + (c.variant == e.variant ? " (chosen)" : ""), e.analysis.intensity,
+                        operations / c.predicted_us * 1e-6, static_cast<Marker>(shape++ % marker_count),
+                        c.variant == e.variant});
+  RIDGE_CLI_TAKE(file, OutputFile::create(path));
+  RIDGE_TRY(file.write(roofline_svg(device, units, points, case_text + " on " + device.name + ", predicted")));
+  return file.commit();
 }
 
 Result<int> explain(const Request& request) {
   RIDGE_CLI_TAKE(known, find_case(request.case_text));
   RIDGE_CLI_TAKE(chosen, model_or_device(request.on));
   RIDGE_CLI_TAKE(device, device_of(known.c, chosen));
-  const Options options = known.c.operator_options();
-  const auto inputs = planning_views(known.inputs, device.id);
-  RIDGE_CLI_TAKE(output_types, infer_op(*known.op, inputs, options));
-  const auto outputs = planning_views(output_types, device.id);
-  RIDGE_CLI_TAKE(plan, plan_op(*known.op, inputs, outputs, options, device));
-  const Explanation explanation = plan->explain();
+  RIDGE_CLI_TAKE(explanation, explain_case(known, device, is_of_this_machine(request.on)));
+  if (!request.plot.empty()) RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
   std::fputs((request.json ? dump(to_json(explanation)) : explanation.text()).c_str(), stdout);
   return exit_done;
 }
@@ -42,9 +64,11 @@ Result<int> explain(const Request& request) {
 
 void add_explain(CLI::App& app, Action& action) {
   auto request = std::make_shared<Request>();
-  CLI::App* command = app.add_subcommand("explain", "Candidates and refusals, bytes, operations, bound, least time");
+  CLI::App* command = app.add_subcommand(
+      "explain", "The plan's choice: bound, least time, each term of the predicted time, candidates");
   command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...")->required();
   command->add_option("--on", request->on, "A device model (ridge devices), or cpu, cuda, cuda:N");
+  command->add_option("--plot", request->plot, "Draw the roofline and the candidates into an SVG file");
   command->add_flag("--json", request->json, "Print JSON");
   command->callback([request, &action] { action = [request] { return explain(*request); }; });
 }

@@ -61,6 +61,9 @@ int run(int argc, char** argv) {
   add_explain(app, action);
   add_bench(app, action);
   add_trace(app, action);
+  add_ladder(app, action);
+  add_report(app, action);
+  add_calibrate(app, action);
 
   if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1]))
     return refuse(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)));

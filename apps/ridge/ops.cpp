@@ -82,7 +82,9 @@ Json to_json(const OpInfo& op) {
     options.push_back(
         {{"name", std::string(o.name)}, {"values", std::string(o.values)}, {"help", std::string(o.help)}});
   for (const VariantInfo& v : op.variants)
-    variants.push_back({{"name", std::string(v.name)}, {"step", std::string(v.step)}});
+    variants.push_back({{"name", std::string(v.name)},
+                        {"step", std::string(v.step)},
+                        {"item", v.item.empty() ? Json(nullptr) : Json(std::string(v.item))}});
   return {{"name", std::string(op.name)},
           {"family", std::string(op.family)},
           {"summary", std::string(op.summary)},

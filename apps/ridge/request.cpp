@@ -1,5 +1,8 @@
 #include "request.hpp"
 
+#include <ridge/core/launch_recorder.hpp>
+#include <ridge/roofline/predict.hpp>
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -73,6 +76,33 @@ Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& argu
     for (const std::string& text : book->*list) RIDGE_TRY(add(text));
   }
   return cases;
+}
+
+// Lets the plan run without launching, and takes over what its main kernel, the one with the most threads, was made to.
+static void account_built(Explanation& explanation, const OpPlan& plan, Views inputs, Views outputs,
+                          const DeviceInfo& device) {
+  LaunchRecorder recorder;
+  (void)plan.run(inputs, outputs, {nullptr, plan.workspace_bytes()}, {});  // what it needs memory for is left out
+  const auto main =
+      std::ranges::max_element(recorder.kernels, {}, [](const KernelRecord& k) { return k.blocks * k.threads; });
+  if (main == recorder.kernels.end()) return;
+  const std::string source = main->local_bytes > 0
+                                 ? fmt::format("the built kernel, {} bytes of them in memory", main->local_bytes)
+                                 : "the built kernel";
+  roofline::account_resources(explanation.analysis,
+                              {.threads = main->threads, .registers = main->registers, .smem = main->smem_bytes},
+                              main->blocks, source, device);
+}
+
+Result<Explanation> explain_case(const KnownCase& known, const DeviceInfo& device, bool is_here) {
+  const Options options = known.c.operator_options();
+  const auto inputs = planning_views(known.inputs, device.id);
+  RIDGE_CLI_TAKE(output_types, infer_op(*known.op, inputs, options));
+  const auto outputs = planning_views(output_types, device.id);
+  RIDGE_CLI_TAKE(plan, plan_op(*known.op, inputs, outputs, options, device));
+  Explanation explanation = plan->explain();
+  if (is_here && !device.is_cpu()) account_built(explanation, *plan, inputs, outputs, device);
+  return explanation;
 }
 
 Result<std::size_t> bytes_of(std::string_view op, std::string_view argument, const TensorType& type) {

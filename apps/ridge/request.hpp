@@ -43,6 +43,10 @@ Result<KnownCase> find_case(std::string_view text);
 Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& arguments,
                                             std::vector<std::string> check::CaseBook::*list);
 
+// What the plan of a case says of itself on a device, which need not be here. Where it is a GPU that is, the registers
+// and shared memory are those of the kernel that would be launched.
+Result<Explanation> explain_case(const KnownCase&, const DeviceInfo&, bool is_here = false);
+
 // Bytes of a contiguous tensor; refused where 63 bits cannot count them.
 Result<std::size_t> bytes_of(std::string_view op, std::string_view argument, const TensorType&);
 

@@ -17,18 +17,25 @@ struct DeviceInfo {
   int sms = 1;    // multiprocessors (compute units; OS threads on the CPU runtime)
   int warp = 32;  // lanes
   int threads_per_sm = 2048;
+  int blocks_per_sm = 32;
   int registers_per_sm = 65536;  // 32-bit
   int smem_per_sm = 0;           // bytes
+  int smem_reserved = 1024;      // bytes that the system takes of them for each block
   int smem_per_block = 49152;    // bytes, without opting in
   int smem_optin = 49152;        // bytes, the most one block can have
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
-  double clock_ghz = 0;   // boost
-  double memory_gbs = 0;  // 1e9 bytes/s; measured copy (read + write) where known, else the data sheet's
+  double clock_ghz = 0;             // boost
+  double peak_gbs = 0;              // memory's 1e9 bytes/s on the data sheet
+  double memory_gbs = 0;            // what a copy reaches of it, read and written bytes both counted
+  double read_gbs = 0;              // what reading alone reaches; 0: as a copy
+  double memory_latency_us = 0.42;  // one load that waits for memory; fitted to an H200
   double l2_gbs = 0;
   // 1e12 operations/s, one fused multiply-add is two; dense.
   double fp32_tflops = 0, fp64_tflops = 0, tf32_tflops = 0, fp16_tflops = 0, fp8_tflops = 0, int8_tops = 0;
-  double launch_us = 0;  // least time from one kernel's end to the next one's
+  double launch_us = 0;       // least time from one kernel's end to the next one's
+  std::string source = {};    // where the figures come from
+  std::string measured = {};  // which of them `ridge calibrate` measured on this machine, and when; empty: none
   bool operator==(const DeviceInfo&) const = default;
 
   bool is_cpu() const { return id.kind == DeviceKind::cpu; }

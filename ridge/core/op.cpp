@@ -1,8 +1,8 @@
+#include <ridge/core/nearest.hpp>
 #include <ridge/core/op.hpp>
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 
 namespace ridge {
 
@@ -14,21 +14,6 @@ struct Registry {
 Registry& registry() {
   static Registry instance;  // filled by static initialisers, in any order
   return instance;
-}
-
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i) + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const int above = row[j + 1];
-      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] != b[j])});
-      diagonal = above;
-    }
-  }
-  return row.back();
 }
 }  // namespace
 
@@ -42,15 +27,13 @@ RegisterOp::RegisterOp(OpInfo info) {
 const std::vector<const OpInfo*>& ops() { return registry().sorted; }
 
 Result<const OpInfo*> find_op(std::string_view wanted) {
-  std::vector<std::pair<int, std::string_view>> near;
+  std::vector<std::string_view> known;
   for (const OpInfo* op : ops()) {
     if (op->name == wanted) return op;
-    near.emplace_back(edit_distance(wanted, op->name), op->name);
+    known.push_back(op->name);
   }
-  std::ranges::stable_sort(near);
   std::string names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, near.size()); ++i)
-    names += (i ? ", " : "") + std::string(near[i].second);
+  for (std::string_view name : nearest(wanted, known, 3)) names += (names.empty() ? "" : ", ") + std::string(name);
   return Status::error(Code::invalid_argument,
                        "there is no operator '" + std::string(wanted) + "'; the nearest are " + names);
 }

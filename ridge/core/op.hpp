@@ -36,8 +36,13 @@ struct OptionInfo {
   std::string_view name, values, help;  // values: "0|1", "float", "lo,hi"
 };
 
+// The textbook's checklist of what makes a kernel faster. A rung of a ladder names the item that it is about.
+inline constexpr std::string_view checklist[] = {"coalescing",    "occupancy",  "tiling",      "divergence",
+                                                 "privatisation", "coarsening", "better maths"};
+
 struct VariantInfo {
   std::string_view name, step;  // step: what this rung of the ladder changes
+  std::string_view item = {};   // of the checklist; empty: none, as where a rung takes what others refuse
 };
 
 struct OpInfo {
@@ -86,11 +91,14 @@ template <class Plan, class Run> std::unique_ptr<OpPlan> make_op_plan(Plan plan,
   return std::make_unique<Wrapped>(std::move(plan), std::move(run));
 }
 
-// The names and steps of a table's rows.
-template <class Rows> std::vector<VariantInfo> variant_infos(const Rows& rows) {
+// The names and steps of a table's rows; item(row) is the checklist's.
+template <class Rows, class Item> std::vector<VariantInfo> variant_infos(const Rows& rows, Item&& item) {
   std::vector<VariantInfo> infos;
-  for (const auto& row : rows) infos.push_back({row.name, row.step});
+  for (const auto& row : rows) infos.push_back({row.name, row.step, item(row)});
   return infos;
+}
+template <class Rows> std::vector<VariantInfo> variant_infos(const Rows& rows) {
+  return variant_infos(rows, [](const auto&) { return std::string_view(); });
 }
 
 }  // namespace ridge

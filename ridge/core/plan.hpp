@@ -25,12 +25,46 @@ struct Candidate {
   bool fits() const { return refusal.empty(); }
 };
 
+// How the chosen kernel meets the device: what roofline works out of it. Times are us of the whole device.
+struct Analysis {
+  // What the predicted time is made of. Memory, latency and arithmetic overlap; the others come on top.
+  struct Term {
+    std::string name;
+    double us = 0;
+    std::string why;
+  };
+  std::vector<Term> terms;
+
+  // The operator's operations per byte against what each level of memory feeds the unit that it keeps busiest.
+  struct Level {
+    std::string name;  // DRAM, L2, shared
+    double gbs = 0;
+    double balance = 0;  // operations per byte at which this level stops being the bound; 0: unknown
+  };
+  double intensity = 0;  // operations of that unit per byte
+  std::string unit;      // empty: the operator computes nothing
+  std::vector<Level> levels;
+
+  std::int64_t blocks = 0;
+  int threads = 0, smem_bytes = 0, registers = 0;
+  std::string registers_source;  // where that figure comes from
+  int blocks_per_sm = 0;         // resident at once
+  std::string limiter;           // what allows no more: threads, blocks, registers, shared memory or the grid
+  double occupancy = 0;          // resident threads over what a multiprocessor holds
+  double waves = 0, wave_efficiency = 0, tail_share = 0;  // tail_share: of the device that the last wave fills
+  double tile_efficiency = 1;                             // of the elements that the tiles cover, those that exist
+  double bytes_in_flight = 0, bytes_needed = 0;           // per multiprocessor; needed: rate times latency
+
+  std::vector<std::string> advice;  // what would raise the ceiling, or bring the kernel nearer to it
+};
+
 struct Explanation {
   std::string op, problem, device, variant;
   Cost cost;
   std::string bound;  // memory, arithmetic or latency
   double least_us = 0, predicted_us = 0;
   std::size_t workspace_bytes = 0;
+  Analysis analysis = {};
   std::vector<Candidate> candidates;  // in the table's order
 
   RIDGE_API std::string text() const;

@@ -6,6 +6,14 @@ namespace ridge {
 
 using namespace elementwise_detail;
 
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  const Config& c = row.config;
+  if (c.walk == Walk::broadcast) return "tiling";  // the row that all share stays in cache
+  if (c.walk == Walk::strided || c.access_bytes == 0) return {};
+  return c.vectors > 1 ? "coarsening" : "coalescing";
+}
+
 template <Elementwise F>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
@@ -28,7 +36,7 @@ template <Elementwise F> static OpInfo info(std::string_view summary, std::vecto
           .outputs = {"y"},
           .dtypes = std::move(dtypes),
           .options = {},
-          .variants = variant_infos(variants),
+          .variants = variant_infos(variants, checklist_item),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;
             return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};

@@ -2,7 +2,7 @@
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/elementwise/launch.hpp>
 #include <ridge/elementwise/variants.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 
@@ -119,8 +119,47 @@ static ElementwiseProblem collapsed(ElementwiseProblem p) {
   return p;
 }
 
+// Clocks of a multiprocessor for 32 elements, as they show beside loads and stores on an H200
+// (bench/results/h200/elementwise.json: gelu, sigmoid, relu; strided rows).
+static double clocks(const Variant& row, const ElementwiseProblem& p) {
+  constexpr double offset_of_an_axis = 32;  // a 64-bit division
+  const double offsets = row.config.walk == Walk::strided ? offset_of_an_axis * std::max(p.y.rank, 1) : 0;
+  switch (p.function) {
+    case Elementwise::copy:
+    case Elementwise::add:
+    case Elementwise::mul:
+    case Elementwise::relu: return offsets + 1;
+    case Elementwise::gelu: return offsets + (size_of(p.dtype) == 2 ? 16 : p.dtype == DType::f64 ? 24 : 12);
+    default: return offsets + (p.dtype == DType::f64 ? 24 : 2.5);
+  }
+}
+
+static std::int64_t grid_of(const Config& c, const ElementwiseProblem& p) {
+  const std::int64_t per_block = block_elements(c, static_cast<int>(size_of(p.dtype)));
+  return (p.y.count() + per_block - 1) / per_block;
+}
+
+static roofline::Kernel kernel_of(const Variant& row, const ElementwiseProblem& p) {
+  const Config& c = row.config;
+  const Cost least = cost(p);
+  const double n = static_cast<double>(p.y.count());
+  const auto tile = block_elements(c, static_cast<int>(size_of(p.dtype)));
+  roofline::Kernel k;
+  k.cost = least;
+  k.blocks = grid_of(c, p);
+  k.block = {.threads = c.threads, .registers = registers(c)};
+  k.bytes_read = least.bytes_read;
+  k.bytes_written = least.bytes_written;
+  k.memory_share = row.memory_share;
+  k.trip_bytes = static_cast<double>(tile) * static_cast<double>(size_of(p.dtype)) * arity(p.function);
+  k.clocks = n / 32 * clocks(row, p);
+  k.tile_efficiency = roofline::tile_efficiency(p.y.count(), tile);
+  if (c.vectors > 1) k.overlap = 6;  // gelu f32: the second access of a thread hides the arithmetic on the first
+  return k;
+}
+
 static double predict_us(const Variant& row, const ElementwiseProblem& p, const DeviceInfo& device) {
-  return roofline::predict_us(cost(p), device, row.share);
+  return roofline::predict(kernel_of(row, p), device).us;
 }
 
 Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, const DeviceInfo& device,
@@ -129,10 +168,11 @@ Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, cons
   const ElementwiseProblem p = collapsed(problem);
   auto chosen = select<Variant>(
       name(p.function), variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+      // Element by element is for what nothing else takes, also where a few blocks would take equally long.
+      [&](const Variant& row) { return predict_us(row, p, device) * (row.config.access_bytes == 0 ? 2 : 1); });
   if (!chosen) return chosen.error();
   const std::int64_t per_block = block_elements(variants[*chosen].config, static_cast<int>(size_of(p.dtype)));
-  const std::int64_t grid = (p.y.count() + per_block - 1) / per_block;
+  const std::int64_t grid = grid_of(variants[*chosen].config, p);
   if (grid > max_grid)
     return Status::invalid(name(p.function), "y.shape", p.y.text(),
                            "at most " + std::to_string(max_grid * per_block) + " elements for this variant");
@@ -143,13 +183,8 @@ Explanation ElementwisePlan::explain() const {
   Explanation e;
   e.op = name(problem.function);
   e.problem = std::string(name(problem.dtype)) + " " + problem.y.text();
-  e.device = device.name;
   e.variant = variants[variant].name;
-  e.cost = cost(problem);
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(variants[variant], problem, device);
+  roofline::account(e, kernel_of(variants[variant], problem), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

@@ -34,6 +34,14 @@ static Result<std::vector<TensorType>> infer(Views, const Options& options) {
   return std::vector<TensorType>{{out == "i64" ? DType::i64 : DType::i32, {*bins}}};
 }
 
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  const Config& c = row.config;
+  if (c.table == Table::none) return {};
+  if (c.access_bytes == 0 || c.copies > 1 || c.counter_bits < 32) return "privatisation";
+  return c.vectors > 1 ? "coarsening" : "coalescing";
+}
+
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
   auto range = range_option(options);
@@ -57,7 +65,7 @@ static const RegisterOp registered({.name = op,
                                                 {"range", "lo,hi",
                                                  "the first and the last edge; u8 and i8 default to all their values"},
                                                 {"out", "i64|i32", "the type of the counts, i64 if not given"}},
-                                    .variants = variant_infos(variants),
+                                    .variants = variant_infos(variants, checklist_item),
                                     .infer = infer,
                                     .plan = plan_by_name});
 

@@ -2,7 +2,7 @@
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/variants.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -117,23 +117,46 @@ static Cost cost(const HistogramProblem& p) {
   return c;
 }
 
-// The reads and the counting overlap; clearing and adding up the tables do not.
-static double predict_us(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
+static roofline::Kernel kernel_of(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const double n = static_cast<double>(p.x.count()), clocks_per_us = device.clock_ghz * 1e3;
-  const double grid = static_cast<double>(std::max<std::int64_t>(grid_of(row, p, device), 1));
-  const double busy = std::min<double>(grid, device.sms);  // multiprocessors
-  const double warps = resident_blocks(c, counters(p), device) * c.threads / 32.0;
-  const double hidden = std::max(1.0, 16 / warps);  // too few warps leave the counting's latency bare
-  const double counting = n / 32 * row.clocks * hidden / busy / clocks_per_us;
-  const double words = static_cast<double>(smem_bytes(c, counters(p))) / 4;
-  const double tables = 2 * words / 32 / clocks_per_us;  // 32 words a clock, cleared and added up
-  constexpr double additions_per_us = 2e5;               // that the second-level cache takes, of neighbouring counts
-  const double finish =
-      c.table == Table::none ? 0 : std::min(grid * static_cast<double>(counters(p)), n) / additions_per_us;
-  const double reading = roofline::predict_us(cost(p), device, row.share) - device.launch_us;
-  const double launches = grid > 1 || c.table == Table::none ? 2 : 1;
-  return launches * device.launch_us + std::max(reading, counting) + tables + finish;
+  const int size = static_cast<int>(size_of(p.dtype)), per_sm = resident_blocks(c, counters(p), device);
+  const double n = static_cast<double>(p.x.count()), rows = static_cast<double>(counters(p));
+  const Cost least = cost(p);
+  roofline::Kernel k;
+  k.cost = least;
+  k.blocks = n > 0 ? grid_of(row, p, device) : 0;
+  // The compiler keeps to the registers that the promised residency leaves a thread.
+  const int registers = device.registers_per_sm / (c.threads * per_sm) / 8 * 8;
+  k.block = {.threads = c.threads,
+             .registers = c.table == Table::none ? 16 : std::min(registers, 255),
+             .smem = static_cast<int>(std::min<std::int64_t>(smem_bytes(c, counters(p)), device.smem_optin))};
+  const bool cleared_before = k.blocks != 1 || c.table == Table::none;
+  k.launches = (k.blocks > 0 ? 1 : 0) + (cleared_before ? 1 : 0);
+  k.bytes_read = least.bytes_read;
+  k.bytes_written = least.bytes_written;
+  k.memory_share = row.memory_share;
+  const double blocks = static_cast<double>(std::max<std::int64_t>(k.blocks, 1));
+  k.trip_bytes = static_cast<double>(c.threads) * c.vectors * std::max(c.access_bytes, size);
+  // Accesses of one sample are unrolled by two.
+  k.trips = std::ceil(n * size / blocks / k.trip_bytes / (c.access_bytes ? 1 : 2));
+  if (c.table == Table::none) k.trips = 1;
+  // 16-bit floats are often the edge of a bin, and are then compared in float64: 13 clocks in all (bench/results).
+  const double finding = p.dtype == DType::f16 || p.dtype == DType::bf16 ? 11 : 0;
+  k.clocks = n / 32 * (row.clocks + finding);
+  // 32 words a clock are cleared and added up.
+  const double clocks_per_us = device.clock_ghz * 1e3;
+  k.block_us = 2 * static_cast<double>(k.block.smem) / 4 / 32 / clocks_per_us;
+  constexpr double additions_per_us = 2e5;  // that the L2 cache takes, of neighbouring counts
+  constexpr double clearing_us = 0.7;       // a kernel of few blocks and one trip
+  if (cleared_before) k.serial_us += clearing_us;
+  if (c.table == Table::shared) k.serial_us += std::min(blocks * rows, n) / additions_per_us;
+  // A block that is alone on its multiprocessor reads and counts almost by turns.
+  k.overlap = c.table == Table::shared && per_sm == 1 ? 1.7 : c.vectors >= 4 ? 6 : 3;
+  return k;
+}
+
+static double predict_us(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
 }
 
 static HistogramProblem collapsed(HistogramProblem p) {
@@ -157,13 +180,8 @@ Explanation HistogramPlan::explain() const {
   e.op = op;
   e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + ", " + std::to_string(problem.bins()) +
               " bins over " + text(problem.range);
-  e.device = device.name;
   e.variant = variants[variant].name;
-  e.cost = cost(problem);
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(variants[variant], problem, device);
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
       op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

@@ -17,6 +17,22 @@ static Result<bool> along_last_axis(Reduce f, const TensorView& x, const Options
   return true;
 }
 
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  const Config& c = row.config;
+  switch (c.kernel) {
+    case Kernel::atomic: return {};
+    case Kernel::tree_interleaved: return "privatisation";  // a partial result per block
+    case Kernel::tree_sequential: return "divergence";
+    case Kernel::shuffle: return "tiling";  // registers in place of shared memory
+    case Kernel::rows: return "occupancy";
+    case Kernel::slices: break;
+  }
+  if (c.strided || c.access_bytes == 0) return {};
+  if (c.vectors == 1) return "coalescing";
+  return row.name.starts_with("row_") ? "occupancy" : "coarsening";
+}
+
 template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
   auto last = along_last_axis(F, in[0], options);
   if (!last) return last.error();
@@ -49,7 +65,7 @@ template <Reduce F> static OpInfo info(std::string_view summary) {
           .dtypes = two ? of_dot : all,
           .options = two ? std::vector<OptionInfo>{}
                          : std::vector<OptionInfo>{{"axis", "-1", "along the last axis; absent: over all elements"}},
-          .variants = variant_infos(variants),
+          .variants = variant_infos(variants, checklist_item),
           .infer = infer<F>,
           .plan = plan_by_name<F>};
 }

@@ -2,9 +2,11 @@
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/variants.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace ridge {
 
@@ -176,23 +178,75 @@ Cost cost(const ReduceProblem& p) {
   return c;
 }
 
-// Bytes that must be under way for memory to run at its rate: rate times latency under load (48 KB per
-// multiprocessor on an H200).
-double bytes_to_saturate(const DeviceInfo& device) { return device.memory_gbs * 1.5e3; }
+// Clocks of a multiprocessor for 32 elements beyond what loads hide, measured on an H200 (bench/results/h200).
+double clocks(const ReduceProblem& p) {
+  switch (p.function) {
+    case Reduce::argmax:
+    case Reduce::argmin: return 4.5;
+    case Reduce::max:
+    case Reduce::min: return size_of(p.dtype) == 2 ? 2.5 : 2;
+    default: return 2;
+  }
+}
+
+// What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
+int registers(const Config& c, int element_bytes) {
+  if (c.kernel != Kernel::slices && c.kernel != Kernel::rows) return 24;
+  return c.strided ? 40 : c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
+}
+
+roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
+  // Measured on an H200: what a block does before its first load, at a barrier, and in an iteration with offsets.
+  constexpr double barrier_us = 0.057, offsets_us = 0.13;
+  // One addition after another on one address: float, and integer.
+  const double atomic_us = is_floating(p.dtype) ? 1.757e-3 : 0.73e-3;
+  const Config c = config_of(index_of(row), p.function);
+  const double prologue_us = c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
+  const int size = static_cast<int>(size_of(p.dtype)), inputs = arity(p.function);
+  const std::int64_t cut = slices(c, g.rows, g.cols, size, device.sms);
+  const std::int64_t tile = tile_elements(c, size), in_slice = ceil_div(g.cols, cut);
+  const Cost least = cost(p);
+  roofline::Kernel k;
+  k.cost = least;
+  k.blocks = g.cols > 0 ? grid_of(c, g.rows, g.cols, cut).blocks() : 0;
+  k.block = {.threads = c.threads, .registers = registers(c, size)};
+  k.launches = launches(c, cut);
+  k.bytes_read = least.bytes_read;
+  k.bytes_written = least.bytes_written;
+  k.trip_bytes = static_cast<double>(std::min(tile, std::max<std::int64_t>(g.cols, 1))) * size * inputs *
+                 (c.threads / row_threads(c));
+  // Groups of fewer than a block's threads read rows that lie apart: less than the whole rate.
+  k.memory_share = c.lanes == 0 ? 1 : c.lanes < device.warp ? 0.92 : 0.96;
+  k.clocks = static_cast<double>(g.rows) * static_cast<double>(g.cols) / 32 * clocks(p) *
+             (access_elements(c, size) > 1 ? 1 : 2);  // an instruction for each load
+  k.tile_efficiency = roofline::tile_efficiency(in_slice, tile);
+  constexpr double barriers_of_shuffle = 2;
+  if (c.kernel == Kernel::slices || c.kernel == Kernel::rows) {
+    // A tile that is not whole is read access by access.
+    const std::int64_t whole = in_slice / tile, rest = in_slice % tile;
+    k.trips = static_cast<double>(whole + ceil_div(rest, std::int64_t{row_threads(c)} * access_elements(c, size)));
+    if (g.cols > tile) k.trips = static_cast<double>(ceil_div(in_slice, tile));
+    k.block_us = prologue_us + (c.kernel == Kernel::slices ? barriers_of_shuffle * barrier_us : 0);
+    if (c.strided) k.block_us += k.trips * offsets_us;
+    // Where the grid is shorter than rows and slices, blocks go on to further ones.
+    const std::int64_t groups = k.blocks * (c.threads / row_threads(c));
+    const double in_turn = static_cast<double>(ceil_div(g.rows * cut, std::max<std::int64_t>(groups, 1)));
+    k.trips *= in_turn;
+    k.block_us *= in_turn;
+  } else {
+    const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
+    k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;
+  }
+  if (c.kernel == Kernel::atomic) k.serial_us = static_cast<double>(g.cols) * atomic_us;
+  if (has_partials(c, cut)) {  // few blocks, a trip or some: the latency of each pass
+    constexpr double pass_us = 0.9;
+    k.serial_us += pass_us * (launches(c, cut) - 1);
+  }
+  return k;
+}
 
 double predict_us(const Variant& row, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
-  const Config c = config_of(index_of(row), p.function);
-  const int size = static_cast<int>(size_of(p.dtype));
-  const std::int64_t cut = slices(c, g.rows, g.cols, size, device.sms), groups = g.rows * cut;
-  const double resident =
-      static_cast<double>(device.sms) * std::min(device.threads_per_sm, c.blocks_per_sm * c.threads) / row_threads(c);
-  const double per_group = static_cast<double>(std::min(tile_elements(c, size), std::max<std::int64_t>(g.cols, 1))) *
-                           size * arity(p.function);
-  const double in_flight = std::min(static_cast<double>(groups), resident) * per_group / bytes_to_saturate(device);
-  const double busy = static_cast<double>(grid_of(c, g.rows, g.cols, cut).blocks()) / device.sms;
-  const roofline::Bound b = roofline::bound(cost(p), device);
-  const double work = std::max(b.memory_us, b.arithmetic_us);
-  return launches(c, cut) * device.launch_us + (work > 0 ? work / (row.share * std::min({1.0, in_flight, busy})) : 0);
+  return roofline::predict(kernel_of(row, p, g, device), device).us;
 }
 
 }  // namespace
@@ -204,7 +258,12 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
   auto chosen = select<Variant>(
       name(problem.function), variants, options,
       [&](const Variant& row) { return fits(row, problem, g, options.variant == row.name); },
-      [&](const Variant& row) { return predict_us(row, problem, g, device); });
+      [&](const Variant& row) {
+        // The textbook's steps teach, and run by name; what reads element by element is for what nothing else takes.
+        const Config c = config_of(index_of(row), problem.function);
+        if (is_textbook(c)) return std::numeric_limits<double>::max();
+        return predict_us(row, problem, g, device) * (c.access_bytes == 0 ? 2 : 1);
+      });
   if (!chosen) return chosen.error();
   plan.variant = *chosen;
   if (g.rows == 0) return plan;
@@ -220,14 +279,9 @@ Explanation ReducePlan::explain() const {
   const Geometry g = geometry_of(problem);
   e.op = name(problem.function);
   e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + (problem.y.rank ? ", last axis" : "");
-  e.device = device.name;
   e.variant = variants[variant].name;
-  e.cost = cost(problem);
   e.workspace_bytes = workspace;
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(variants[variant], problem, g, device);
+  roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, g, row.name == e.variant); },
       [&](const Variant& row) { return predict_us(row, problem, g, device); }, &e.candidates);

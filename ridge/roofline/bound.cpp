@@ -20,9 +20,40 @@ double rate(const DeviceInfo& d, Unit unit) {
   return 0;
 }
 
+std::string_view name(Level level) {
+  constexpr std::string_view names[] = {"DRAM", "L2", "shared"};
+  return names[static_cast<int>(level)];
+}
+
+double bandwidth_gbs(const DeviceInfo& d, Level level) {
+  constexpr double shared_bytes_per_clock = 128;  // 32 banks of 4 bytes
+  switch (level) {
+    case Level::dram: return d.peak_gbs > 0 ? d.peak_gbs : d.memory_gbs;
+    case Level::l2: return d.l2_gbs;
+    case Level::shared: return d.is_cpu() ? 0 : shared_bytes_per_clock * d.sms * d.clock_ghz;
+  }
+  return 0;
+}
+
+double balance(const DeviceInfo& device, Unit unit, Level level) {
+  const double gbs = bandwidth_gbs(device, level);
+  return gbs > 0 ? rate(device, unit) * 1e3 / gbs : 0;
+}
+
+double intensity(const Cost& cost) { return cost.bytes() > 0 ? cost.all_operations() / cost.bytes() : 0; }
+double intensity(const Cost& cost, Unit unit) { return cost.bytes() > 0 ? cost.on(unit) / cost.bytes() : 0; }
+
+double memory_us(const DeviceInfo& device, double bytes_read, double bytes_written) {
+  if (device.memory_gbs <= 0) return 0;
+  const double read_gbs = device.read_gbs > 0 ? device.read_gbs : device.memory_gbs;
+  const double only_read = std::max(bytes_read - bytes_written, 0.0);
+  const double copied = bytes_read + bytes_written - only_read;
+  return (copied / device.memory_gbs + only_read / read_gbs) * 1e-3;
+}
+
 Bound bound(const Cost& cost, const DeviceInfo& device) {
   Bound b;
-  if (device.memory_gbs > 0) b.memory_us = cost.bytes() / device.memory_gbs * 1e-3;
+  b.memory_us = memory_us(device, cost.bytes_read, cost.bytes_written);
   for (int u = 0; u < unit_count; ++u) {
     const double tera = rate(device, static_cast<Unit>(u));
     const double us = tera > 0 ? cost.operations[u] / tera * 1e-6 : 0;
@@ -35,11 +66,6 @@ Bound bound(const Cost& cost, const DeviceInfo& device) {
   b.least_us = std::max({b.memory_us, b.arithmetic_us, b.latency_us});
   b.name = b.least_us == b.latency_us ? "latency" : b.memory_us >= b.arithmetic_us ? "memory" : "arithmetic";
   return b;
-}
-
-double predict_us(const Cost& cost, const DeviceInfo& device, double share) {
-  const Bound b = bound(cost, device);
-  return b.latency_us + std::max(b.memory_us, b.arithmetic_us) / share;
 }
 
 }  // namespace ridge::roofline

@@ -6,6 +6,19 @@ namespace ridge {
 
 using namespace softmax_detail;
 
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  switch (row.config.method) {
+    case Method::naive:
+    case Method::strided: return {};
+    case Method::three:
+    case Method::vector: return "coalescing";
+    case Method::online: return "better maths";
+    case Method::resident: return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
+  }
+  return {};
+}
+
 template <bool Log>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
@@ -26,7 +39,7 @@ template <bool Log> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16, f64},
           .options = {},
-          .variants = variant_infos(variants),
+          .variants = variant_infos(variants, checklist_item),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;
             return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};

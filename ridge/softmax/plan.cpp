@@ -1,6 +1,6 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/plan_cache.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 #include <ridge/softmax/launch.hpp>
 #include <ridge/softmax/variants.hpp>
 
@@ -97,22 +97,76 @@ static Cost cost(const SoftmaxProblem& p) {
   return c;
 }
 
-// Share of the roof that a variant can reach here: its measured best, less what idle lanes and the last wave cost.
-static double predict_us(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
-  const Config& c = row.config;
-  double share = row.share;
-  if (c.method == Method::resident) {
-    // Lanes without a unit still take part in the reductions.
-    const double used = static_cast<double>(units(p)) / static_cast<double>(capacity(c));
-    constexpr double idle_cost = 0.2;
-    share *= 1 - idle_cost * (1 - used);
+static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p) {
+  return p.cols == 0 ? 0 : (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
+}
+
+// How often a thread goes to memory and waits, in all passes. Loads of the first pass of `three` and of the writing
+// pass follow one another by fours (the compiler unrolls them), those of a running maximum and sum one by one.
+static double trips(const Config& c, const SoftmaxProblem& p) {
+  const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
+  const double cols = static_cast<double>(p.cols), per_thread = times(cols, c.threads);
+  switch (c.method) {
+    case Method::naive: return cols;  // three passes, of which neighbouring rows leave a third in the cache
+    case Method::three: return 3 * times(per_thread, 4);
+    case Method::online:
+    case Method::strided: return per_thread + times(per_thread, 4);
+    case Method::vector: {
+      const double of_thread = times(static_cast<double>(units(p)), c.threads);
+      return 2 * (std::floor(of_thread / 4) + std::fmod(of_thread, 4));
+    }
+    case Method::resident: return 1;
   }
-  const std::int64_t grid = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
-  const std::int64_t resident =
-      std::max(1, std::min(device.threads_per_sm / c.threads, smem_bytes(c) ? device.smem_per_sm / smem_bytes(c) : 32));
-  const double waves = static_cast<double>(grid) / static_cast<double>(device.sms * resident);
-  if (waves > 0) share *= std::max(waves / std::ceil(waves), 1e-3);
-  return roofline::predict_us(cost(p), device, share);
+  return 1;
+}
+
+// Passes that read the input again, after the first.
+static int further_reads(Method method) {
+  return method == Method::resident ? 0 : method == Method::naive || method == Method::three ? 2 : 1;
+}
+
+static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const Cost least = cost(p);
+  const double size = static_cast<double>(size_of(p.dtype)), row_bytes = static_cast<double>(p.cols) * size;
+  roofline::Kernel k;
+  k.cost = least;
+  k.blocks = grid_of(c, p);
+  k.block = {.threads = c.threads, .registers = registers(c), .smem = smem_bytes(c)};
+  k.bytes_read = least.bytes_read;
+  k.bytes_written = least.bytes_written;
+  // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
+  const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
+                                 std::ceil(static_cast<double>(k.blocks) / device.sms));
+  const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes;  // on a multiprocessor
+  const double again = further_reads(c.method) * least.bytes_read;
+  constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
+  if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) {
+    k.bytes_read += again;
+    k.memory_share = 0.93;  // passes of blocks in different places of their rows: measured at 1024x131072
+  } else if (under_way > device.smem_per_sm) {
+    k.l2_bytes = again;
+  }
+  k.trips = trips(c, p);
+  k.block_us = row.block_us;
+  if (c.method == Method::resident) {
+    if (size == 2) k.block_us *= 1.35;  // twice the elements in a unit
+    k.trip_bytes = std::min(row_bytes, static_cast<double>(lanes(c) * c.in_registers * unit_bytes)) * c.rows;
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c));
+    // Units in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
+    const double unit_us = (size == 2 ? 0.85 : 0.5) * c.threads / 512;
+    const double kept = std::ceil(static_cast<double>(units(p)) / lanes(c)) - c.in_registers;
+    k.block_us += unit_us * std::max(kept, 0.0);
+  } else {
+    const double bytes = c.method == Method::vector ? 4.0 * unit_bytes : size;  // of a thread at once
+    k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)), bytes * c.threads);
+  }
+  k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  return k;
+}
+
+static double predict_us(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
 }
 
 Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
@@ -120,10 +174,14 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op_name(p.log), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+      [&](const Variant& row) {
+        // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
+        const bool step = row.config.method != Method::vector && row.config.method != Method::resident;
+        return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
+      });
   if (!chosen) return chosen.error();
   const std::int64_t per_block = rows_per_block(variants[*chosen].config);
-  const std::int64_t grid = p.cols == 0 ? 0 : (p.rows + per_block - 1) / per_block;
+  const std::int64_t grid = grid_of(variants[*chosen].config, p);
   if (grid > max_grid)
     return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
                            "at most " + std::to_string(max_grid * per_block));
@@ -135,13 +193,8 @@ Explanation SoftmaxPlan::explain() const {
   e.op = op_name(problem.log);
   e.problem =
       std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
-  e.device = device.name;
   e.variant = variants[variant].name;
-  e.cost = cost(problem);
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(variants[variant], problem, device);
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

@@ -28,28 +28,28 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  double share;  // of the roof, measured on an H200 (bench/results/h200/softmax.json)
+  double block_us;  // of a block besides its way to memory and back, measured on an H200 (bench/results/h200)
 };
 
 inline constexpr int unit_bytes = 16;
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0.06},
-    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.45},
-    {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.45},
-    {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 0.66},
-    {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.85},
-    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.90},
-    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 0.93},
-    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 0.95},
-    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 0.93},
-    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 0.95},
-    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 0.95},
-    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 0.92},
-    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 0.92},
-    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 0.85},
-    {"strided", "any strides", {.method = Method::strided}, 0.15},
+    {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0},
+    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
+    {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
+    {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
+    {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
+    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.4},
+    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
+    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 1.1},
+    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 2.6},
+    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 2.6},
+    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 2.6},
+    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 2.6},
+    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 2.6},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
+    {"strided", "any strides", {.method = Method::strided}, 0.25},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -58,6 +58,11 @@ constexpr int lanes(Config c) { return c.threads / c.rows; }  // that share one 
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c) { return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared); }
 constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes; }  // dynamic
+// Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
+constexpr int registers(Config c) {
+  if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;
+  return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
+}
 constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows; }
 
 }  // namespace ridge::softmax_detail

@@ -3,12 +3,16 @@
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
+#include <ridge/core/op.hpp>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -230,6 +234,34 @@ TEST_F(CliOnGpu, TheOtherOperators) {
   expect_done(ridge_program({"bench", "relu:f32:n=1048576", "--device", "cuda", "--peers", "--repeats", "3"}));
 }
 
+TEST_F(CliOnGpu, ExplainAsksTheBuiltKernels) {
+  for (const char* text :
+       {"relu:f32:n=1048576", "softmax:bf16:rows=4096,cols=50257", "sum:f32:n=1048576", "histogram:u8:n=1048576"}) {
+    const auto done = ridge_program({"explain", text, "--on", "cuda", "--json"});
+    expect_done(done);
+    const auto analysis = json::parse(done.out)["analysis"];
+    EXPECT_EQ(analysis["registers_source"], "the built kernel") << text;  // and no spilled registers
+    EXPECT_GT(analysis["registers"], 0) << text;
+    EXPECT_GT(analysis["blocks_per_multiprocessor"], 0) << text;
+  }
+}
+
+TEST_F(CliOnGpu, CalibratesAndKeepsIt) {
+  setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
+  const auto before = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
+  const auto done = ridge_program({"calibrate", "--json"});
+  expect_done(done);
+  const auto after = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
+  EXPECT_EQ(json::parse(done.out)["device"], after);
+  EXPECT_TRUE(before["measured"].is_null());
+  EXPECT_TRUE(contains(after["measured"].get<std::string>(), "read_gbs"));
+  for (const char* figure : {"memory_gbs", "read_gbs", "launch_us"}) {
+    EXPECT_GT(after[figure], 0.5 * before[figure].get<double>()) << figure;
+    EXPECT_LT(after[figure], 2 * before[figure].get<double>()) << figure;
+  }
+  unsetenv("XDG_CACHE_HOME");
+}
+
 // ---- looking -----------------------------------------------------------------------------------------------------
 
 TEST_F(Cli, OpsAndDevices) {
@@ -239,6 +271,10 @@ TEST_F(Cli, OpsAndDevices) {
   const auto ops_json = json::parse(ridge_program({"ops", "--json"}).out);
   for (const auto& op : ops_json["operators"]) {
     EXPECT_FALSE(op["variants"].empty()) << op;
+    for (const auto& variant : op["variants"]) {
+      if (variant["item"].is_null()) continue;
+      EXPECT_NE(std::ranges::find(checklist, variant["item"].get<std::string>()), std::end(checklist)) << variant;
+    }
     for (const char* key : {"name", "family", "summary", "inputs", "outputs", "dtypes", "options"})
       EXPECT_TRUE(op.contains(key)) << key;
   }
@@ -265,6 +301,106 @@ TEST_F(Cli, ExplainNeedsNoDevice) {
   EXPECT_GE(report["predicted_us"], report["least_us"]);
   ASSERT_FALSE(report["candidates"].empty());
   for (const auto& candidate : report["candidates"]) EXPECT_EQ(candidate["fits"], candidate["reason"] == "");
+}
+
+TEST_F(Cli, ExplainShowsEachTerm) {
+  const std::string text = "softmax:bf16:rows=4096,cols=50257";
+  const auto told = ridge_program({"explain", text, "--on", "h200"});
+  expect_done(told);
+  for (const char* part : {"intensity", "DRAM", "L2", "shared", "occupancy", "waves", "in flight", "launch", "memory",
+                           "latency", "arithmetic", "tail", "to gain", "<- chosen", "no: a row has"})
+    EXPECT_TRUE(contains(told.out, part)) << part << "\n" << told.out;
+  const auto report = json::parse(ridge_program({"explain", text, "--on", "h200", "--json"}).out);
+  const auto& analysis = report["analysis"];
+  for (const char* key : {"terms", "intensity", "levels", "blocks", "occupancy", "limiter", "waves", "tail_share",
+                          "tile_efficiency", "bytes_in_flight", "bytes_needed", "registers_source", "advice"})
+    EXPECT_TRUE(analysis.contains(key)) << key;
+  EXPECT_EQ(analysis["levels"].size(), 3u);
+  double together = 0;
+  for (const auto& term : analysis["terms"]) together += term["us"].get<double>();
+  EXPECT_GE(together, report["predicted_us"]);  // some of them overlap
+}
+
+TEST_F(Cli, ExplainTakesUnder50Milliseconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i)
+    expect_done(ridge_program({"explain", "softmax:bf16:rows=4096,cols=50257", "--on", "h200"}));
+  const std::chrono::duration<double, std::milli> each = (std::chrono::steady_clock::now() - begin) / 10;
+  EXPECT_LT(each.count(), 50) << "the whole process, its start included";
+}
+
+TEST_F(Cli, ExplainDrawsTheRoofline) {
+  const std::string drawing = folder / "roof.svg";
+  expect_done(ridge_program({"explain", "sum:f32:n=1048576", "--on", "a100", "--plot", drawing}));
+  const std::string svg = file_bytes(drawing);
+  EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+  for (const char* part : {"DRAM 2.04 TB/s", "L2 7.2 TB/s", "shared", "fp32 19.5", "(chosen)"})
+    EXPECT_TRUE(contains(svg, part)) << part;
+  expect_refused(ridge_program({"explain", "copy:f32:n=64", "--on", "a100", "--plot", drawing}), "computes nothing");
+}
+
+TEST_F(Cli, LadderRunsEveryRow) {
+  const auto told = ridge_program({"ladder", "sum", "sum:f32:n=5000", "--device", "cpu", "--repeats", "1"});
+  expect_done(told);
+  for (const char* part : {"tree_interleaved", "privatisation", "divergence", "coalescing", "x previous", "no: "})
+    EXPECT_TRUE(contains(told.out, part)) << part << "\n" << told.out;
+  const auto report = json::parse(
+      ridge_program({"ladder", "relu", "relu:f32:n=5000", "--device", "cpu", "--repeats", "1", "--json"}).out);
+  const auto& rungs = report["ladders"][0]["rungs"];
+  EXPECT_EQ(rungs.size(), 5u);
+  EXPECT_GT(rungs[1]["speed_up"], 0);
+  EXPECT_EQ(rungs[1]["item"], "coalescing");
+  EXPECT_TRUE(rungs[3]["us"].is_null());  // broadcast has no second input here
+  expect_done(ridge_program({"ladder", "softmax", "--device", "cpu", "--repeats", "1"}));
+}
+
+// Results of two rows of the table, one of a peer, as ridge bench writes them.
+std::string results_text(const char* device) {
+  json file{{"device", device}, {"driver", "1.2"}, {"commit", "abc"}, {"date", "2026-01-01"}};
+  const auto row = [](const char* variant, bool chosen, double us) {
+    return json{{"case", "relu:f32:n=268435456"},
+                {"variant", variant},
+                {"device", "x"},
+                {"chosen", chosen},
+                {"us", us},
+                {"noise", 0.01},
+                {"gbs", 4000.0},
+                {"copy_share", 0.9},
+                {"tflops", 0.5},
+                {"predicted_us", us},
+                {"least_us", 500.0},
+                {"plan_us", 10.0},
+                {"peers", json::array({{{"name", "cudaMemcpy"}, {"us", 2 * us}}})}};
+  };
+  file["measurements"] = {row("scalar", false, 780), row("vec4", true, 502)};
+  return file.dump();
+}
+
+TEST_F(Cli, LadderOfAFileAsMarkdown) {
+  const std::string results = folder.write("r.json", results_text("NVIDIA H200"));
+  const auto told = ridge_program({"ladder", "relu", "--from", results, "--markdown"});
+  expect_done(told);
+  EXPECT_TRUE(contains(told.out, "| variant | what it changes | item | f32:n=268435456 |")) << told.out;
+  EXPECT_TRUE(contains(told.out, "| coalescing | 502.0 us, 100 % |")) << told.out;
+  expect_refused(ridge_program({"ladder", "sum", "--from", results}), "a file with cases of sum");
+}
+
+TEST_F(Cli, ReportOfResults) {
+  const std::string results = folder.write("r.json", results_text("NVIDIA H200")), page = folder / "page";
+  const auto told = ridge_program({"report", results, "-o", page});
+  expect_done(told);
+  EXPECT_TRUE(contains(told.out, "median error of the prediction")) << told.out;
+  const std::string html = file_bytes(page + "/index.html");
+  for (const char* part : {"<!doctype html>", "roofline.svg", "bandwidth-elementwise.svg", "cudaMemcpy", "2.00x",
+                           "relu:f32:n=268435456", "median error"})
+    EXPECT_TRUE(contains(html, part)) << part;
+  EXPECT_FALSE(contains(html, "http"));  // nothing is fetched
+  EXPECT_TRUE(file_bytes(page + "/roofline.svg").starts_with("<svg "));
+  expect_refused(ridge_program({"report", results, folder.write("o.json", results_text("NVIDIA A100")), "-o", page}),
+                 "that of the first file");
+  expect_refused(ridge_program({"report", folder.write("t.json", results_text("NVIDIA T4")), "-o", page}), "nearest");
+  expect_refused(ridge_program({"report", folder.write("b.json", "{}"), "-o", page}), "holds no results");
+  expect_refused(ridge_program({"report", folder / "none.json", "-o", page}), "cannot be read");
 }
 
 TEST_F(Cli, HelpIsNoError) {
@@ -482,13 +618,22 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"check_operator", {"check", "rela"}, "no operator 'rela'"},
         Wrong{"check_variant", {"check", "relu", "--variant", "fastest"}, "it must be one of"},
         Wrong{"check_variant_of_none", {"check", "--variant", "fastest"}, "no operator has it"},
-        Wrong{"model", {"explain", "relu:f32:n=4", "--on", "h300"}, "one of V100 A100 H100 H200"},
         Wrong{"trace_lacks_case", {"trace"}, "CASE is required"},
         Wrong{"trace_is_no_case", {"trace", "relu"}, "a case is OP:DTYPE:k=v"},
         Wrong{"trace_operator", {"trace", "rela:f32:n=4"}, "no operator 'rela'; the nearest are relu"},
         Wrong{"trace_key", {"trace", "relu:f32:m=4"}, "'n' is missing"},
         Wrong{"trace_variant", {"trace", "relu:f32:n=4", "--variant", "fastest"}, "'fastest'; it must be one of"},
         Wrong{"trace_variant_twice", {"trace", "relu:f32:n=4:variant=scalar", "--variant", "all"}, "given twice"},
+        Wrong{
+            "model", {"explain", "relu:f32:n=4", "--on", "h300"}, "nearest to H100; it must be one of V100 A100 H100"},
+        Wrong{"plot_in_no_folder",
+              {"explain", "relu:f32:n=4", "--on", "h200", "--plot", "/no/such/folder/r.svg"},
+              "cannot be written"},
+        Wrong{"calibrate_the_cpu", {"calibrate", "--device", "cpu"}, "it must be a GPU"},
+        Wrong{"ladder_operator", {"ladder", "rela"}, "no operator 'rela'"},
+        Wrong{"ladder_case_of_another", {"ladder", "relu", "sum:f32:n=4"}, "one of operator relu"},
+        Wrong{"ladder_variant", {"ladder", "relu", "relu:f32:n=4:variant=vec4"}, "without variant="},
+        Wrong{"report_folder", {"report", "ABSENT"}, "--output is required"},
         Wrong{"bench_repeats", {"bench", "relu", "--repeats", "0"}, "--repeats"},
         Wrong{"bench_json_took_a_case", {"bench", "--json", "relu:f32:n=4"}, "is a case or an operator"},
         Wrong{"bench_json_in_no_folder", {"bench", "relu", "--json", "/no/such/folder/r.json"}, "cannot be written"}),
@@ -500,7 +645,8 @@ TEST_F(Cli, AGpuWhereThereIsNone) {
   for (const Arguments& arguments : {Arguments{"run", "relu", x, "-o", y, "--device", "cuda"},
                                      {"check", "relu:f32:n=4", "--device", "cuda:0"},
                                      {"bench", "relu:f32:n=4", "--device", "cuda"},
-                                     {"explain", "relu:f32:n=4", "--on", "cuda"}})
+                                     {"explain", "relu:f32:n=4", "--on", "cuda"},
+                                     {"calibrate"}})
     expect_refused(ridge_program(arguments), "GPU");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"x.npy"});
 }

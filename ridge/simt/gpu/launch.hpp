@@ -1,5 +1,6 @@
 // launch and dynamic_shared for nvcc and hipcc.
 #pragma once
+#include <ridge/core/launch_recorder.hpp>
 #include <ridge/simt/launch.hpp>
 
 #include <cstdio>
@@ -34,6 +35,24 @@ inline Status report(const Config& c, device_error e) {
   return Status::error(Code::device_error, sentence);
 }
 
+#if RIDGE_SIMT_ON_CUDA
+// Asks what the compiler made of the kernel, where it is for this device.
+inline Status record(LaunchRecorder& recorder, const Config& c, const void* kernel) {
+  cudaFuncAttributes made;
+  const cudaError_t e = cudaFuncGetAttributes(&made, kernel);
+  if (e != cudaSuccess) {
+    (void)cudaGetLastError();
+    return report(c, e);
+  }
+  recorder.kernels.push_back({.blocks = std::int64_t{c.grid.x} * c.grid.y * c.grid.z,
+                              .threads = static_cast<int>(c.block.x * c.block.y * c.block.z),
+                              .registers = made.numRegs,
+                              .smem_bytes = static_cast<int>(made.sharedSizeBytes + c.smem),
+                              .local_bytes = static_cast<int>(made.localSizeBytes)});
+  return {};
+}
+#endif
+
 }  // namespace detail
 
 // Puts the kernel on the stream and returns. What the driver says of the launch itself comes back; what the kernel
@@ -46,6 +65,8 @@ template <class... P, class... A>
     return Status::error(Code::invalid_argument, "launch: warp " + std::to_string(config.warp) + "; this device has " +
                                                      std::to_string(native_warp));
 #if RIDGE_SIMT_ON_CUDA
+  if (LaunchRecorder* recorder = LaunchRecorder::current())
+    return detail::record(*recorder, config, reinterpret_cast<const void*>(kernel));
   // Static and dynamic shared memory together may pass 48 KB only where the kernel asked for it. The static part is
   // not known here, so any kernel with dynamic shared memory asks; it costs a fraction of a launch.
   if (config.smem > 0) {

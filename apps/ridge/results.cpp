@@ -1,0 +1,58 @@
+#include "results.hpp"
+
+#include "json.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace ridge::cli {
+
+static Status no_results(const std::string& path, const std::string& why) {
+  return Status::error(Code::invalid_argument, "'" + path + "' holds no results of `ridge bench --json`: " + why);
+}
+
+Result<Results> read_results(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return Status::error(Code::io, "results file '" + path + "' cannot be read: " + std::strerror(errno));
+  try {
+    const Json json = Json::parse(text.str());
+    const auto text_or_empty = [&](const char* key) {
+      return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+    };
+    Results results{path, json.at("device"), text_or_empty("driver"), text_or_empty("commit"), text_or_empty("date"),
+                    {}};
+    for (const Json& m : json.at("measurements")) {
+      if (m.contains("error")) continue;
+      ResultRow row;
+      row.case_text = m.at("case");
+      row.variant = m.at("variant");
+      row.chosen = m.at("chosen");
+      row.us = m.at("us");
+      row.noise = m.at("noise");
+      row.gbs = m.at("gbs");
+      row.tflops = m.at("tflops");
+      row.predicted_us = m.at("predicted_us");
+      if (m.contains("copy_share") && m["copy_share"].is_number()) row.copy_share = m["copy_share"];
+      for (const Json& peer : m.at("peers")) row.peers.push_back({peer.at("name"), peer.at("us")});
+      if (!(row.us > 0)) return no_results(path, "a time of " + row.case_text + " is not above zero");
+      results.rows.push_back(std::move(row));
+    }
+    if (results.rows.empty()) return no_results(path, "nothing in it was measured");
+    return results;
+  } catch (const Json::exception& error) {
+    return no_results(path, error.what());
+  }
+}
+
+Result<DeviceInfo> model_of_results(const Results& results) {
+  if (const DeviceInfo runtime = cpu(); runtime.name == results.device) return runtime;
+  for (const DeviceInfo& model : device_models())
+    if (results.device.find(model.name) != std::string::npos) return model;
+  return device_model(results.device);  // for the sentence that names the models
+}
+
+}  // namespace ridge::cli

@@ -1,0 +1,36 @@
+// Results: what `ridge bench --json` wrote, read again.
+#pragma once
+#include <ridge/core/device.hpp>
+#include <ridge/core/status.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+
+struct ResultPeer {
+  std::string name;
+  double us = 0;
+};
+
+struct ResultRow {
+  std::string case_text, variant;
+  bool chosen = false;
+  double us = 0, noise = 0, gbs = 0, tflops = 0;
+  double copy_share = 0;    // 0: not measured
+  double predicted_us = 0;  // at the time of the measurement
+  std::vector<ResultPeer> peers;
+};
+
+struct Results {
+  std::string path, device, driver, commit, date;
+  std::vector<ResultRow> rows;  // those that were measured
+};
+
+Result<Results> read_results(const std::string& path);
+
+// The model of the device that results are of, whose name has the model's in it; the CPU runtime for its own.
+Result<DeviceInfo> model_of_results(const Results&);
+
+}  // namespace ridge::cli

@@ -1,0 +1,28 @@
+// Calibration: what `ridge calibrate` measured of a GPU, kept in the user's cache folder. device() puts it in place of
+// the data sheet's figures.
+#pragma once
+#include <ridge/core/device.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace ridge {
+
+struct Calibration {
+  std::string device;  // the driver's name of it
+  std::string date;    // 2026-01-31
+  // As in DeviceInfo; 0: not measured.
+  double memory_gbs = 0, read_gbs = 0, fp32_tflops = 0, fp64_tflops = 0, fp16_tflops = 0, launch_us = 0;
+  bool operator==(const Calibration&) const = default;
+
+  // $XDG_CACHE_HOME/ridge/calibration-NAME.json, or below ~/.cache; empty where there is no home.
+  RIDGE_API static std::filesystem::path file_of(std::string_view device);
+  // Nothing where there is no such file, or none that write() has written.
+  RIDGE_API static std::optional<Calibration> read(std::string_view device);
+  RIDGE_API Result<std::filesystem::path> write() const;
+
+  RIDGE_API void apply(DeviceInfo&) const;
+};
+
+}  // namespace ridge
