@@ -1,7 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/variants.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 
 namespace ridge {
 
@@ -54,8 +54,20 @@ static Cost cost(const ChecklistProblem& p) {
   return c;
 }
 
+static roofline::Kernel kernel_of(const Variant& row, const ChecklistProblem& p) {
+  const std::int64_t per_block = block_elements(p.lesson, row.config);
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = (p.n + per_block - 1) / per_block;
+  k.block = {.threads = row.config.threads};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.memory_share = row.share;
+  return k;
+}
+
 static double predict_us(const Variant& row, const ChecklistProblem& p, const DeviceInfo& device) {
-  return roofline::predict_us(cost(p), device, row.share);
+  return roofline::predict(kernel_of(row, p), device).us;
 }
 
 Result<ChecklistPlan> plan_checklist(const ChecklistProblem& p, const DeviceInfo& device, const PlanOptions& options) {
@@ -79,13 +91,8 @@ Explanation ChecklistPlan::explain() const {
   e.op = name(problem.lesson);
   e.problem = std::to_string(problem.n) + " elements";
   if (problem.lesson == Lesson::window) e.problem += ", windows of " + std::to_string(problem.width);
-  e.device = device.name;
   e.variant = rows[variant].name;
-  e.cost = cost(problem);
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(rows[variant], problem, device);
+  roofline::account(e, kernel_of(rows[variant], problem), device);
   (void)select<Variant>(
       e.op, rows, {}, [&](const Variant& row) { return fits(row, problem, device); },
       [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);

@@ -34,41 +34,32 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  double share;  // of the roof where there is work for every multiprocessor
 };
 
 // The first five are the textbook's steps. Shares: see README.md.
 inline constexpr Variant variants[] = {
-    {"atomic", "one atomic per element", {.kernel = Kernel::atomic}, 0.001},
+    {"atomic", "one atomic per element", {.kernel = Kernel::atomic}},
     {"tree_interleaved",
      "a tree in shared memory, neighbours first",
-     {.kernel = Kernel::tree_interleaved, .cut = Cut::tiles},
-     0.18},
+     {.kernel = Kernel::tree_interleaved, .cut = Cut::tiles}},
     {"tree_sequential",
      "halves first: whole warps retire, no bank conflicts",
-     {.kernel = Kernel::tree_sequential, .cut = Cut::tiles},
-     0.25},
+     {.kernel = Kernel::tree_sequential, .cut = Cut::tiles}},
     {"warp_shuffle",
      "registers within a warp: one barrier instead of eight",
-     {.kernel = Kernel::shuffle, .cut = Cut::tiles},
-     0.5},
-    {"vec4",
-     "16-byte accesses: a quarter of the loads and of the blocks",
-     {.access_bytes = 16, .cut = Cut::tiles},
-     0.8},
-    {"scalar", "dot of inputs that no 16-byte access can meet", {.vectors = 4, .cut = Cut::fill}, 0.7},
+     {.kernel = Kernel::shuffle, .cut = Cut::tiles}},
+    {"vec4", "16-byte accesses: a quarter of the loads and of the blocks", {.access_bytes = 16, .cut = Cut::tiles}},
+    {"scalar", "dot of inputs that no 16-byte access can meet", {.vectors = 4, .cut = Cut::fill}},
     {"best",
      "four accesses in flight, enough slices that multiprocessors finish together",
-     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32},
-     0.97},
-    {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}, 0.93},
-    {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}, 0.94},
-    {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}, 0.95},
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32}},
+    {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}},
+    {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}},
+    {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}},
     {"row_split",
      "several blocks per row, where rows are too few to fill the chip",
-     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4},
-     0.95},
-    {"strided", "any strides: an offset per element", {.cut = Cut::fill, .waves = 4, .strided = true}, 0.2},
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4}},
+    {"strided", "any strides: an offset per element", {.cut = Cut::fill, .waves = 4, .strided = true}},
 };
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 

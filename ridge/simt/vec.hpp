@@ -52,7 +52,8 @@ __device__ __forceinline__ void store(T* p, const vec<T, N>& value, detail::wher
 // The same, where p is known to be in global memory: 8 and 16 bytes are one instruction. nvcc 13 makes of store() as many
 // as there are registers, if the vec's words were computed apart (softmax stored 40 % of its bytes so).
 template <int N, class T>
-__device__ __forceinline__ void store_global(T* p, const vec<T, N>& value, detail::where at = detail::where::current()) {
+__device__ __forceinline__ void store_global(T* p, const vec<T, N>& value,
+                                             detail::where at = detail::where::current()) {
 #if RIDGE_SIMT_ON_CUDA
   if constexpr (sizeof value % 16 == 0) {
     unsigned w[sizeof value / 4];
@@ -65,7 +66,8 @@ __device__ __forceinline__ void store_global(T* p, const vec<T, N>& value, detai
   } else if constexpr (sizeof value == 8) {
     unsigned w[2];
     memcpy(w, &value, sizeof value);
-    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(w[0]), "r"(w[1]) : "memory");
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(w[0]), "r"(w[1])
+                 : "memory");
   } else {
     store(p, value, at);
   }

@@ -1,6 +1,6 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/plan_cache.hpp>
-#include <ridge/roofline/bound.hpp>
+#include <ridge/roofline/predict.hpp>
 #include <ridge/transpose/launch.hpp>
 #include <ridge/transpose/variants.hpp>
 
@@ -194,13 +194,23 @@ static double tile_use(const Config& c, const Form& f) {
   return static_cast<double>(f.count()) / (room * static_cast<double>(t.count()));
 }
 
-// A variant's share of the roof, less what tiles beyond the edge cost, and multiprocessors that have a block less than
-// others.
+static roofline::Kernel kernel_of(const Variant& row, const TransposeProblem& p, const Form& f) {
+  const Config& c = row.config;
+  const double use = tile_use(c, f);
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = tiles_of(c, f).count();
+  k.block = {.threads = c.threads, .smem = smem_bytes(c, f.unit)};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.memory_share = row.share(f.unit) * std::max(use, 1e-3);  // tiles beyond the edge move nothing and take their time
+  k.trip_bytes = k.blocks > 0 ? k.bytes_read / static_cast<double>(k.blocks) : 0;
+  k.tile_efficiency = use;
+  return k;
+}
+
 static double predict_us(const Variant& row, const TransposeProblem& p, const Form& f, const DeviceInfo& device) {
-  double share = row.share(f.unit) * std::max(tile_use(row.config, f), 1e-3);
-  const double blocks = static_cast<double>(tiles_of(row.config, f).count()) / device.sms;  // of a multiprocessor
-  if (blocks > 0) share *= std::max(blocks / std::ceil(blocks), 1e-3);
-  return roofline::predict_us(cost(p), device, share);
+  return roofline::predict(kernel_of(row, p, f), device).us;
 }
 
 static Result<int> choose(const TransposeProblem& p, const Form& f, const DeviceInfo& device,
@@ -239,13 +249,8 @@ Explanation TransposePlan::explain() const {
   Explanation e;
   e.op = problem.op;
   e.problem = "of " + problem.x.text() + " to " + problem.y.text() + ", " + form_text(form);
-  e.device = device.name;
   e.variant = variants[variant].name;
-  e.cost = cost(problem);
-  const roofline::Bound b = roofline::bound(e.cost, device);
-  e.bound = b.name;
-  e.least_us = b.least_us;
-  e.predicted_us = predict_us(variants[variant], problem, form, device);
+  roofline::account(e, kernel_of(variants[variant], problem, form), device);
   (void)choose(problem, form, device, {}, &e.candidates);
   return e;
 }
