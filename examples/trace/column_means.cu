@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <vector>
 
 namespace {
 
@@ -51,12 +50,14 @@ __global__ void means_mended(const float* x, float* means, int rows, int cols) {
 }
 
 bool show(void (*kernel)(const float*, float*, int, int), int rows, int cols) {
-  const std::unique_ptr<float, void (*)(void*)> x(
-      static_cast<float*>(std::aligned_alloc(256, sizeof(float) * rows * cols)), std::free);
+  const auto aligned = [](int count) {  // as cudaMalloc does
+    return std::unique_ptr<float, void (*)(void*)>(static_cast<float*>(std::aligned_alloc(256, sizeof(float) * count)),
+                                                   std::free);
+  };
+  const auto x = aligned(rows * cols), means = aligned(cols);
   for (int i = 0; i < rows * cols; ++i) x.get()[i] = static_cast<float>(i % cols);
-  std::vector<float> means(cols);
   const auto report = simt::trace::record([&] {
-    return simt::launch({.grid = dim3(cols / tile), .block = dim3(tile, tile)}, kernel, x.get(), means.data(), rows,
+    return simt::launch({.grid = dim3(cols / tile), .block = dim3(tile, tile)}, kernel, x.get(), means.get(), rows,
                         cols);
   });
   if (!report) {  // a kernel that breaks a rule: which thread, and where

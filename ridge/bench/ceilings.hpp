@@ -10,12 +10,12 @@ Result<Calibration> measure_ceilings(const DeviceInfo&);
 
 // ---- cuda/ceilings.cu ---------------------------------------------------------------------------------------
 
-enum class Ceiling : std::uint8_t { empty, read, fp32, fp64, fp16_tensor };
+enum class Ceiling : std::uint8_t { touch, read, fp32, fp64, fp16_tensor };
 
 // Queues one kernel of the kind. read: sums `bytes` bytes at `data` into no result; the others need `data` for one
 // element and ignore `bytes`.
 Status launch_ceiling(Ceiling, const DeviceInfo&, void* data, std::size_t bytes, Stream);
-// Operations of one launch; 0 for empty and read.
+// Operations of one launch; 0 for touch and read.
 double operations_of(Ceiling, const DeviceInfo&);
 
 }  // namespace ridge::bench

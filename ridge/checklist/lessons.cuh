@@ -10,19 +10,13 @@ namespace ridge::checklist_detail {
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads) checklist_copy(const float* x, float* y, std::int64_t n) {
   constexpr Config c = Row::config;
-  const std::int64_t thread = std::int64_t{blockIdx.x} * c.threads + threadIdx.x;
-  if constexpr (c.way == Way::plain) {
-    if (thread < n) y[thread] = x[thread];
-  } else if constexpr (c.way == Way::shifted) {  // the last thread takes the first element
-    if (thread < n) {
-      const std::int64_t i = thread + 1 < n ? thread + 1 : 0;
-      y[i] = x[i];
-    }
-  } else {
-    for (int j = 0; j < c.step; ++j) {
-      const std::int64_t i = thread * c.step + j;
-      if (i < n) y[i] = x[i];
-    }
+  const std::int64_t block = std::int64_t{blockIdx.x} * c.threads;
+  for (int j = 0; j < c.step; ++j) {
+    std::int64_t i =
+        c.way == Way::strided ? (block + threadIdx.x) * c.step + j : block * c.step + j * c.threads + threadIdx.x;
+    if (i >= n) continue;
+    if (c.way == Way::shifted) i = i + 1 < n ? i + 1 : 0;  // the last takes the first element
+    y[i] = x[i];
   }
 }
 

@@ -32,12 +32,12 @@ struct Variant {
 
 // clang-format off
 inline constexpr Variant copy_variants[] = {
-    {"contiguous", "lane i takes element i: 32 lanes share 4 sectors of 32 bytes", {}, .90},
-    {"strided_2", "two elements per thread, neighbours: a warp's request spans 8 sectors", {.way = Way::strided, .step = 2}, .80},
+    {"contiguous", "eight elements per thread, a block apart: 32 lanes share 4 sectors of 32 bytes", {.way = Way::coarse, .step = 8}, .90},
+    {"strided_2", "two elements per thread, neighbours: a warp's request spans 8 sectors", {.way = Way::strided, .step = 2}, .69},
     {"strided_8", "eight: 32 sectors, one for each lane; the cache has to keep them for the other seven requests",
-     {.way = Way::strided, .step = 8}, .40},
-    {"strided_32", "32: a line for each lane, and more lines at a time than the cache holds", {.way = Way::strided, .step = 32}, .15},
-    {"misaligned", "a warp starts one element off its line: 5 sectors instead of 4", {.way = Way::shifted}, .85},
+     {.way = Way::strided, .step = 8}, .21},
+    {"strided_32", "32: a line for each lane, and more lines at a time than the cache holds", {.way = Way::strided, .step = 32}, .05},
+    {"misaligned", "a warp starts one element off its line: 5 sectors instead of 4", {.way = Way::shifted, .step = 8}, .85},
 };
 inline constexpr Variant branch_variants[] = {
     {"uniform", "whole warps take elements of even index, or odd: each goes one way", {.way = Way::apart}, .60},

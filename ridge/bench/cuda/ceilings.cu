@@ -12,7 +12,8 @@ constexpr int chains = 8;       // independent of one another: as many as a pipe
 constexpr int steps = 1 << 14;  // of each chain
 constexpr int tensor_steps = 1 << 13;
 
-__global__ void ceiling_empty() {}
+// What every kernel of the model does at least: one trip to memory, and a result.
+__global__ void __launch_bounds__(threads) ceiling_touch(float* x) { x[threadIdx.x] = x[threadIdx.x] + 1; }
 
 // Each thread has four 16-byte loads under way; the sum is stored where it is what no input makes it.
 __global__ void __launch_bounds__(threads) ceiling_read(const float* x, std::int64_t units, float* never) {
@@ -84,7 +85,7 @@ Status launch_ceiling(Ceiling kind, const DeviceInfo& device, void* data, std::s
       .grid = dim3(static_cast<unsigned>(device.sms * blocks_per_sm)), .block = dim3(threads), .stream = stream.handle};
   auto* x = static_cast<float*>(data);
   switch (kind) {
-    case Ceiling::empty: at.grid = dim3(1); return simt::launch(at, ceiling_empty);
+    case Ceiling::touch: at.grid = dim3(1); return simt::launch(at, ceiling_touch, x);
     case Ceiling::read: return simt::launch(at, ceiling_read, x, static_cast<std::int64_t>(bytes / 16), x);
     case Ceiling::fp32: return simt::launch(at, ceiling_fma<float>, x, 0.999f);
     case Ceiling::fp64: return simt::launch(at, ceiling_fma<double>, static_cast<double*>(data), 0.999);
