@@ -46,7 +46,8 @@ Result<int> calibrate(const Request& request) {
   line("fp32", measured.fp32_tflops, device.fp32_tflops, "TFLOP/s");
   line("fp64", measured.fp64_tflops, device.fp64_tflops, "TFLOP/s");
   line("fp16", measured.fp16_tflops, device.fp16_tflops, "TFLOP/s, tensor cores");
-  line("launch", measured.launch_us, device.launch_us, "us");
+  table.add({"kernel", fmt::format("{:.4g}", measured.shortest_kernel_us), "",
+             "us, the shortest: one block, one trip to memory"});
   table.print();
   std::printf("kept in %s\n", path.c_str());
   return exit_done;

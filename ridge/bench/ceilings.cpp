@@ -2,7 +2,6 @@
 #include <ridge/bench/ceilings.hpp>
 #include <ridge/bench/clock.hpp>
 #include <ridge/core/memory.hpp>
-#include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -57,10 +56,9 @@ Result<Calibration> measure_gpu(const DeviceInfo& device) {
     tera = operations_of(kind, device) / *us * 1e-6;
     return {};
   };
-  // An empty kernel ends before it has waited for anything (0.5 us on an H200): no kernel with work comes near that.
   auto touch = measure(Ceiling::touch, 64);
   if (!touch) return touch.error();
-  c.launch_us = std::max(*touch - roofline::shortest_block_us(device), 0.0);
+  c.shortest_kernel_us = *touch;
   auto read = measure(Ceiling::read, 4);
   if (!read) return read.error();
   c.read_gbs = static_cast<double>(bytes) / (*read - *touch) * 1e-3;

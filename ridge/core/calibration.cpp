@@ -16,14 +16,16 @@ namespace {
 struct Figure {
   const char* name;  // in the file and to the user
   double Calibration::*value;
-  double DeviceInfo::*place;
+  double DeviceInfo::*place;  // null: kept, and not used by plans
 };
 constexpr Figure figures[] = {{"memory_gbs", &Calibration::memory_gbs, &DeviceInfo::memory_gbs},
                               {"read_gbs", &Calibration::read_gbs, &DeviceInfo::read_gbs},
                               {"fp32_tflops", &Calibration::fp32_tflops, &DeviceInfo::fp32_tflops},
                               {"fp64_tflops", &Calibration::fp64_tflops, &DeviceInfo::fp64_tflops},
                               {"fp16_tflops", &Calibration::fp16_tflops, &DeviceInfo::fp16_tflops},
-                              {"launch_us", &Calibration::launch_us, &DeviceInfo::launch_us}};
+                              // The shortest kernel there is; the model's launch is what larger ones cost before they
+                              // reach memory's rate, fitted (roofline/predict.cpp).
+                              {"shortest_kernel_us", &Calibration::shortest_kernel_us, nullptr}};
 
 // What follows "key": in a flat object; empty where the key is not there.
 std::string_view after_key(std::string_view json, std::string_view key) {
@@ -96,7 +98,7 @@ Result<std::filesystem::path> Calibration::write() const {
 void Calibration::apply(DeviceInfo& info) const {
   std::string names;
   for (const Figure& f : figures)
-    if (this->*f.value > 0) {
+    if (f.place && this->*f.value > 0) {
       info.*f.place = this->*f.value;
       names += (names.empty() ? "" : ", ") + std::string(f.name);
     }

@@ -13,7 +13,7 @@ struct Calibration {
   std::string device;  // the driver's name of it
   std::string date;    // 2026-01-31
   // As in DeviceInfo; 0: not measured.
-  double memory_gbs = 0, read_gbs = 0, fp32_tflops = 0, fp64_tflops = 0, fp16_tflops = 0, launch_us = 0;
+  double memory_gbs = 0, read_gbs = 0, fp32_tflops = 0, fp64_tflops = 0, fp16_tflops = 0, shortest_kernel_us = 0;
   bool operator==(const Calibration&) const = default;
 
   // $XDG_CACHE_HOME/ridge/calibration-NAME.json, or below ~/.cache; empty where there is no home.

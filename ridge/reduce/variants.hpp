@@ -43,7 +43,7 @@ inline constexpr Variant variants[] = {
      "a tree in shared memory, neighbours first",
      {.kernel = Kernel::tree_interleaved, .cut = Cut::tiles}},
     {"tree_sequential",
-     "halves first: whole warps retire, no bank conflicts",
+     "halves first: whole warps retire",
      {.kernel = Kernel::tree_sequential, .cut = Cut::tiles}},
     {"warp_shuffle",
      "registers within a warp: one barrier instead of eight",

@@ -65,8 +65,6 @@ Prediction predict(const Kernel& k, const DeviceInfo& d) {
   return p;
 }
 
-double shortest_block_us(const DeviceInfo& d) { return block_start_us + d.memory_latency_us; }
-
 static std::vector<Analysis::Term> terms_of(const Kernel& k, const Prediction& p, const DeviceInfo& d) {
   std::vector<Analysis::Term> terms;
   terms.push_back({"launch", p.launch_us, text("%d x %.2f us", k.launches, d.launch_us)});

@@ -39,9 +39,6 @@ struct Prediction {
 
 RIDGE_API Prediction predict(const Kernel&, const DeviceInfo&);
 
-// What the model says of a block that makes one trip to memory: a kernel of one such block takes this and a launch.
-RIDGE_API double shortest_block_us(const DeviceInfo&);
-
 // Fills cost, bound, times and analysis of an explanation.
 RIDGE_API void account(Explanation&, const Kernel&, const DeviceInfo&);
 

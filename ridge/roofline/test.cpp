@@ -87,7 +87,11 @@ TEST(Models, AnUnknownNameGivesTheNearest) {
 TEST(Models, CalibrationIsKeptAndApplied) {
   const auto folder = std::filesystem::temp_directory_path() / ("ridge-calibration-" + std::to_string(getpid()));
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  const Calibration measured{.device = "NVIDIA H200", .date = "2026-01-31", .memory_gbs = 4211.5, .launch_us = 1.25};
+  const Calibration measured{.device = "NVIDIA H200",
+                             .date = "2026-01-31",
+                             .memory_gbs = 4211.5,
+                             .read_gbs = 4450,
+                             .shortest_kernel_us = 0.75};
   EXPECT_FALSE(Calibration::read("NVIDIA H200").has_value());
   const auto path = measured.write();
   ASSERT_TRUE(path.ok()) << path.error().message();
@@ -97,11 +101,12 @@ TEST(Models, CalibrationIsKeptAndApplied) {
   DeviceInfo info = model("H200");
   measured.apply(info);
   EXPECT_EQ(info.memory_gbs, 4211.5);
-  EXPECT_EQ(info.launch_us, 1.25);
+  EXPECT_EQ(info.read_gbs, 4450);
+  EXPECT_EQ(info.launch_us, model("H200").launch_us);      // kept, and not used
   EXPECT_EQ(info.fp32_tflops, model("H200").fp32_tflops);  // not measured
-  EXPECT_EQ(info.measured, "memory_gbs, launch_us (2026-01-31)");
-  for (const char* broken : {"", "{", "{\"device\": \"NVIDIA H200\"}",
-                             "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"launch_us\": -1}"}) {
+  EXPECT_EQ(info.measured, "memory_gbs, read_gbs (2026-01-31)");
+  for (const char* broken :
+       {"", "{", "{\"device\": \"NVIDIA H200\"}", "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": -1}"}) {
     std::ofstream(*path) << broken;
     EXPECT_FALSE(Calibration::read("NVIDIA H200").has_value()) << broken;
   }
