@@ -5,6 +5,8 @@
 #include "request.hpp"
 #include "results.hpp"
 #include "table.hpp"
+#include "trace_program.hpp"
+#include "traced.hpp"
 
 #include <ridge/bench/bench.hpp>
 
@@ -24,7 +26,7 @@ struct Request {
   std::string op;
   std::vector<std::string> cases;
   std::string device, from;
-  bool markdown = false, json = false;
+  bool counts = false, markdown = false, json = false;
   int repeats = 10;
 };
 
@@ -181,8 +183,86 @@ Json to_json(const Ladder& ladder) {
   return {{"case", ladder.case_text}, {"device", ladder.device}, {"least_us", ladder.least_us}, {"rungs", rungs}};
 }
 
+// ---- by counts: what each row asks of memory, traced on the CPU ------------------------------------------------------
+
+struct Asked {
+  simt::trace::Counts global, shared;  // of all launches
+  std::int64_t divergent = 0;          // branches, by warps
+};
+Asked asked_by(const simt::trace::Report& report) {
+  using namespace simt::trace;
+  Asked asked;
+  for (const Launch& launch : report.launches) {
+    for (Kind kind : {Kind::load, Kind::store, Kind::atomic}) {
+      asked.global += launch.total(Space::global, kind);
+      asked.shared += launch.total(Space::shared, kind);
+    }
+    for (const Branch& branch : launch.branches) asked.divergent += branch.divergent;
+  }
+  return asked;
+}
+
+Result<int> show_counts(const Request& request) {
+  if (!simt::trace::available()) {
+    std::vector<std::string> arguments{"ladder", request.op};
+    arguments.insert(arguments.end(), request.cases.begin(), request.cases.end());
+    arguments.emplace_back("--counts");
+    if (request.json) arguments.emplace_back("--json");
+    return become_trace_program(arguments);
+  }
+  std::vector<std::string> texts = request.cases;
+  if (texts.empty()) {
+    RIDGE_CLI_TAKE(usual, usual_case(request, cpu()));
+    texts.push_back(usual);
+  }
+  Json ladders = Json::array();
+  bool failed = false;
+  for (const std::string& text : texts) {
+    RIDGE_CLI_TAKE(known, find_ladder_case(request, text));
+    RIDGE_CLI_TAKE(all, trace_variants(known, variant_names(*known.op)));
+    Table table({{"variant"},
+                 {"requests", Align::right},
+                 {"sectors", Align::right},
+                 {"(least)", Align::right},
+                 {"wavefronts", Align::right},
+                 {"(least)", Align::right},
+                 {"divergent", Align::right},
+                 {"item"},
+                 {"what it changes"}},
+                "  ");
+    Json rungs = Json::array();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Traced& t = all[i];
+      const VariantInfo& row = known.op->variants[i];
+      const std::string item = row.item.empty() ? "-" : std::string(row.item), why = t.refused + t.error;
+      failed = failed || !t.error.empty();
+      const Asked asked = asked_by(t.report);
+      const auto number = [&](std::int64_t n) { return why.empty() ? fmt::format("{}", n) : "-"; };
+      table.add({std::string(row.name), number(asked.global.requests + asked.shared.requests),
+                 number(asked.global.sectors), number(asked.global.least_sectors), number(asked.shared.wavefronts),
+                 number(asked.shared.least_wavefronts), number(asked.divergent), item,
+                 why.empty() ? std::string(row.step) : "no: " + why});
+      rungs.push_back({{"variant", std::string(row.name)},
+                       {"reason", why},
+                       {"requests", asked.global.requests + asked.shared.requests},
+                       {"sectors", asked.global.sectors},
+                       {"least_sectors", asked.global.least_sectors},
+                       {"wavefronts", asked.shared.wavefronts},
+                       {"least_wavefronts", asked.shared.least_wavefronts},
+                       {"divergent_branches", asked.divergent}});
+    }
+    ladders.push_back({{"case", known.c.text()}, {"rungs", rungs}});
+    if (request.json) continue;
+    std::printf("%s, traced\n", known.c.text().c_str());
+    table.print();
+  }
+  if (request.json) std::fputs(dump({{"operator", request.op}, {"ladders", ladders}}).c_str(), stdout);
+  return failed ? exit_check_failed : exit_done;
+}
+
 Result<int> show(const Request& request) {
   RIDGE_CLI_TAKE(op, find_op(request.op));
+  if (request.counts) return show_counts(request);
   Results results;
   DeviceInfo device;
   if (!request.from.empty()) {
@@ -238,6 +318,10 @@ void add_ladder(CLI::App& app, Action& action) {
   command->add_option("--from", request->from,
                       "Take the times from a results file of ridge bench --all-variants --json");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
+  command
+      ->add_flag("--counts", request->counts,
+                 "Trace on the CPU: sectors, bank conflicts and divergence instead of times")
+      ->excludes("--from");
   auto* markdown = command->add_flag("--markdown", request->markdown, "Print the table of the operator's README");
   command->add_flag("--json", request->json, "Print JSON")->excludes(markdown);
   command->callback([request, &action] { action = [request] { return show(*request); }; });

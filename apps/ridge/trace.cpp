@@ -1,18 +1,12 @@
 // ridge trace: what an operator's kernels do to memory, per source line, without a GPU.
 #include "commands.hpp"
 #include "json.hpp"
-#include "progress.hpp"
-#include "request.hpp"
 #include "trace_program.hpp"
-
-#include <ridge/check/harness.hpp>
-#include <ridge/check/placement.hpp>
-#include <ridge/simt/trace.hpp>
+#include "traced.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,64 +19,6 @@ struct Request {
   std::string case_text, variant;
   bool json = false;
 };
-
-struct Traced {
-  std::string case_text, step;  // step: what the variant is
-  std::string refused;          // why it does not take the case
-  std::string error;            // what a kernel did wrong
-  trace::Report report;
-};
-
-// The case's tensors, filled and placed, in host memory.
-struct Tensors {
-  std::vector<check::Placed> placed;
-  std::vector<TensorView> in, out;
-};
-
-Result<Tensors> make_tensors(const KnownCase& known, const DeviceInfo& device) {
-  RIDGE_CLI_TAKE(place, check::place_of(known.c));
-  RIDGE_CLI_TAKE(host, check::fill_inputs(*known.book, known.c));
-  Tensors tensors;
-  for (const check::HostTensor& tensor : host) {
-    RIDGE_CLI_TAKE(placed, check::Placed::make(tensor.type, place, device.id));
-    RIDGE_TRY(placed.write(tensor.values));
-    tensors.in.push_back(placed.view());
-    tensors.placed.push_back(std::move(placed));
-  }
-  RIDGE_CLI_TAKE(types, infer_op(*known.op, tensors.in, known.c.operator_options()));
-  for (const TensorType& type : types) {
-    if (place == check::Place::inplace && tensors.out.empty()) {
-      tensors.out.push_back(tensors.in[0]);
-      continue;
-    }
-    RIDGE_CLI_TAKE(placed, check::Placed::make(type, place, device.id));
-    tensors.out.push_back(placed.view());
-    tensors.placed.push_back(std::move(placed));
-  }
-  return tensors;
-}
-
-Result<Traced> trace_variant(const KnownCase& known, const DeviceInfo& device, const Tensors& tensors,
-                             const std::string& variant) {
-  Options options = known.c.operator_options();
-  if (!variant.empty()) options.set("variant", variant);
-  auto plan = plan_op(*known.op, tensors.in, tensors.out, options, device);
-  if (!plan && plan.error().code() != Code::unsupported) return plan.error();
-  check::Case c = known.c;
-  c.options.set("variant", plan ? (*plan)->explain().variant : variant);
-  Traced traced{.case_text = c.text(), .step = {}, .refused = {}, .error = {}, .report = {}};
-  for (const VariantInfo& row : known.op->variants)
-    if (row.name == c.options.text("variant")) traced.step = row.step;
-  if (!plan) {
-    traced.refused = plan.error().message();
-    return traced;
-  }
-  RIDGE_CLI_TAKE(workspace, Buffer::allocate(device.id, (*plan)->workspace_bytes()));
-  auto report = trace::record([&] { return (*plan)->run(tensors.in, tensors.out, workspace.workspace(), {}); });
-  if (report) traced.report = std::move(*report);
-  else traced.error = report.error().message();
-  return traced;
-}
 
 // ---- output ------------------------------------------------------------------------------------------------------
 
@@ -148,24 +84,12 @@ void print(const Traced& traced) {
 // ---- the command -------------------------------------------------------------------------------------------------
 
 Result<int> trace_here(const Request& request, const KnownCase& known) {
-  RIDGE_CLI_TAKE(device, device_of(known.c, cpu()));
-  std::vector<std::string> variants;
-  if (request.variant == "all")
-    for (const VariantInfo& row : known.op->variants) variants.emplace_back(row.name);
-  else variants.push_back(request.variant.empty() ? std::string(known.c.options.text("variant")) : request.variant);
-
-  std::vector<Traced> all;
-  {
-    Progress progress("tracing", variants.size());
-    RIDGE_CLI_TAKE(tensors, make_tensors(known, device));
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      progress.step(i, variants[i]);
-      RIDGE_CLI_TAKE(traced, trace_variant(known, device, tensors, variants[i]));
-      // A variant that the user named and that does not fit is a wrong request; one of all is a line.
-      if (!traced.refused.empty() && request.variant != "all") return Status::error(Code::unsupported, traced.refused);
-      all.push_back(std::move(traced));
-    }
-  }
+  std::vector<std::string> variants = variant_names(*known.op);
+  if (request.variant != "all")
+    variants = {request.variant.empty() ? std::string(known.c.options.text("variant")) : request.variant};
+  RIDGE_CLI_TAKE(all, trace_variants(known, variants));
+  // A variant that the user named and that does not fit is a wrong request; one of all is a line.
+  if (request.variant != "all" && !all[0].refused.empty()) return Status::error(Code::unsupported, all[0].refused);
   bool failed = false;
   Json traces = Json::array();
   for (const Traced& traced : all) {
@@ -177,7 +101,7 @@ Result<int> trace_here(const Request& request, const KnownCase& known) {
       print(traced);
     }
   }
-  if (request.json) std::fputs(dump({{"device", device.id_text()}, {"traces", traces}}).c_str(), stdout);
+  if (request.json) std::fputs(dump({{"device", cpu().id_text()}, {"traces", traces}}).c_str(), stdout);
   return failed ? exit_check_failed : exit_done;
 }
 

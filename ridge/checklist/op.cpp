@@ -12,6 +12,19 @@ static Result<ChecklistProblem> problem_of(Lesson lesson, Views in, const Option
   return ChecklistProblem{.lesson = lesson, .n = in[0].count(), .width = *width};
 }
 
+// What the lesson is about.
+static constexpr std::string_view checklist_item(Lesson lesson) {
+  switch (lesson) {
+    case Lesson::copy: return "coalescing";
+    case Lesson::branch: return "divergence";
+    case Lesson::vecadd: return "coarsening";
+    case Lesson::histogram: return "privatisation";
+    case Lesson::window:
+    case Lesson::banks: return "tiling";
+  }
+  return {};
+}
+
 template <Lesson L> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
   auto problem = problem_of(L, in, options);
   if (!problem) return problem.error();
@@ -44,7 +57,7 @@ template <Lesson L> static OpInfo info(std::string_view summary) {
                                             : f32},
           .options = L == Lesson::window ? std::vector<OptionInfo>{{"w", "odd", "the window's width; 9"}}
                                          : std::vector<OptionInfo>{},
-          .variants = variant_infos(table<L>()),
+          .variants = variant_infos(table<L>(), [](const Variant&) { return checklist_item(L); }),
           .infer = infer<L>,
           .plan = plan_by_name<L>};
 }

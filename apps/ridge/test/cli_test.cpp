@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -525,6 +526,21 @@ TEST_F(CliTrace, SharedMemoryAndWideWarps) {
     }
     EXPECT_GE(shared, 3);
   }
+}
+
+TEST_F(CliTrace, ALadderByCounts) {
+  const auto done = ridge_program({"ladder", "transpose", "transpose:f32:rows=64,cols=64", "--counts", "--json"});
+  expect_done(done);
+  std::map<std::string, json> rungs;
+  const auto report = json::parse(done.out);
+  for (const auto& rung : report["ladders"][0]["rungs"]) rungs[rung["variant"]] = rung;
+  EXPECT_EQ(rungs["naive"]["least_sectors"], 2 * 64 * 64 * 4 / 32);
+  EXPECT_EQ(rungs["naive"]["sectors"], (1 + 8) * 64 * 64 * 4 / 32);  // a sector for each element that is written
+  EXPECT_EQ(rungs["shared"]["sectors"], rungs["shared"]["least_sectors"]);
+  EXPECT_EQ(rungs["shared"]["least_wavefronts"], 2 * 64 * 64 / 32);
+  EXPECT_EQ(rungs["shared"]["wavefronts"], (1 + 32) * 64 * 64 / 32);  // a column is one bank
+  EXPECT_EQ(rungs["padded"]["wavefronts"], rungs["padded"]["least_wavefronts"]);
+  EXPECT_EQ(rungs["copy"]["reason"].get<std::string>().substr(0, 10), "transpose:");
 }
 
 TEST_F(CliTrace, AVariantThatDoesNotFitIsAWrongRequest) {
