@@ -18,7 +18,9 @@ template <class T, int N> __device__ __forceinline__ void make_opaque([[maybe_un
 }
 
 template <class T> __device__ __forceinline__ void make_opaque([[maybe_unused]] const T*& pointer) {
-  if constexpr (RIDGE_SIMT_ON_CUDA) asm volatile("" : "+l"(pointer));
+#if RIDGE_SIMT_ON_CUDA  // other compilers refuse the constraint even where it is discarded
+  asm volatile("" : "+l"(pointer));
+#endif
 }
 
 }  // namespace ridge::tile
