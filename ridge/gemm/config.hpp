@@ -2,6 +2,7 @@
 // instantiates a kernel writes a Config of his own.
 #pragma once
 #include <ridge/core/dtype.hpp>
+#include <ridge/gemm/raster.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -38,13 +39,14 @@ struct Config {
   int tm = 8, tn = 8;              // thread tile
   Loads loads = Loads::vectors;
   Pipeline pipeline = Pipeline::single;
-  int stages = 1;              // of a multistage pipeline
+  int stages = 1;              // of a multistage pipeline, or buffers of Family::wgmma
   bool conflict_free = false;  // padded tiles in shared memory, and lanes laid out to read them without conflicts
   int blocks_per_sm = 1;       // least residency asked of the compiler
-  // Of Family::wgmma, which has `stages` buffers too.
+  // Of Family::wgmma:
   Schedule schedule = Schedule::one;
   bool persistent = false;  // as many blocks as run at a time, each of which takes tiles until there are no more
   int cluster = 1;          // blocks, one below the other, that share their columns of B
+  int band = 8;             // clusters in a band of the raster
   bool operator==(const Config&) const = default;
 };
 
@@ -98,6 +100,13 @@ constexpr int tile_elements(const Config& c, DType dtype, int outer) {
 // number at a time.
 constexpr int epilogue_parts(const Config& c, DType dtype) { return c.tm / fragment(dtype); }
 constexpr int epilogue_pitch(const Config& c, DType dtype) { return c.bn + fragment(dtype); }
+
+// The tiles of clusters.
+RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
+  Raster raster = raster_of(m, n, c.bm * c.cluster, c.bn);
+  raster.group = c.band;
+  return raster;
+}
 
 // Shared memory of Family::wgmma: [stages][A | B], then D on its way out, the bias in float, barriers.
 constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.bk * 2; }

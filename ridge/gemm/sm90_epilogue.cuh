@@ -15,18 +15,20 @@ struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
   Tensor bias;
+  bool plain = false;  // the sum itself
 };
 
-// The 16 rows of a warp, of 32 neighbouring columns, by a thread: x[4 j + i] as in wgmma.cuh.
-using Sums = float[32];  // of 64 columns
+// What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
+inline constexpr int part_columns = 32, part_sums = 16;
+using Sums = float[part_sums];
 
-// sums[first..first + 31], where first is known only when it runs: registers have no index, so each place is tried.
+// sums[part], where the part is known only when it runs: registers have no index, so each place is tried.
 template <int N> __device__ __forceinline__ void take(const float (&sums)[N], int part, Sums& x) {
 #pragma unroll
-  for (int p = 0; p < N / 32; ++p) {
+  for (int p = 0; p < N / part_sums; ++p) {
     if (p != part) continue;
 #pragma unroll
-    for (int i = 0; i < 32; ++i) x[i] = sums[p * 32 + i];
+    for (int i = 0; i < part_sums; ++i) x[i] = sums[p * part_sums + i];
   }
 }
 
@@ -37,64 +39,106 @@ template <class T> __device__ __forceinline__ unsigned packed_pair(float low, fl
   return pair;
 }
 
+// relu in one instruction, which keeps NaN.
+__device__ __forceinline__ float relu_of_nan(float x) {
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// The code of each activation is there once, for four sums.
 template <class T> __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
-  if (activation == Activation::none) return;
-  if (activation == Activation::relu) {
+  const auto all = [&]<Activation A>() {
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < part_sums; turn += 4) {  // at places 0 to 3
+      float y[4];
 #pragma unroll
-    for (int i = 0; i < 32; ++i) x[i] = tile::relu(x[i]);
-    return;
-  }
-  RIDGE_KEEP_LOOP
-  for (int turn = 0; turn < 4; ++turn) {  // eight at a time at places 0 to 7, so that the code is there once
-    float y[8];
+      for (int i = 0; i < 4; ++i) y[i] = tile::activate<T>(A, x[i]);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) y[i] = tile::activate<float>(activation, x[i]);
+      for (int i = 0; i < part_sums - 4; ++i) x[i] = x[i + 4];
 #pragma unroll
-    for (int i = 0; i < 24; ++i) x[i] = x[i + 8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) x[24 + i] = y[i];
+      for (int i = 0; i < 4; ++i) x[part_sums - 4 + i] = y[i];
+    }
+  };
+  switch (activation) {
+    case Activation::relu: return all.template operator()<Activation::relu>();
+    case Activation::gelu: return all.template operator()<Activation::gelu>();
+    case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
+    case Activation::silu: return all.template operator()<Activation::silu>();
+    case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
+    default: return;
   }
 }
 
 // D's rows from `row` on and columns from `col` on; sums of this warp's 16 rows and N columns. `staging` is 2 buffers
-// of 16 lines of 128 bytes; bias: of the N columns. Leaves stores under way that read it.
+// of 16 lines of 128 bytes, each of which takes two parts; bias: of the N columns. Leaves stores under way that read it.
 template <class T, int N>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                               unsigned char* staging, const CUtensorMap* map_d, int row, int col,
                                               int batch) {
   namespace sm90 = tile::sm90;
+  constexpr int parts = N / part_columns;
   const unsigned lane = threadIdx.x % 32;
   const unsigned line = lane % 16, piece = lane / 16;  // of stmatrix: two matrices below each other, then two beside
-  // The parts take turns at two buffers, or with an odd number of them meet the former one's.
-  constexpr int under_way = N / 64 % 2 ? 0 : 1;
-  RIDGE_KEEP_LOOP
-  for (int part = 0; part < N / 64; ++part) {
-    Sums x;
-    take(sums, part, x);
+  const auto add_bias = [&](int part, Sums& x) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const auto b = simt::load<2>(bias + part * 64 + j * 8 + lane % 4 * 2);
+    for (int j = 0; j < 4; ++j) {
+      const auto b = simt::load<2>(bias + part * part_columns + j * 8 + lane % 4 * 2);
 #pragma unroll
       for (int i = 0; i < 4; ++i) x[4 * j + i] = e.alpha * x[4 * j + i] + b[i % 2];
     }
-    activate_sums<T>(e.activation, x);
-    unsigned char* buffer = staging + part % 2 * 2048;
-    if (lane == 0) sm90::wait_stores_read<under_way>();
-    __syncwarp();
+  };
+  // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former tile's last.
+  constexpr int under_way = parts / 2 % 2 ? 0 : 1;
+  const auto store = [&](int part, const Sums& x) {
+    unsigned char* buffer = staging + part / 2 % 2 * 2048;
+    if (part % 2 == 0) {
+      if (lane == 0) sm90::wait_stores_read<under_way>();
+      __syncwarp();
+    }
 #pragma unroll
-    for (int j = 0; j < 8; j += 2) {
-      const float s = e.scale;
+    for (int j = 0; j < 4; j += 2) {
       const float* y = x + 4 * j;
-      sm90::store_matrices(sm90::shared_address(buffer + sm90::swizzled(line, (j + piece) * 16)),
-                           packed_pair<T>(s * y[0], s * y[1]), packed_pair<T>(s * y[2], s * y[3]),
-                           packed_pair<T>(s * y[4], s * y[5]), packed_pair<T>(s * y[6], s * y[7]));
+      sm90::store_matrices(sm90::shared_address(buffer + sm90::swizzled(line, (part % 2 * 4 + j + piece) * 16)),
+                           packed_pair<T>(y[0], y[1]), packed_pair<T>(y[2], y[3]), packed_pair<T>(y[4], y[5]),
+                           packed_pair<T>(y[6], y[7]));
     }
-    sm90::fence_shared_for_copies();
-    __syncwarp();
-    if (lane == 0) {
-      sm90::store(map_d, buffer, col + part * 64, row, batch);
-      sm90::commit_stores();
+    if (part % 2 == 1) {
+      sm90::fence_shared_for_copies();
+      __syncwarp();
+      if (lane == 0) {
+        sm90::store(map_d, buffer, col + part / 2 * 64, row, batch);
+        sm90::commit_stores();
+      }
     }
+  };
+  // What costs next to nothing beside the store is written out; the rest is a loop.
+  const auto each_part = [&](auto change) {
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+      Sums x;
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+      change(part, x);
+      store(part, x);
+    }
+  };
+  if (e.plain) return each_part([](int, Sums&) {});
+  if (e.activation == Activation::relu && e.scale == 1)
+    return each_part([&](int part, Sums& x) {
+      add_bias(part, x);
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
+    });
+  RIDGE_KEEP_LOOP
+  for (int part = 0; part < parts; ++part) {
+    Sums x;
+    take(sums, part, x);
+    add_bias(part, x);
+    activate_sums<T>(e.activation, x);
+#pragma unroll
+    for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
+    store(part, x);
   }
 }
 
@@ -104,32 +148,28 @@ template <int N, class Epilogue>
 __device__ __forceinline__ void store_by_epilogue(const float (&sums)[N / 2], const Epilogue& epilogue,
                                                   unsigned char* staging, std::int64_t rows, std::int64_t cols, int row,
                                                   int col, int batch) {
-  constexpr int pitch = 40, columns = 32;  // floats; 8 banks from row to row
+  constexpr int pitch = part_columns + 8;  // floats; 8 banks from row to row
   float* buffer = reinterpret_cast<float*>(staging);
   const int lane = threadIdx.x % 32;
   RIDGE_KEEP_LOOP
-  for (int part = 0; part < N / 64; ++part) {
+  for (int part = 0; part < N / part_columns; ++part) {
     Sums x;
     take(sums, part, x);
+    __syncwarp();
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      __syncwarp();
+    for (int j = 0; j < 4; ++j)
 #pragma unroll
-      for (int j = 0; j < 4; ++j)
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-          simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
-                      simt::vec<float, 2>{x[16 * h + 4 * j + 2 * i], x[16 * h + 4 * j + 2 * i + 1]});
-      __syncwarp();
-      RIDGE_KEEP_LOOP
-      for (int i = 0; i < 4; ++i) {
-        const int r = i * 4 + lane / 8, c = lane % 8 * 4;
-        const std::int64_t at_row = row + r, at_col = col + part * 64 + h * columns + c;
-        const std::int64_t left = cols - at_col;
-        if (at_row < rows && left > 0)
-          epilogue(simt::load<4>(static_cast<const float*>(buffer) + r * pitch + c),
-                   At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
-      }
+      for (int i = 0; i < 2; ++i)
+        simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
+                    simt::vec<float, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
+    __syncwarp();
+    RIDGE_KEEP_LOOP
+    for (int i = 0; i < 4; ++i) {
+      const int r = i * 4 + lane / 8, c = lane % 8 * 4;
+      const std::int64_t at_row = row + r, at_col = col + part * part_columns + c, left = cols - at_col;
+      if (at_row < rows && left > 0)
+        epilogue(simt::load<4>(static_cast<const float*>(buffer) + r * pitch + c),
+                 At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
     }
   }
 }

@@ -13,9 +13,10 @@ namespace ridge::gemm_kernels {
 
 // What a launch says beside its tensor maps.
 struct WgmmaWork {
-  int m, n, steps, batch;     // steps of bk along k, at least one
-  int batch_of_a, batch_of_b; // 1; 0: shared by the batch
-  bool by_columns;            // ColumnEpilogue serves; else the other epilogue does
+  int m, n, steps;             // steps of bk along k, at least one
+  unsigned rows, cols, batch;  // tiles of D, in clusters
+  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+  bool by_columns;             // ColumnEpilogue serves; else the other epilogue does
 };
 
 // A config's tiles as TMA and wgmma take them.
@@ -27,9 +28,12 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr int b_share = c.bn / c.cluster;  // columns of B that each block of a cluster loads
   static constexpr int bytes_a = c.bm * c.bk * 2, bytes_b = c.bn * c.bk * 2;
   static_assert(c.bk == tile::sm90::line_elements, "a step of k is a line of the swizzle");
-  static_assert(rows % 64 == 0 && b_share % 64 == 0 && blocks * sums <= 128 && sizeof(T) == 2);
+  static_assert(rows % 64 == 0 && b_share % 64 == 0 && blocks * sums <= 192 && sizeof(T) == 2);
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
+  // Of 64K: one warpgroup loads, two multiply.
+  static constexpr int loader_registers = blocks * sums > 128 ? 24 : 40;
+  static constexpr int multiplier_registers = blocks * sums > 128 ? 240 : 232;
   // Rows of a box: K-major, all that one copy brings; else 64 elements along k, and a copy for each 64 of the other.
   static constexpr int box_a = MA == Major::k ? c.bm : c.bk, box_b = MB == Major::k ? b_share : c.bk;
 };
@@ -39,23 +43,25 @@ struct WgmmaTile {
 };
 
 // The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each other.
+// In 32 bits, which divide in line.
 template <class Row> struct TileWalk {
   static constexpr Config c = Row::config;
-  Raster raster;
-  int rank;  // in the cluster
-  std::int64_t total, index;
+  unsigned rows, cols, total, index;  // of clusters
+  int rank;                           // in the cluster
 
   __device__ TileWalk(const WgmmaWork& w, int rank_in_cluster)
-      : raster(raster_of(w.m, w.n, c.bm * c.cluster, c.bn)),
-        rank(rank_in_cluster),
-        total(raster.tiles() * w.batch),
-        index(blockIdx.x / c.cluster) {}
+      : rows(w.rows),
+        cols(w.cols),
+        total(w.rows * w.cols * w.batch),
+        index(blockIdx.x / c.cluster),
+        rank(rank_in_cluster) {}
   __device__ bool more() const { return index < total; }
-  __device__ void next(int n = 1) { index += static_cast<std::int64_t>(n) * (gridDim.x / c.cluster); }
+  __device__ void next(unsigned n = 1) { index += n * (gridDim.x / c.cluster); }
   __device__ WgmmaTile at() const {
-    const std::int64_t batch = index / raster.tiles();
-    const TileAt place = raster.at(index - batch * raster.tiles());
-    return {(static_cast<int>(place.row) * c.cluster + rank) * c.bm, static_cast<int>(place.col) * c.bn,
+    const unsigned tiles = rows * cols, batch = index / tiles;
+    const BandRaster<unsigned> raster{rows, cols, c.band};
+    const auto place = raster.at(index - batch * tiles);
+    return {static_cast<int>((place.row * c.cluster + rank) * c.bm), static_cast<int>(place.col * c.bn),
             static_cast<int>(batch)};
   }
 };
@@ -80,7 +86,7 @@ __device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned ch
 // epilogue(A B)                                 a: [m, k]  b: [n, k]  d: [m, n], as their maps say
 // Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows; the grid is whole clusters.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), 1)
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
     gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                const __grid_constant__ CUtensorMap map_d, const __grid_constant__ WgmmaWork work,
                const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
@@ -100,6 +106,8 @@ __global__ void __launch_bounds__(threads(Row::config), 1)
     const int group = sm90::warpgroup_index(), warp = sm90::warp_of_warpgroup();
 
     if (threadIdx.x == 0) {
+      sm90::prefetch(&map_a);
+      sm90::prefetch(&map_b);
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(full + s, 1);
         sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
@@ -113,11 +121,12 @@ __global__ void __launch_bounds__(threads(Row::config), 1)
     const auto load_step = [&](const WgmmaTile& place, int step, int stage) {
       sm90::arrive_expecting(full + stage, K::bytes_a + K::bytes_b);
       const int k = step * c.bk;
-      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k, place.batch * work.batch_of_a, 0);
+      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k,
+                                           place.batch * work.batch_of_a, 0);
       const int share = rank * K::b_share;
-      load_operand<K::axis_b, K::b_share, K::multicast>(
-          &map_b, stage_b(stage) + sm90::outer_offset(share), full + stage, place.col + share, k,
-          place.batch * work.batch_of_b, (1 << c.cluster) - 1);
+      load_operand<K::axis_b, K::b_share, K::multicast>(&map_b, stage_b(stage) + sm90::outer_offset(share),
+                                                        full + stage, place.col + share, k,
+                                                        place.batch * work.batch_of_b, (1 << c.cluster) - 1);
     };
     // The products of one step, of this warpgroup's rows.
     const auto multiply_step = [&](float(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -175,10 +184,8 @@ __global__ void __launch_bounds__(threads(Row::config), 1)
       if (warp < 4 && threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     } else if (group == 0) {
       // The loader: one thread of the first warpgroup.
-      sm90::keep_registers<40>();
+      sm90::keep_registers<K::loader_registers>();
       if (threadIdx.x == 0) {
-        sm90::prefetch(&map_a);
-        sm90::prefetch(&map_b);
         sm90::RingPlace<c.stages> ring;
         for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
           const WgmmaTile place = walk.at();
@@ -189,7 +196,7 @@ __global__ void __launch_bounds__(threads(Row::config), 1)
         }
       }
     } else {
-      sm90::take_registers<232>();
+      sm90::take_registers<K::multiplier_registers>();
       const int multiplier = group - first_multiplier, first_row = ping_pong ? 0 : multiplier * K::rows;
       // A stage has been read. One thread tells each block of the cluster, whose copies go to all of them.
       const auto release = [&](int stage) {
@@ -250,8 +257,8 @@ struct WgmmaOperand {
 // Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the other epilogue is to serve.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, const WgmmaOperand& d,
-                                         const Shape& shape, const ColumnEpilogue& by_columns,
-                                         const Epilogue& epilogue, int sms, Stream stream) {
+                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
+                                         int sms, Stream stream) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
@@ -266,14 +273,17 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
   if (d.data)
     RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<T>,
                                     {shape.n, shape.m, shape.batch, d.pitch, d.batch_stride}, 16));
+  const Raster tiles = wgmma_raster(c, shape.m, shape.n);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
-                       .batch = static_cast<int>(shape.batch),
+                       .rows = static_cast<unsigned>(tiles.rows),
+                       .cols = static_cast<unsigned>(tiles.cols),
+                       .batch = static_cast<unsigned>(shape.batch),
                        .batch_of_a = a.batch_stride ? 1 : 0,
                        .batch_of_b = b.batch_stride ? 1 : 0,
                        .by_columns = d.data != nullptr};
-  const std::int64_t clusters = raster_of(shape.m, shape.n, c.bm * c.cluster, c.bn).tiles() * shape.batch;
+  const std::int64_t clusters = tiles.tiles() * shape.batch;
   const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
   const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
                         .block = dim3(static_cast<unsigned>(threads(c))),

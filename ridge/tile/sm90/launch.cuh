@@ -7,8 +7,8 @@ namespace ridge::tile::sm90 {
 // As simt::launch; neighbouring blocks in x are clusters of `cluster`.
 template <class... P, class... A>
 [[nodiscard]] Status launch_clusters(const simt::Config& config, int cluster, void (*kernel)(P...), const A&... args) {
-  if (const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                 static_cast<int>(config.smem));
+  if (const cudaError_t e =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
       e != cudaSuccess) {
     (void)cudaGetLastError();
     return simt::detail::report(config, e);
