@@ -152,7 +152,8 @@ constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers t
 constexpr double wgmma_start_clocks = 3000;   // a block's start and its barriers
 constexpr double cluster_start_clocks = 700;  // clusters start later
 constexpr double without_multicast = 1.01;    // a step takes longer by so much
-constexpr double narrow_tile = 1.04;          // 128 columns of B or fewer: more reads of shared memory per product
+constexpr double shared_share = 0.9;          // of what shared memory is busy, what products do not hide
+constexpr double l2_bytes_per_clock = 50;     // that a multiprocessor gets while all of them load
 
 // Instructions per element of D of what the epilogue computes.
 double epilogue_instructions(const GemmProblem& p) {
@@ -164,12 +165,12 @@ double epilogue_instructions(const GemmProblem& p) {
 double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const double products_per_clock = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
-  const double elements = static_cast<double>(c.bm) * c.bn;
-  double step =
-      elements * c.bk / products_per_clock * (c.bn <= 128 ? narrow_tile : 1) * (c.cluster == 1 ? without_multicast : 1);
-  const double stage = wgmma_stage_bytes(c);
-  // A multiprocessor takes at most 64 bytes per clock from the L2 cache.
-  step = std::max(step, stage / 64);
+  const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
+  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
+  const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
+  const double loaded = (c.bm + c.bn / c.cluster) * c.bk * 2;
+  const double step = std::max({elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
+                                lines * shared_share, loaded / l2_bytes_per_clock});
   const double steps = static_cast<double>(ceil_div(products(p), c.bk));
   const double finish = elements / (64 * 256) * store_clocks + elements * epilogue_instructions(p) / (4 * 32);
   const double tiles = static_cast<double>(wgmma_raster(c, p.m, p.n).tiles() * p.batch);

@@ -70,75 +70,120 @@ template <class T> __device__ __forceinline__ void activate_sums(Activation acti
   }
 }
 
-// D's rows from `row` on and columns from `col` on; sums of this warp's 16 rows and N columns. `staging` is 2 buffers
-// of 16 lines of 128 bytes, each of which takes two parts; bias: of the N columns. Leaves stores under way that read it.
-template <class T, int N>
-__device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
-                                              unsigned char* staging, const CUtensorMap* map_d, int row, int col,
-                                              int batch) {
-  namespace sm90 = tile::sm90;
-  constexpr int parts = N / part_columns;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned line = lane % 16, piece = lane / 16;  // of stmatrix: two matrices below each other, then two beside
-  const auto add_bias = [&](int part, Sums& x) {
+__device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* bias, int part, Sums& x) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const auto b = simt::load<2>(bias + part * part_columns + j * 8 + lane % 4 * 2);
+  for (int j = 0; j < 4; ++j) {
+    const auto b = simt::load<2>(bias + part * part_columns + j * 8 + threadIdx.x % 4 * 2);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) x[4 * j + i] = e.alpha * x[4 * j + i] + b[i % 2];
-    }
-  };
-  // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former tile's last.
-  constexpr int under_way = parts / 2 % 2 ? 0 : 1;
-  const auto store = [&](int part, const Sums& x) {
+    for (int i = 0; i < 4; ++i) x[4 * j + i] = e.alpha * x[4 * j + i] + b[i % 2];
+  }
+}
+
+// A part of D's columns where that takes next to nothing beside the store: the sums, or relu of sums and bias.
+__device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
+  return e.plain || (e.activation == Activation::relu && e.scale == 1);
+}
+template <int N>
+__device__ __forceinline__ void cheap_part(const float (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
+                                           Sums& x) {
+#pragma unroll
+  for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+  if (e.plain) return;
+  add_bias(e, bias, part, x);
+#pragma unroll
+  for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
+}
+
+// Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
+// bytes, each of which takes two parts. Leaves stores under way that read it.
+template <class T, int N> struct ColumnStore {
+  static constexpr int parts = N / part_columns;
+  using Packed = unsigned[N / 4];
+
+  unsigned char* staging;
+  const CUtensorMap* map;
+  int row, col, batch;
+
+  // Parts come in their order.   pairs: x[2 i] and x[2 i + 1] of a part
+  __device__ __forceinline__ void store(int part, const unsigned* pairs) const {
+    namespace sm90 = tile::sm90;
+    // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former's last.
+    constexpr int under_way = parts / 2 % 2 ? 0 : 1;
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned line = lane % 16, piece = lane / 16;  // of stmatrix: two matrices below each other, then two beside
     unsigned char* buffer = staging + part / 2 % 2 * 2048;
     if (part % 2 == 0) {
       if (lane == 0) sm90::wait_stores_read<under_way>();
       __syncwarp();
     }
 #pragma unroll
-    for (int j = 0; j < 4; j += 2) {
-      const float* y = x + 4 * j;
+    for (int j = 0; j < 4; j += 2)
       sm90::store_matrices(sm90::shared_address(buffer + sm90::swizzled(line, (part % 2 * 4 + j + piece) * 16)),
-                           packed_pair<T>(y[0], y[1]), packed_pair<T>(y[2], y[3]), packed_pair<T>(y[4], y[5]),
-                           packed_pair<T>(y[6], y[7]));
-    }
+                           pairs[2 * j], pairs[2 * j + 1], pairs[2 * j + 2], pairs[2 * j + 3]);
     if (part % 2 == 1) {
       sm90::fence_shared_for_copies();
       __syncwarp();
       if (lane == 0) {
-        sm90::store(map_d, buffer, col + part / 2 * 64, row, batch);
+        sm90::store(map, buffer, col + part / 2 * 64, row, batch);
         sm90::commit_stores();
       }
     }
+  }
+  __device__ __forceinline__ void store(int part, const Sums& x) const {
+    unsigned pairs[part_sums / 2];
+    pack(x, pairs);
+    store(part, pairs);
+  }
+  __device__ __forceinline__ void store_all(const Packed& pairs) const {
+#pragma unroll
+    for (int part = 0; part < parts; ++part) store(part, pairs + part * part_sums / 2);
+  }
+  __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
+#pragma unroll
+    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = packed_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
+};
+
+// All of a tile that is cheap, as it will be stored.
+template <class T, int N>
+__device__ __forceinline__ void pack_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
+                                             typename ColumnStore<T, N>::Packed& pairs) {
+  const auto each = [&](auto part_of) {
+#pragma unroll
+    for (int part = 0; part < N / part_columns; ++part) {
+      Sums x;
+      part_of(part, x);
+      ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
+    }
   };
-  // What costs next to nothing beside the store is written out; the rest is a loop.
-  const auto each_part = [&](auto change) {
+  if (e.plain) each([&](int part, Sums& x) { cheap_part(sums, part, {.plain = true}, bias, x); });
+  else each([&](int part, Sums& x) { cheap_part(sums, part, e, bias, x); });
+}
+
+// bias: of the N columns.
+template <class T, int N>
+__device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
+                                              const ColumnStore<T, N>& to) {
+  constexpr int parts = N / part_columns;
+  const auto store_cheap = [&](const ColumnEpilogue& of) {
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
       Sums x;
-#pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
-      change(part, x);
-      store(part, x);
+      cheap_part(sums, part, of, bias, x);
+      to.store(part, x);
     }
   };
-  if (e.plain) return each_part([](int, Sums&) {});
-  if (e.activation == Activation::relu && e.scale == 1)
-    return each_part([&](int part, Sums& x) {
-      add_bias(part, x);
-#pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
-    });
+  if (e.plain) return store_cheap({.plain = true});
+  if (is_cheap(e)) return store_cheap({.alpha = e.alpha});
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
     take(sums, part, x);
-    add_bias(part, x);
+    add_bias(e, bias, part, x);
     activate_sums<T>(e.activation, x);
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
-    store(part, x);
+    to.store(part, x);
   }
 }
 

@@ -31,6 +31,8 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static_assert(rows % 64 == 0 && b_share % 64 == 0 && blocks * sums <= 192 && sizeof(T) == 2);
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
+  // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
+  static constexpr bool defers = c.schedule == Schedule::cooperative && c.persistent && blocks == 1;
   // Of 64K: one warpgroup loads, two multiply.
   static constexpr int loader_registers = blocks * sums > 128 ? 24 : 40;
   static constexpr int multiplier_registers = blocks * sums > 128 ? 240 : 232;
@@ -141,21 +143,26 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
               sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k)), accumulate || k > 0);
       sm90::commit_products();
     };
+    // Where 64 rows of a tile go, those of this warp among them.
+    const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
+      unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
+      return ColumnStore<T, c.bn>{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+    };
+    const auto bias_of = [&](int multiplier) {
+      return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
+    };
     const auto finish = [&](const float(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier,
                             int first_row) {
-      unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
-      const float* bias = reinterpret_cast<const float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
 #pragma unroll
       for (int i = 0; i < K::blocks; ++i) {
-        const int row = place.row + first_row + i * 64 + warp * 16;
-        if (work.by_columns)
-          store_columns<T, c.bn>(sums[i], by_columns, bias, staging, &map_d, row, place.col, place.batch);
-        else store_by_epilogue<c.bn>(sums[i], epilogue, staging, work.m, work.n, row, place.col, place.batch);
+        const ColumnStore<T, c.bn> to = store_of(place, multiplier, first_row + i * 64);
+        if (work.by_columns) store_columns<T, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
+        else store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, work.m, work.n, to.row, to.col, to.batch);
       }
     };
     // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
     const auto fetch_bias = [&](const WgmmaTile& place, int multiplier) {
-      float* bias = reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
+      float* bias = bias_of(multiplier);
       for (int i = threadIdx.x % 128; i < c.bn; i += 128) {
         const std::int64_t col = place.col + i;
         bias[i] = by_columns.bias.data && col < work.n ? load_row<1, float>(by_columns.bias, At{0, 0, col, 1})[0] : 0;
@@ -206,42 +213,66 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
         }
       };
-      TileWalk<Row> walk(work, rank);
-      sm90::RingPlace<c.stages> ring;
-      unsigned turn_parity = 0;
-      if (ping_pong && multiplier == 1) {
-        walk.next();
-        ring.skip(work.steps);
-      }
-      if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
-      for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
-        const WgmmaTile place = walk.at();
-        float sums[K::blocks][K::sums];
-        sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
-        fetch_bias(place, multiplier);
-        if constexpr (ping_pong) {
-          sm90::wait(turn + multiplier, turn_parity);
-          turn_parity ^= 1;
-        }
-        int former = 0;
-        for (int step = 0; step < work.steps; ++step) {
-          sm90::wait(full + ring.stage, ring.parity);
-          sm90::fence_sums();
-          multiply_step(sums, ring.stage, first_row, step > 0);
-          sm90::wait_products<1>();  // all but these: the stage before this one has been read
-          if (step > 0) release(former);
-          former = ring.stage;
-          ring.next();
-        }
-        if constexpr (ping_pong) {
-          if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
+      // Defer: a finished tile waits, packed, and is stored while the next one's first products are under way.
+      const auto multiply_tiles = [&]<bool Defer>() {
+        TileWalk<Row> walk(work, rank);
+        sm90::RingPlace<c.stages> ring;
+        [[maybe_unused]] unsigned turn_parity = 0;
+        bool first = true;
+        [[maybe_unused]] typename ColumnStore<T, c.bn>::Packed waiting;
+        [[maybe_unused]] ColumnStore<T, c.bn> waiting_to{};
+        if (ping_pong && multiplier == 1) {
+          walk.next();
           ring.skip(work.steps);
         }
-        sm90::wait_products<0>();
-        release(former);
-        sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
-        finish(sums, place, multiplier, first_row);
-      }
+        if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
+        for (; walk.more(); walk.next(ping_pong ? 2 : 1), first = false) {
+          const WgmmaTile place = walk.at();
+          float sums[K::blocks][K::sums];
+          sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
+          fetch_bias(place, multiplier);
+          if constexpr (ping_pong) {
+            sm90::wait(turn + multiplier, turn_parity);
+            turn_parity ^= 1;
+          }
+          const auto start_step = [&](bool accumulate) {
+            sm90::wait(full + ring.stage, ring.parity);
+            sm90::fence_sums();
+            multiply_step(sums, ring.stage, first_row, accumulate);
+          };
+          start_step(false);
+          if constexpr (Defer) {
+            if (!first) waiting_to.store_all(waiting);
+          }
+          for (int step = 1; step < work.steps; ++step) {
+            const int former = ring.stage;
+            ring.next();
+            start_step(true);
+            sm90::wait_products<1>();  // all but these: the stage before this one has been read
+            release(former);
+          }
+          const int last = ring.stage;
+          ring.next();
+          if constexpr (ping_pong) {
+            if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
+            ring.skip(work.steps);
+          }
+          sm90::wait_products<0>();
+          release(last);
+          sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+          if constexpr (Defer) {
+            pack_columns<T, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
+            waiting_to = store_of(place, multiplier, first_row);
+          } else {
+            finish(sums, place, multiplier, first_row);
+          }
+        }
+        if constexpr (Defer) {
+          if (!first) waiting_to.store_all(waiting);
+        }
+      };
+      if (K::defers && work.by_columns && is_cheap(by_columns)) multiply_tiles.template operator()<K::defers>();
+      else multiply_tiles.template operator()<false>();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     }
     if constexpr (K::multicast) sm90::sync_cluster();  // others may still copy into, or arrive in, this block

@@ -95,6 +95,7 @@ TEST(GemmPlan, HopperTakesItsTensorCores) {
   EXPECT_EQ(of(4096, 4096, 4096, Activation::gelu), "ping_pong");  // hides what the epilogue computes
   EXPECT_EQ(of(16, 4096, 4096), "wgmma_64x64");
   EXPECT_EQ(of(512, 512, 512), "wgmma_64x64");
+  EXPECT_EQ(of(1024, 1024, 1024), "wgmma_64x128");
 }
 
 TEST(GemmPlan, WhatTmaCannotReadIsRefused) {

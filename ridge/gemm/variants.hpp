@@ -66,6 +66,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma, .bn = 192, .bk = 64, .stages = 4, .schedule = Schedule::ping_pong, .persistent = true, .band = 16}},
     {"wgmma_64x64", "small tiles and many stages, for few rows or columns", {f16, bf16},
      {.family = Family::wgmma, .bm = 64, .bn = 64, .bk = 64, .stages = 8, .schedule = Schedule::cooperative, .persistent = true, .band = 16}},
+    {"wgmma_64x128", "wider ones, where they are one wave", {f16, bf16},
+     {.family = Family::wgmma, .bm = 64, .bk = 64, .stages = 6, .schedule = Schedule::cooperative, .persistent = true, .band = 16}},
     {"dp4a", "four products of signed bytes in one instruction", {i8},
      {.bk = 32, .pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
 };
