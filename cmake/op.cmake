@@ -7,21 +7,24 @@ function(ridge_cpu_kernels target)
   endforeach()
 endfunction()
 
-# ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [PEERS peers.cu]) puts the folder of the calling op.cmake into
+# ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu]) puts the folder of the calling op.cmake into
 # the library, the command line and the tests:
 #   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc where there is one
+#   CUDA_KERNELS  compiled by nvcc alone: instructions of one architecture, which the CPU runtime does not have
 #   bench.cpp (found) registers the case book     PEERS    other people's kernels to measure beside; CUDA only
 #   test.cpp (found) becomes FOLDER_test, run once for the CPU and once, labelled gpu, for the GPU
 function(ridge_operator)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;KERNELS;PEERS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;KERNELS;CUDA_KERNELS;PEERS")
   set(folder ${CMAKE_CURRENT_LIST_DIR})
   get_filename_component(name ${folder} NAME)
   list(TRANSFORM arg_SOURCES PREPEND ${folder}/)
   list(TRANSFORM arg_KERNELS PREPEND ${folder}/)
+  list(TRANSFORM arg_CUDA_KERNELS PREPEND ${folder}/)
   list(TRANSFORM arg_PEERS PREPEND ${folder}/)
   target_sources(ridge PRIVATE ${arg_SOURCES})
   ridge_cpu_kernels(ridge ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_KERNELS ${arg_KERNELS})
+  set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_ONLY_KERNELS ${arg_CUDA_KERNELS})
   if(arg_PEERS)
     set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_PEERS ${arg_PEERS})
   endif()

@@ -40,7 +40,7 @@ struct Tanh {  // by the math library: 2 logistic(2x) - 1 would lose its digits 
   template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::hyperbolic_tangent(x); }
 };
 struct Gelu {
-  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::gelu(x); }
+  template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::gelu<T>(x); }
 };
 struct GeluTanh {
   template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::gelu_tanh<T>(x); }

@@ -145,6 +145,21 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=padded", layout));
   }
   test("f8e5m2:m=20,n=24,k=33:fill=ints");
+  // Tensor cores: rows on 16 bytes; edges of 64, 128, 192 and 256, one step and more than there are buffers, more tiles
+  // than blocks run at a time.
+  for (const char* layout : layouts) {
+    test(with_layout("bf16:m=136,n=264,k=72:fill=ints", layout));
+    test(with_layout("f16:m=264,n=200,k=640:fill=ints", layout));
+    test(with_layout("bf16:m=72,n=136,k=104:epilogue=bias+gelu", layout));
+    test(with_layout("f16:m=24,n=136,k=8,batch=3:fill=ints:epilogue=bias+relu+residual:beta=2", layout));
+    test(with_layout("bf16:m=136,n=72,k=24:fill=ints:place=padded:epilogue=bias+relu:scale=2", layout));
+    test(with_layout("f16:m=136,n=72,k=24:fill=ints:place=strided", layout));
+  }
+  test("bf16:m=136,n=264,k=16,batch=40:fill=ints:epilogue=bias");
+  test("bf16:m=1,n=8,k=8:fill=ints");
+  test("bf16:m=200,n=333,k=64:fill=ints:layout=nt");  // D's rows start anywhere
+  for (const char* epilogue : {"bias", "bias_m+relu", "gelu", "gelu_tanh", "silu", "sigmoid", "bias+relu"})
+    test(std::string("f16:m=72,n=136,k=40:alpha=0.5:epilogue=") + epilogue);
   // Epilogues, each part alone and together; types of D.
   for (const char* epilogue : {"bias", "bias_m", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual",
                                "bias+gelu+residual", "bias_m+silu"}) {
@@ -175,6 +190,16 @@ inline check::CaseBook book() {
   for (const char* size : {"m=1024,n=1024,k=1024", "m=2048,n=2048,k=2048", "m=4095,n=4095,k=4096",
                            "m=1000,n=1000,k=1000", "m=5120,n=13,k=2880"})
     bench(std::string("f32:") + size);
+  for (const char* type : {"bf16:", "f16:"}) {
+    for (const char* size :
+         {"m=2048,n=2048,k=2048", "m=4096,n=4096,k=4096", "m=8192,n=8192,k=8192", "m=10240,n=4096,k=4096"})
+      for (const char* layout : layouts) bench(with_layout(std::string(type) + size, layout));
+    for (const char* size :
+         {"m=4096,n=4096,k=14336", "m=4096,n=28672,k=4096", "m=16,n=4096,k=4096", "m=64,n=4096,k=4096"})
+      bench(std::string(type) + size + ":layout=nt");
+    for (const char* epilogue : {"bias+relu", "bias+gelu"})
+      bench(std::string(type) + "m=4096,n=4096,k=4096:layout=nt:epilogue=" + epilogue);
+  }
   for (const char* layout : layouts) bench(with_layout("f64:m=4096,n=4096,k=4096", layout));
   return book;
 }

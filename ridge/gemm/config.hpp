@@ -2,6 +2,7 @@
 // instantiates a kernel writes a Config of his own.
 #pragma once
 #include <ridge/core/dtype.hpp>
+#include <ridge/gemm/raster.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +13,14 @@ enum class Family : std::uint8_t {
   naive,        // naive.cuh: a thread per element of D
   shared,       // shared.cuh: a thread per element, operands from shared memory
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
+  wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
+};
+
+// Who does what in a kernel of Family::wgmma.
+enum class Schedule : std::uint8_t {
+  one,          // one warpgroup loads, multiplies and stores
+  cooperative,  // a warp loads; one or two warpgroups each multiply rows of one tile
+  ping_pong,    // a warp loads; two warpgroups each have tiles of their own, and one stores while the other multiplies
 };
 
 // How operands are read from global memory.
@@ -30,9 +39,14 @@ struct Config {
   int tm = 8, tn = 8;              // thread tile
   Loads loads = Loads::vectors;
   Pipeline pipeline = Pipeline::single;
-  int stages = 1;              // of a multistage pipeline
+  int stages = 1;              // of a multistage pipeline, or buffers of Family::wgmma
   bool conflict_free = false;  // padded tiles in shared memory, and lanes laid out to read them without conflicts
   int blocks_per_sm = 1;       // least residency asked of the compiler
+  // Of Family::wgmma:
+  Schedule schedule = Schedule::one;
+  bool persistent = false;  // as many blocks as run at a time, each of which takes tiles until there are no more
+  int cluster = 1;          // blocks, one below the other, that share their columns of B
+  int band = 8;             // clusters in a band of the raster
   bool operator==(const Config&) const = default;
 };
 
@@ -60,7 +74,16 @@ constexpr int staged_bytes(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
 // Staged elements that one access of shared memory moves.
 constexpr int fragment(DType dtype) { return access_bytes / staged_bytes(dtype); }
 
+// Warpgroups that multiply, and rows of a tile that each of them has.
+constexpr int multipliers(const Config& c) {
+  return c.schedule == Schedule::ping_pong || (c.schedule == Schedule::cooperative && c.bm > 64) ? 2 : 1;
+}
+constexpr int rows_of_multiplier(const Config& c) {
+  return c.schedule == Schedule::cooperative ? c.bm / multipliers(c) : c.bm;
+}
+
 constexpr int threads(const Config& c) {
+  if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
   return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
 }
 constexpr int stages(const Config& c) {
@@ -78,8 +101,25 @@ constexpr int tile_elements(const Config& c, DType dtype, int outer) {
 constexpr int epilogue_parts(const Config& c, DType dtype) { return c.tm / fragment(dtype); }
 constexpr int epilogue_pitch(const Config& c, DType dtype) { return c.bn + fragment(dtype); }
 
+// The tiles of clusters.
+RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
+  Raster raster = raster_of(m, n, c.bm * c.cluster, c.bn);
+  raster.group = c.band;
+  return raster;
+}
+
+// Shared memory of Family::wgmma: [stages][A | B], then D on its way out, the bias in float, barriers.
+constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.bk * 2; }
+constexpr int wgmma_staging_bytes = 4096;  // of each warp that multiplies
+constexpr int wgmma_bias_at(const Config& c) {
+  return c.stages * wgmma_stage_bytes(c) + multipliers(c) * 4 * wgmma_staging_bytes;
+}
+constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
+constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
+
 // Dynamic shared memory.
 constexpr int smem_bytes(const Config& c, DType dtype) {
+  if (c.family == Family::wgmma) return wgmma_smem_bytes(c);
   if (c.family == Family::naive) return 0;
   if (c.family == Family::shared) return c.bk * (c.bm + c.bn + 2 * padding(c)) * staged_bytes(dtype);
   const int operands = stages(c) * (tile_elements(c, dtype, c.bm) + tile_elements(c, dtype, c.bn));

@@ -1,3 +1,4 @@
 ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
   KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu
+  CUDA_KERNELS sm90_f16.cu sm90_bf16.cu
   PEERS peers.cu)

@@ -7,6 +7,7 @@
 #include <ridge/roofline/bound.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ridge {
 
@@ -23,17 +24,41 @@ std::string unaligned(const char* name, const GemmOperand& o, std::int64_t pitch
   return std::string("rows of ") + name + " do not all start on 16 bytes";
 }
 
+// Why TMA cannot read an operand whose rows are `pitch` apart; empty: it can.
+std::string not_for_tma(const char* name, const GemmOperand& o, std::int64_t pitch, std::int64_t rows) {
+  const std::string rows_of = std::string("rows of ") + name;
+  if (auto why = unaligned(name, o, pitch); !why.empty()) return why;
+  if (rows > 1 && pitch <= 0) return rows_of + " do not follow each other";
+  if (o.batch_stride < 0) return std::string("the batch of ") + name + " runs backwards";
+  return {};
+}
+
+std::string wgmma_fits(const Config& c, const GemmProblem& p) {
+  if (products(p) == 0) return "there are no products";
+  const std::int64_t most = 0x7fffffff - 256;
+  if (p.m > most || p.n > most || p.k > most) return "it counts rows, columns and k to 2^31";
+  if (wgmma_raster(c, p.m, p.n).tiles() > max_tiles / c.cluster / std::max<std::int64_t>(p.batch, 1))
+    return "more than 2^31 - 1 tiles";
+  const bool k_major_a = major_of_a(p) == Major::k, k_major_b = major_of_b(p) == Major::k;
+  if (auto why = not_for_tma("a", *p.a, k_major_a ? p.a->row_stride : p.a->col_stride, k_major_a ? p.m : p.k);
+      !why.empty())
+    return why;
+  return not_for_tma("b", *p.b, k_major_b ? p.b->col_stride : p.b->row_stride, k_major_b ? p.n : p.k);
+}
+
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
   if (p.scalars.math != GemmMath::exact)
     return "computes in float32, and " + std::string(name(p.scalars.math)) + " was asked for";
+  if (c.family == Family::wgmma && device.cc != 90)
+    return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
   if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
   if (smem_bytes(c, p.dtype) > device.smem_optin)
     return std::to_string(smem_bytes(c, p.dtype)) + " bytes of shared memory, and the device has " +
            std::to_string(device.smem_optin);
-  if (c.family != Family::thread_tile) return {};
+  if (c.family != Family::thread_tile && c.family != Family::wgmma) return {};
   if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
   if (c.loads == Loads::strided) return {};
   const Major a = major_of_a(p), b = major_of_b(p);
@@ -41,6 +66,7 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (b == Major::none) return "b's elements are neighbours in neither axis";
   if (row.nn_only && layout_of(p) != GemmLayout::nn)
     return "shown in layout nn, and this is " + std::string(name(layout_of(p)));
+  if (c.family == Family::wgmma) return wgmma_fits(c, p);
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
   return unaligned("b", *p.b, b == Major::k ? p.b->col_stride : p.b->row_stride);
@@ -119,8 +145,55 @@ double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& d
   return work + waits / resident;
 }
 
+// ---- Family::wgmma --------------------------------------------------------------------------------------------------
+// Constants are fitted to measurements on an H200; README.md says to which.
+
+constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
+constexpr double wgmma_start_clocks = 3000;   // a block's start and its barriers
+constexpr double cluster_start_clocks = 700;  // clusters start later
+constexpr double without_multicast = 1.01;    // a step takes longer by so much
+constexpr double shared_share = 0.9;          // of what shared memory is busy, what products do not hide
+constexpr double l2_bytes_per_clock = 50;     // that a multiprocessor gets while all of them load
+
+// Instructions per element of D of what the epilogue computes.
+double epilogue_instructions(const GemmProblem& p) {
+  const Activation a = p.scalars.activation;
+  const double activation = a == Activation::none || a == Activation::relu ? 1 : a == Activation::gelu ? 28 : 16;
+  return activation + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
+}
+
+double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double products_per_clock = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
+  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
+  const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
+  const double loaded = (c.bm + c.bn / c.cluster) * c.bk * 2;
+  const double step = std::max({elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
+                                lines * shared_share, loaded / l2_bytes_per_clock});
+  const double steps = static_cast<double>(ceil_div(products(p), c.bk));
+  const double finish = elements / (64 * 256) * store_clocks + elements * epilogue_instructions(p) / (4 * 32);
+  const double tiles = static_cast<double>(wgmma_raster(c, p.m, p.n).tiles() * p.batch);
+  const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
+  const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
+  const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
+  switch (c.schedule) {
+    case Schedule::one: {  // a step's copy and its products wait for each other; other blocks fill in
+      const double resident = std::max(1.0, std::min<double>(c.blocks_per_sm, most));
+      const double alone = load_latency + barrier_clocks + step;
+      return start + most * (steps * std::max(step * 1.5, alone / resident) + finish);
+    }
+    case Schedule::ping_pong:  // only the last tile's end is met, or what does not fit beside the other's products
+      return start + most * std::max(steps * step, (steps * step + finish) / 2) + finish;
+    default: return start + most * (steps * step + finish + (c.persistent ? 0 : wgmma_start_clocks));
+  }
+}
+
 double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
+  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
+  if (c.family == Family::wgmma)
+    return device.launch_us + std::max(wgmma_clocks(row, p, device) / device.clock_ghz * 1e-3, memory_us);
   const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
   const int smem = smem_bytes(c, p.dtype);
   const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
@@ -136,7 +209,6 @@ double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& de
   const double size = static_cast<double>(size_of(p.dtype));
   const double l2_bytes = tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
   const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
-  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
   return device.launch_us + std::max({sm_us, l2_us, memory_us});
 }
 
@@ -150,6 +222,9 @@ Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOpt
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
+    if constexpr (std::is_same_v<B, simt::Cuda>)
+      if (variants[args.plan.variant].config.family == Family::wgmma)
+        return args.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
     switch (args.problem.dtype) {
       case f64: return launch_f64<B>(args);
       case f32: return launch_f32<B>(args);

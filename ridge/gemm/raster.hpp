@@ -7,25 +7,28 @@
 
 namespace ridge::gemm_kernels {
 
-struct TileAt {
-  std::int64_t row, col;  // in tiles
+template <class Int> struct BasicTileAt {
+  Int row, col;  // in tiles
 };
+using TileAt = BasicTileAt<std::int64_t>;
 
 // Tiles go down a band of `group` tile rows column by column, then to the next band: what is resident at any time is a
 // block of about group x (resident / group) tiles, which needs the fewest rows of A and columns of B.
-struct Raster {
-  std::int64_t rows, cols;  // of tiles
+template <class Int> struct BandRaster {
+  Int rows, cols;  // of tiles
   int group;
 
-  RIDGE_HD constexpr std::int64_t tiles() const { return rows * cols; }
+  RIDGE_HD constexpr Int tiles() const { return rows * cols; }
   // Precondition: 0 <= index < tiles().
-  RIDGE_HD constexpr TileAt at(std::int64_t index) const {
-    const std::int64_t band_tiles = group * cols, band = index / band_tiles, within = index - band * band_tiles;
-    const std::int64_t first = band * group, height = rows - first < group ? rows - first : group;  // of this band
-    const std::int64_t col = within / height;
+  RIDGE_HD constexpr BasicTileAt<Int> at(Int index) const {
+    const Int whole = static_cast<Int>(group);
+    const Int band_tiles = whole * cols, band = index / band_tiles, within = index - band * band_tiles;
+    const Int first = band * whole, height = rows - first < whole ? rows - first : whole;  // of this band
+    const Int col = within / height;
     return {first + within - col * height, col};
   }
 };
+using Raster = BandRaster<std::int64_t>;
 
 inline constexpr std::int64_t max_tiles = 0x7fffffff, max_grid_z = 65535;  // blocks in x and in z, on every device
 

@@ -77,9 +77,51 @@ TEST(GemmPlan, NoPredictionBeatsTheRoof) {
 
 TEST(GemmPlan, EveryTypeHasAVariant) {
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f64}), "f64_128x64");
-  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}), "widened");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}, "A100"), "widened");
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = i8}), "dp4a");
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f8e4m3}), "thread_8x8");
+}
+
+TEST(GemmPlan, HopperTakesItsTensorCores) {
+  const auto of = [](std::int64_t m, std::int64_t n, std::int64_t k, Activation activation = Activation::none) {
+    return chosen(
+        {.m = m, .n = n, .k = k, .dtype = bf16, .layout = GemmLayout::nt, .scalars = {.activation = activation}});
+  };
+  EXPECT_EQ(of(2048, 2048, 2048), "ping_pong");  // a wave of 128x256 would wait for its first loads and its stores
+  EXPECT_EQ(of(4096, 4096, 4096), "multicast");
+  EXPECT_EQ(of(4096, 4096, 14336), "multicast");
+  EXPECT_EQ(of(8192, 8192, 8192), "ping_pong_128x192");  // 20.8 waves of 21
+  EXPECT_EQ(of(4096, 28672, 4096), "ping_pong_128x192");
+  EXPECT_EQ(of(4096, 4096, 4096, Activation::gelu), "ping_pong");  // hides what the epilogue computes
+  EXPECT_EQ(of(16, 4096, 4096), "wgmma_64x64");
+  EXPECT_EQ(of(512, 512, 512), "wgmma_64x64");
+  EXPECT_EQ(of(1024, 1024, 1024), "wgmma_64x128");
+}
+
+TEST(GemmPlan, WhatTmaCannotReadIsRefused) {
+  GemmProblem p{.m = 512, .n = 512, .k = 512, .dtype = f16};
+  const auto why = [&] {
+    const std::string sentence = refusal(p, "multicast"),
+                      start = "gemm: variant is multicast; it must be another one here: ";
+    return sentence.starts_with(start) ? sentence.substr(start.size()) : sentence;
+  };
+  EXPECT_EQ(why(), "");
+  p.a = GemmOperand{.dtype = f16, .row_stride = 516};
+  EXPECT_EQ(why(), "rows of a do not all start on 16 bytes");
+  p.a = GemmOperand{.dtype = f16, .row_stride = 512, .phase = 8};
+  EXPECT_EQ(why(), "rows of a do not all start on 16 bytes");
+  p.a = GemmOperand{.dtype = f16, .row_stride = -512};
+  EXPECT_EQ(why(), "rows of a do not follow each other");
+  p.a = GemmOperand{.dtype = f16, .row_stride = 1024, .col_stride = 2};
+  EXPECT_EQ(why(), "a's elements are neighbours in neither axis");
+  p.a = {};
+  p.scalars.alpha = 0;
+  EXPECT_EQ(why(), "there are no products");
+  p.scalars.alpha = 1;
+  EXPECT_TRUE(
+      plan_gemm(p, *device_model("A100"), {.variant = "multicast"}).error().message().find("Hopper's instructions") !=
+      std::string::npos);
+  EXPECT_FALSE(chosen(p, "A100").empty());
 }
 
 TEST(GemmPlan, ARefusalSaysWhy) {
@@ -110,6 +152,15 @@ TEST(GemmPlan, TheContractIsKeptBeforeAnythingRuns) {
 }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
+
+TEST(GemmTable, KernelsForHopperFitAMultiprocessor) {
+  using namespace gemm_kernels;
+  for (const auto& row : variants)
+    if (row.config.family == Family::wgmma) {
+      EXPECT_LE(wgmma_smem_bytes(row.config), device_model("H200")->smem_optin) << row.name;
+      EXPECT_EQ(wgmma_stage_bytes(row.config) % 1024, 0) << row.name;  // swizzled tiles
+    }
+}
 
 TEST(GemmTable, NamesAreUniqueAndLastResortsTakeEverything) {
   std::set<std::string_view> names;

@@ -3,10 +3,12 @@
 #include <ridge/tile/block_reduce.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
+#include <ridge/tile/sm90/swizzle.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <vector>
 
 namespace ridge::tile {
@@ -191,6 +193,47 @@ TEST(Activation, ByNameIsTheFunction) {
   EXPECT_EQ(activate<float>(Activation::gelu, -INFINITY), 0);
   EXPECT_EQ(parse_activation("gelu_tanh"), Activation::gelu_tanh);
   EXPECT_FALSE(parse_activation("tanh").has_value());
+}
+
+// ---- sm90: what of it is arithmetic -------------------------------------------------------------------------------
+
+TEST(Swizzle, EveryByteOnceAndPiecesOfAColumnInAllBanks) {
+  std::set<unsigned> seen;
+  for (unsigned line = 0; line < 16; ++line)
+    for (unsigned byte = 0; byte < sm90::line_bytes; ++byte) seen.insert(sm90::swizzled(line, byte));
+  EXPECT_EQ(seen.size(), 16u * sm90::line_bytes);
+  EXPECT_EQ(*seen.rbegin(), 16u * sm90::line_bytes - 1);
+  std::set<unsigned> banks;  // of the same 16 bytes of 8 lines: what stmatrix writes at once
+  for (unsigned line = 0; line < 8; ++line) banks.insert(sm90::swizzled(line, 48) % sm90::line_bytes);
+  EXPECT_EQ(banks.size(), 8u);
+}
+
+TEST(Swizzle, DescriptorsSayWhatTheManualAsksFor) {
+  const std::uint64_t k = sm90::descriptor(sm90::Axis::k, 0x12400),
+                      outer = sm90::descriptor(sm90::Axis::outer, 0x12400);
+  for (const std::uint64_t d : {k, outer}) {
+    EXPECT_EQ(d & 0x3fff, 0x1240u);           // address / 16
+    EXPECT_EQ(d >> 32 & 0x3fff, 1024u / 16);  // between atoms
+    EXPECT_EQ(d >> 62, 1u);                   // 128-byte swizzle
+  }
+  EXPECT_EQ(outer >> 16 & 0x3fff, 64u * 128 / 16);  // between groups of 64
+}
+
+TEST(Swizzle, StepsOfKStayInALineOrGoDownLines) {
+  EXPECT_EQ(sm90::k_offset(sm90::Axis::k, 16), 32u);
+  EXPECT_EQ(sm90::k_offset(sm90::Axis::outer, 16), 2048u);
+  EXPECT_EQ(sm90::outer_offset(64), 8192u);
+}
+
+TEST(Activation, QuickErfcIsAsGoodAsFloat) {
+  for (float x = -9; x < 9; x += 0.0117f) {
+    const double want = std::erfc(static_cast<double>(x)), got = quick_erfc(x);
+    // 1.2e-7 of the form, and the exponential's argument rounded in float32.
+    EXPECT_NEAR(got, want, want * (6e-7 + x * x * 1.2e-7) + 1e-44) << x;
+  }
+  EXPECT_EQ(quick_erfc(HUGE_VALF), 0.0f);
+  EXPECT_EQ(quick_erfc(-HUGE_VALF), 2.0f);
+  EXPECT_TRUE(std::isnan(quick_erfc(NAN)));
 }
 
 }  // namespace

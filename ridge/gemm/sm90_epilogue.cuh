@@ -1,0 +1,222 @@
+// From the sums of wgmma in registers to D. Each warp does its own 16 rows, through 4 KB of shared memory of its own:
+// no warp waits for another.
+#pragma once
+#include <ridge/gemm/config.hpp>
+#include <ridge/gemm/epilogue.cuh>
+#include <ridge/tile/sm90/tma.cuh>
+#include <ridge/tile/sm90/warpgroup.cuh>
+#include <ridge/tile/sm90/wgmma.cuh>
+
+namespace ridge::gemm_kernels {
+
+// What D becomes where no element of it needs more than its sum and its column's bias, and D has the operands' type:
+// scale * act(alpha * sum + bias). It is computed where the sums are, and stored by TMA.
+struct ColumnEpilogue {
+  float alpha = 1, scale = 1;
+  Activation activation = Activation::none;
+  Tensor bias;
+  bool plain = false;  // the sum itself
+};
+
+// What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
+inline constexpr int part_columns = 32, part_sums = 16;
+using Sums = float[part_sums];
+
+// sums[part], where the part is known only when it runs: registers have no index, so each place is tried.
+template <int N> __device__ __forceinline__ void take(const float (&sums)[N], int part, Sums& x) {
+#pragma unroll
+  for (int p = 0; p < N / part_sums; ++p) {
+    if (p != part) continue;
+#pragma unroll
+    for (int i = 0; i < part_sums; ++i) x[i] = sums[p * part_sums + i];
+  }
+}
+
+template <class T> __device__ __forceinline__ unsigned packed_pair(float low, float high) {
+  unsigned pair;
+  if constexpr (std::is_same_v<T, half>) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// relu in one instruction, which keeps NaN.
+__device__ __forceinline__ float relu_of_nan(float x) {
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// The code of each activation is there once, for four sums.
+template <class T> __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
+  const auto all = [&]<Activation A>() {
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < part_sums; turn += 4) {  // at places 0 to 3
+      float y[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) y[i] = tile::activate<T>(A, x[i]);
+#pragma unroll
+      for (int i = 0; i < part_sums - 4; ++i) x[i] = x[i + 4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) x[part_sums - 4 + i] = y[i];
+    }
+  };
+  switch (activation) {
+    case Activation::relu: return all.template operator()<Activation::relu>();
+    case Activation::gelu: return all.template operator()<Activation::gelu>();
+    case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
+    case Activation::silu: return all.template operator()<Activation::silu>();
+    case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
+    default: return;
+  }
+}
+
+__device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* bias, int part, Sums& x) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const auto b = simt::load<2>(bias + part * part_columns + j * 8 + threadIdx.x % 4 * 2);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[4 * j + i] = e.alpha * x[4 * j + i] + b[i % 2];
+  }
+}
+
+// A part of D's columns where that takes next to nothing beside the store: the sums, or relu of sums and bias.
+__device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
+  return e.plain || (e.activation == Activation::relu && e.scale == 1);
+}
+template <int N>
+__device__ __forceinline__ void cheap_part(const float (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
+                                           Sums& x) {
+#pragma unroll
+  for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+  if (e.plain) return;
+  add_bias(e, bias, part, x);
+#pragma unroll
+  for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
+}
+
+// Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
+// bytes, each of which takes two parts. Leaves stores under way that read it.
+template <class T, int N> struct ColumnStore {
+  static constexpr int parts = N / part_columns;
+  using Packed = unsigned[N / 4];
+
+  unsigned char* staging;
+  const CUtensorMap* map;
+  int row, col, batch;
+
+  // Parts come in their order.   pairs: x[2 i] and x[2 i + 1] of a part
+  __device__ __forceinline__ void store(int part, const unsigned* pairs) const {
+    namespace sm90 = tile::sm90;
+    // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former's last.
+    constexpr int under_way = parts / 2 % 2 ? 0 : 1;
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned line = lane % 16, piece = lane / 16;  // of stmatrix: two matrices below each other, then two beside
+    unsigned char* buffer = staging + part / 2 % 2 * 2048;
+    if (part % 2 == 0) {
+      if (lane == 0) sm90::wait_stores_read<under_way>();
+      __syncwarp();
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j += 2)
+      sm90::store_matrices(sm90::shared_address(buffer + sm90::swizzled(line, (part % 2 * 4 + j + piece) * 16)),
+                           pairs[2 * j], pairs[2 * j + 1], pairs[2 * j + 2], pairs[2 * j + 3]);
+    if (part % 2 == 1) {
+      sm90::fence_shared_for_copies();
+      __syncwarp();
+      if (lane == 0) {
+        sm90::store(map, buffer, col + part / 2 * 64, row, batch);
+        sm90::commit_stores();
+      }
+    }
+  }
+  __device__ __forceinline__ void store(int part, const Sums& x) const {
+    unsigned pairs[part_sums / 2];
+    pack(x, pairs);
+    store(part, pairs);
+  }
+  __device__ __forceinline__ void store_all(const Packed& pairs) const {
+#pragma unroll
+    for (int part = 0; part < parts; ++part) store(part, pairs + part * part_sums / 2);
+  }
+  __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
+#pragma unroll
+    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = packed_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
+};
+
+// All of a tile that is cheap, as it will be stored.
+template <class T, int N>
+__device__ __forceinline__ void pack_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
+                                             typename ColumnStore<T, N>::Packed& pairs) {
+  const auto each = [&](auto part_of) {
+#pragma unroll
+    for (int part = 0; part < N / part_columns; ++part) {
+      Sums x;
+      part_of(part, x);
+      ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
+    }
+  };
+  if (e.plain) each([&](int part, Sums& x) { cheap_part(sums, part, {.plain = true}, bias, x); });
+  else each([&](int part, Sums& x) { cheap_part(sums, part, e, bias, x); });
+}
+
+// bias: of the N columns.
+template <class T, int N>
+__device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
+                                              const ColumnStore<T, N>& to) {
+  constexpr int parts = N / part_columns;
+  const auto store_cheap = [&](const ColumnEpilogue& of) {
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+      Sums x;
+      cheap_part(sums, part, of, bias, x);
+      to.store(part, x);
+    }
+  };
+  if (e.plain) return store_cheap({.plain = true});
+  if (is_cheap(e)) return store_cheap({.alpha = e.alpha});
+  RIDGE_KEEP_LOOP
+  for (int part = 0; part < parts; ++part) {
+    Sums x;
+    take(sums, part, x);
+    add_bias(e, bias, part, x);
+    activate_sums<T>(e.activation, x);
+#pragma unroll
+    for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
+    to.store(part, x);
+  }
+}
+
+// The same by an epilogue of any kind, which stores by itself: sums pass through shared memory to become rows of four
+// neighbours, and the epilogue's code is there once.
+template <int N, class Epilogue>
+__device__ __forceinline__ void store_by_epilogue(const float (&sums)[N / 2], const Epilogue& epilogue,
+                                                  unsigned char* staging, std::int64_t rows, std::int64_t cols, int row,
+                                                  int col, int batch) {
+  constexpr int pitch = part_columns + 8;  // floats; 8 banks from row to row
+  float* buffer = reinterpret_cast<float*>(staging);
+  const int lane = threadIdx.x % 32;
+  RIDGE_KEEP_LOOP
+  for (int part = 0; part < N / part_columns; ++part) {
+    Sums x;
+    take(sums, part, x);
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
+                    simt::vec<float, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
+    __syncwarp();
+    RIDGE_KEEP_LOOP
+    for (int i = 0; i < 4; ++i) {
+      const int r = i * 4 + lane / 8, c = lane % 8 * 4;
+      const std::int64_t at_row = row + r, at_col = col + part * part_columns + c, left = cols - at_col;
+      if (at_row < rows && left > 0)
+        epilogue(simt::load<4>(static_cast<const float*>(buffer) + r * pitch + c),
+                 At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
+    }
+  }
+}
+
+}  // namespace ridge::gemm_kernels

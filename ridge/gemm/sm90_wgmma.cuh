@@ -1,0 +1,327 @@
+// GEMM on Hopper's tensor cores: TMA brings tiles of A and B to shared memory, wgmma multiplies them there.
+//
+// One kernel, in several schedules (Config::schedule). Where a warp does nothing but load, it is ahead of those that
+// multiply by up to `stages` steps, and goes on with the next tile while this one is stored. Blocks of a cluster have
+// tiles below each other, and each loads its part of the columns of B that they share, for all of them.
+#pragma once
+#include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/sm90_epilogue.cuh>
+#include <ridge/tile/sm90/launch.cuh>
+#include <ridge/tile/sm90/tensor_map.cuh>
+
+namespace ridge::gemm_kernels {
+
+// What a launch says beside its tensor maps.
+struct WgmmaWork {
+  int m, n, steps;             // steps of bk along k, at least one
+  unsigned rows, cols, batch;  // tiles of D, in clusters
+  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+  bool by_columns;             // ColumnEpilogue serves; else the other epilogue does
+};
+
+// A config's tiles as TMA and wgmma take them.
+template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
+  static constexpr Config c = Row::config;
+  static constexpr tile::sm90::Axis axis_a = MA == Major::k ? tile::sm90::Axis::k : tile::sm90::Axis::outer;
+  static constexpr tile::sm90::Axis axis_b = MB == Major::k ? tile::sm90::Axis::k : tile::sm90::Axis::outer;
+  static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
+  static constexpr int b_share = c.bn / c.cluster;  // columns of B that each block of a cluster loads
+  static constexpr int bytes_a = c.bm * c.bk * 2, bytes_b = c.bn * c.bk * 2;
+  static_assert(c.bk == tile::sm90::line_elements, "a step of k is a line of the swizzle");
+  static_assert(rows % 64 == 0 && b_share % 64 == 0 && blocks * sums <= 192 && sizeof(T) == 2);
+  static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
+  static constexpr bool multicast = c.cluster > 1;
+  // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
+  static constexpr bool defers = c.schedule == Schedule::cooperative && c.persistent && blocks == 1;
+  // Of 64K: one warpgroup loads, two multiply.
+  static constexpr int loader_registers = blocks * sums > 128 ? 24 : 40;
+  static constexpr int multiplier_registers = blocks * sums > 128 ? 240 : 232;
+  // Rows of a box: K-major, all that one copy brings; else 64 elements along k, and a copy for each 64 of the other.
+  static constexpr int box_a = MA == Major::k ? c.bm : c.bk, box_b = MB == Major::k ? b_share : c.bk;
+};
+
+struct WgmmaTile {
+  int row, col, batch;  // of D
+};
+
+// The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each other.
+// In 32 bits, which divide in line.
+template <class Row> struct TileWalk {
+  static constexpr Config c = Row::config;
+  unsigned rows, cols, total, index;  // of clusters
+  int rank;                           // in the cluster
+
+  __device__ TileWalk(const WgmmaWork& w, int rank_in_cluster)
+      : rows(w.rows),
+        cols(w.cols),
+        total(w.rows * w.cols * w.batch),
+        index(blockIdx.x / c.cluster),
+        rank(rank_in_cluster) {}
+  __device__ bool more() const { return index < total; }
+  __device__ void next(unsigned n = 1) { index += n * (gridDim.x / c.cluster); }
+  __device__ WgmmaTile at() const {
+    const unsigned tiles = rows * cols, batch = index / tiles;
+    const BandRaster<unsigned> raster{rows, cols, c.band};
+    const auto place = raster.at(index - batch * tiles);
+    return {static_cast<int>((place.row * c.cluster + rank) * c.bm), static_cast<int>(place.col * c.bn),
+            static_cast<int>(batch)};
+  }
+};
+
+// One operand's tile: elements from `outer` on, and from `k` on. Outer: how many; box: see WgmmaKernel.
+template <tile::sm90::Axis axis, int Outer, bool Multicast>
+__device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned char* to, tile::sm90::Barrier* full,
+                                             int outer, int k, int batch, std::uint16_t mask) {
+  namespace sm90 = tile::sm90;
+  const auto copy = [&](unsigned char* at, int x, int y) {
+    if constexpr (Multicast) sm90::load_multicast(map, at, full, x, y, batch, mask);
+    else sm90::load(map, at, full, x, y, batch);
+  };
+  if constexpr (axis == sm90::Axis::k) {
+    copy(to, k, outer);
+  } else {
+#pragma unroll
+    for (int i = 0; i < Outer; i += 64) copy(to + sm90::outer_offset(i), outer + i, k);
+  }
+}
+
+// epilogue(A B)                                 a: [m, k]  b: [n, k]  d: [m, n], as their maps say
+// Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows; the grid is whole clusters.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+    gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+               const __grid_constant__ CUtensorMap map_d, const __grid_constant__ WgmmaWork work,
+               const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
+  namespace sm90 = tile::sm90;
+  if constexpr (sm90::available) {
+    using K = WgmmaKernel<Row, T, MA, MB>;
+    constexpr Config c = Row::config;
+    constexpr bool ping_pong = c.schedule == Schedule::ping_pong, specialised = c.schedule != Schedule::one;
+    constexpr int first_multiplier = specialised ? 1 : 0;
+
+    unsigned char* shared = sm90::swizzled_shared();
+    auto* full = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
+    auto *empty = full + c.stages, *turn = empty + c.stages;
+    const auto stage_a = [=](int stage) { return shared + stage * wgmma_stage_bytes(c); };
+    const auto stage_b = [=](int stage) { return shared + stage * wgmma_stage_bytes(c) + K::bytes_a; };
+    const int rank = K::multicast ? static_cast<int>(sm90::cluster_rank()) : 0;
+    const int group = sm90::warpgroup_index(), warp = sm90::warp_of_warpgroup();
+
+    if (threadIdx.x == 0) {
+      sm90::prefetch(&map_a);
+      sm90::prefetch(&map_b);
+      for (int s = 0; s < c.stages; ++s) {
+        sm90::init(full + s, 1);
+        sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
+      }
+      for (int i = 0; i < 2; ++i) sm90::init(turn + i, 1);
+      sm90::fence_init();
+    }
+    if constexpr (K::multicast) sm90::sync_cluster();
+    else __syncthreads();
+
+    const auto load_step = [&](const WgmmaTile& place, int step, int stage) {
+      sm90::arrive_expecting(full + stage, K::bytes_a + K::bytes_b);
+      const int k = step * c.bk;
+      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k,
+                                           place.batch * work.batch_of_a, 0);
+      const int share = rank * K::b_share;
+      load_operand<K::axis_b, K::b_share, K::multicast>(&map_b, stage_b(stage) + sm90::outer_offset(share),
+                                                        full + stage, place.col + share, k,
+                                                        place.batch * work.batch_of_b, (1 << c.cluster) - 1);
+    };
+    // The products of one step, of this warpgroup's rows.
+    const auto multiply_step = [&](float(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
+      const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
+#pragma unroll
+      for (int k = 0; k < c.bk; k += 16)
+#pragma unroll
+        for (int i = 0; i < K::blocks; ++i)
+          sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
+              sums[i],
+              sm90::descriptor(K::axis_a, a + sm90::outer_offset(first_row + i * 64) + sm90::k_offset(K::axis_a, k)),
+              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k)), accumulate || k > 0);
+      sm90::commit_products();
+    };
+    // Where 64 rows of a tile go, those of this warp among them.
+    const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
+      unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
+      return ColumnStore<T, c.bn>{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+    };
+    const auto bias_of = [&](int multiplier) {
+      return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
+    };
+    const auto finish = [&](const float(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier,
+                            int first_row) {
+#pragma unroll
+      for (int i = 0; i < K::blocks; ++i) {
+        const ColumnStore<T, c.bn> to = store_of(place, multiplier, first_row + i * 64);
+        if (work.by_columns) store_columns<T, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
+        else store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, work.m, work.n, to.row, to.col, to.batch);
+      }
+    };
+    // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
+    const auto fetch_bias = [&](const WgmmaTile& place, int multiplier) {
+      float* bias = bias_of(multiplier);
+      for (int i = threadIdx.x % 128; i < c.bn; i += 128) {
+        const std::int64_t col = place.col + i;
+        bias[i] = by_columns.bias.data && col < work.n ? load_row<1, float>(by_columns.bias, At{0, 0, col, 1})[0] : 0;
+      }
+    };
+
+    if constexpr (!specialised) {
+      // Every thread does everything, in turn; other blocks of the multiprocessor fill the waits.
+      sm90::RingPlace<c.stages> place_in_ring;
+      for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
+        const WgmmaTile place = walk.at();
+        float sums[K::blocks][K::sums];
+        __syncthreads();  // the last tile's bias has been read
+        fetch_bias(place, 0);
+        for (int step = 0; step < work.steps; ++step, place_in_ring.next()) {
+          const int stage = place_in_ring.stage;
+          if (threadIdx.x == 0) load_step(place, step, stage);
+          sm90::wait(full + stage, place_in_ring.parity);
+          sm90::fence_sums();
+          multiply_step(sums, stage, 0, step > 0);
+          sm90::wait_products<0>();
+          __syncthreads();
+        }
+        finish(sums, place, 0, 0);
+      }
+      if (warp < 4 && threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
+    } else if (group == 0) {
+      // The loader: one thread of the first warpgroup.
+      sm90::keep_registers<K::loader_registers>();
+      if (threadIdx.x == 0) {
+        sm90::RingPlace<c.stages> ring;
+        for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
+          const WgmmaTile place = walk.at();
+          for (int step = 0; step < work.steps; ++step, ring.next()) {
+            sm90::wait(empty + ring.stage, ring.parity ^ 1);
+            load_step(place, step, ring.stage);
+          }
+        }
+      }
+    } else {
+      sm90::take_registers<K::multiplier_registers>();
+      const int multiplier = group - first_multiplier, first_row = ping_pong ? 0 : multiplier * K::rows;
+      // A stage has been read. One thread tells each block of the cluster, whose copies go to all of them.
+      const auto release = [&](int stage) {
+        if constexpr (K::multicast) {
+          if (threadIdx.x % 128 < c.cluster) sm90::arrive_at(empty + stage, threadIdx.x % 128);
+        } else {
+          if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
+        }
+      };
+      // Defer: a finished tile waits, packed, and is stored while the next one's first products are under way.
+      const auto multiply_tiles = [&]<bool Defer>() {
+        TileWalk<Row> walk(work, rank);
+        sm90::RingPlace<c.stages> ring;
+        [[maybe_unused]] unsigned turn_parity = 0;
+        bool first = true;
+        [[maybe_unused]] typename ColumnStore<T, c.bn>::Packed waiting;
+        [[maybe_unused]] ColumnStore<T, c.bn> waiting_to{};
+        if (ping_pong && multiplier == 1) {
+          walk.next();
+          ring.skip(work.steps);
+        }
+        if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
+        for (; walk.more(); walk.next(ping_pong ? 2 : 1), first = false) {
+          const WgmmaTile place = walk.at();
+          float sums[K::blocks][K::sums];
+          sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
+          fetch_bias(place, multiplier);
+          if constexpr (ping_pong) {
+            sm90::wait(turn + multiplier, turn_parity);
+            turn_parity ^= 1;
+          }
+          const auto start_step = [&](bool accumulate) {
+            sm90::wait(full + ring.stage, ring.parity);
+            sm90::fence_sums();
+            multiply_step(sums, ring.stage, first_row, accumulate);
+          };
+          start_step(false);
+          if constexpr (Defer) {
+            if (!first) waiting_to.store_all(waiting);
+          }
+          for (int step = 1; step < work.steps; ++step) {
+            const int former = ring.stage;
+            ring.next();
+            start_step(true);
+            sm90::wait_products<1>();  // all but these: the stage before this one has been read
+            release(former);
+          }
+          const int last = ring.stage;
+          ring.next();
+          if constexpr (ping_pong) {
+            if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
+            ring.skip(work.steps);
+          }
+          sm90::wait_products<0>();
+          release(last);
+          sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+          if constexpr (Defer) {
+            pack_columns<T, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
+            waiting_to = store_of(place, multiplier, first_row);
+          } else {
+            finish(sums, place, multiplier, first_row);
+          }
+        }
+        if constexpr (Defer) {
+          if (!first) waiting_to.store_all(waiting);
+        }
+      };
+      if (K::defers && work.by_columns && is_cheap(by_columns)) multiply_tiles.template operator()<K::defers>();
+      else multiply_tiles.template operator()<false>();
+      if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
+    }
+    if constexpr (K::multicast) sm90::sync_cluster();  // others may still copy into, or arrive in, this block
+  }
+}
+
+// An operand or D as a launch takes it.
+struct WgmmaOperand {
+  const void* data = nullptr;
+  std::int64_t pitch = 0, batch_stride = 0;  // pitch: between neighbours in the axis that is not contiguous
+};
+
+// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the other epilogue is to serve.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, const WgmmaOperand& d,
+                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
+                                         int sms, Stream stream) {
+  namespace sm90 = tile::sm90;
+  using K = WgmmaKernel<Row, T, MA, MB>;
+  constexpr Config c = Row::config;
+  const auto map_of = [&](CUtensorMap* map, const WgmmaOperand& o, std::int64_t outer, Major major, int box) {
+    const std::int64_t cols = major == Major::k ? shape.k : outer, rows = major == Major::k ? outer : shape.k;
+    return sm90::make_tensor_map(map, o.data, dtype_of<T>,
+                                 {cols, rows, o.batch_stride ? shape.batch : 1, o.pitch, o.batch_stride}, box);
+  };
+  CUtensorMap map_a, map_b, map_d{};
+  RIDGE_TRY(map_of(&map_a, a, shape.m, MA, K::box_a));
+  RIDGE_TRY(map_of(&map_b, b, shape.n, MB, K::box_b));
+  if (d.data)
+    RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<T>,
+                                    {shape.n, shape.m, shape.batch, d.pitch, d.batch_stride}, 16));
+  const Raster tiles = wgmma_raster(c, shape.m, shape.n);
+  const WgmmaWork work{.m = static_cast<int>(shape.m),
+                       .n = static_cast<int>(shape.n),
+                       .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
+                       .rows = static_cast<unsigned>(tiles.rows),
+                       .cols = static_cast<unsigned>(tiles.cols),
+                       .batch = static_cast<unsigned>(shape.batch),
+                       .batch_of_a = a.batch_stride ? 1 : 0,
+                       .batch_of_b = b.batch_stride ? 1 : 0,
+                       .by_columns = d.data != nullptr};
+  const std::int64_t clusters = tiles.tiles() * shape.batch;
+  const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
+                        .block = dim3(static_cast<unsigned>(threads(c))),
+                        .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
+                        .stream = stream.handle};
+  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue>, map_a, map_b, map_d, work,
+                               by_columns, epilogue);
+}
+
+}  // namespace ridge::gemm_kernels

@@ -1,0 +1,31 @@
+// Launches a kernel whose blocks form clusters.
+#pragma once
+#include <ridge/tile/sm90/arch.cuh>
+
+namespace ridge::tile::sm90 {
+
+// As simt::launch; neighbouring blocks in x are clusters of `cluster`.
+template <class... P, class... A>
+[[nodiscard]] Status launch_clusters(const simt::Config& config, int cluster, void (*kernel)(P...), const A&... args) {
+  if (const cudaError_t e =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
+      e != cudaSuccess) {
+    (void)cudaGetLastError();
+    return simt::detail::report(config, e);
+  }
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = config.grid;
+  launch.blockDim = config.block;
+  launch.dynamicSmemBytes = config.smem;
+  launch.stream = static_cast<cudaStream_t>(config.stream);
+  launch.attrs = &attribute;
+  launch.numAttrs = cluster > 1 ? 1 : 0;
+  const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
+  if (e != cudaSuccess) (void)cudaGetLastError();
+  return simt::detail::report(config, e);
+}
+
+}  // namespace ridge::tile::sm90

@@ -1,0 +1,43 @@
+// How tiles of 16-bit elements lie in shared memory for TMA and wgmma, and the words that describe them. Plain C++: the
+// facts are tested on the host.
+//
+// The unit is the atom of the 128-byte swizzle: 8 lines of 128 bytes (64 elements), 1024 bytes, aligned to as much. The
+// 16-byte pieces of line r change places: piece p is found at p ^ (r % 8). A tile of `outer` x 64 elements along k is
+//
+//   K-major   its lines are rows of 64 elements along k, one per outer; atoms follow each other along outer
+//   MN-major  its lines are 64 neighbours along outer, one per k; atoms follow each other along k, and behind the 64
+//             lines of one group of 64 outer elements comes the next group
+#pragma once
+#include <ridge/core/api.hpp>
+
+#include <cstdint>
+
+namespace ridge::tile::sm90 {
+
+inline constexpr int line_bytes = 128, line_elements = 64, atom_bytes = 1024;
+
+enum class Axis : std::uint8_t { k, outer };  // in which neighbours lie
+
+// Where the byte at (line, byte of line) lies, from the start of an aligned tile.
+RIDGE_HD constexpr unsigned swizzled(unsigned line, unsigned byte) {
+  return line * line_bytes + (byte ^ (line % 8) * 16);
+}
+
+// Bytes from an operand's tile to that of `outer` elements further, a multiple of 64, and of `k` further, of 16.
+// bk: the tile's elements along k, 64.
+RIDGE_HD constexpr unsigned outer_offset(unsigned outer) { return outer * line_bytes; }
+RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k) {
+  return axis == Axis::k ? k * 2 : k * line_bytes;  // inside the line of 128 bytes; or k lines on
+}
+
+// wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle.
+//   bits 0-13   address / 16
+//   bits 16-29  MN-major: bytes / 16 from one group of 64 outer elements to the next. K-major: not used
+//   bits 32-45  bytes / 16 from one atom to the next: along outer, or MN-major along k
+//   bits 62-63  1: the 128-byte swizzle
+RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address) {
+  const std::uint64_t groups = axis == Axis::k ? 1 : line_elements * line_bytes / 16;
+  return (address & 0x3ffff) >> 4 | groups << 16 | std::uint64_t{atom_bytes / 16} << 32 | std::uint64_t{1} << 62;
+}
+
+}  // namespace ridge::tile::sm90

@@ -1,0 +1,47 @@
+// TMA: tiles between global and shared memory, copied by an engine of their own. One thread starts a copy. A tensor map
+// (tensor_map.cuh) says how the tensor lies; what of a tile is outside of it is read as zero and not written.
+#pragma once
+#include <ridge/tile/sm90/mbarrier.cuh>
+
+#include <cuda.h>
+
+namespace ridge::tile::sm90 {
+
+__device__ __forceinline__ void prefetch(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// The tile at (x, y, z), x being the axis of neighbours; `full` receives its bytes.
+__device__ __forceinline__ void load(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
+          "r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+// To the same place in all blocks of the cluster that `mask` names, and to the same barrier there.
+__device__ __forceinline__ void load_multicast(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z,
+                                               std::uint16_t mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, "
+      "%4, %5}], [%2], %6;" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "h"(mask)
+      : "memory");
+}
+
+// Ordinary stores to shared memory, of this thread, before copies out of it that are started later.
+__device__ __forceinline__ void fence_shared_for_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void store(const CUtensorMap* map, const void* from, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+               "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)
+               : "memory");
+}
+__device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until all but this thread's latest `Pending` groups of stores have read their shared memory.
+template <int Pending> __device__ __forceinline__ void wait_stores_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
+
+}  // namespace ridge::tile::sm90

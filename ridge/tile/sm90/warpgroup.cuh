@@ -1,0 +1,48 @@
+// Warpgroups (four warps that issue wgmma together), clusters of blocks, and what else kernels with roles need.
+#pragma once
+#include <ridge/tile/sm90/arch.cuh>
+
+namespace ridge::tile::sm90 {
+
+inline constexpr int warpgroup_threads = 128;
+
+// This thread's warpgroup, in a form that the compiler knows to be the same for a whole warp.
+__device__ __forceinline__ int warpgroup_index() { return __shfl_sync(~0u, threadIdx.x / warpgroup_threads, 0); }
+__device__ __forceinline__ int warp_of_warpgroup() { return __shfl_sync(~0u, threadIdx.x / 32 % 4, 0); }
+
+// Gives registers back, or takes them: all warps of a warpgroup, in a kernel with __launch_bounds__(threads, 1).
+template <int Registers> __device__ __forceinline__ void keep_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers> __device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// A barrier of this warpgroup alone. Ids 1 to 15; 0 is __syncthreads.
+__device__ __forceinline__ void sync_warpgroup(int id) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(warpgroup_threads) : "memory");
+}
+
+__device__ __forceinline__ unsigned cluster_rank() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// All threads of all blocks of the cluster. It orders barriers that were made known by fence_init(), and that blocks
+// have not left; not other stores, for which each thread would have to wait (a microsecond at a kernel's start).
+__device__ __forceinline__ void sync_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.relaxed.aligned;\n"
+      "barrier.cluster.wait.aligned;" ::
+          : "memory");
+}
+
+// Four 8x8 matrices of 16-bit elements from a warp's registers to shared memory; lane l says where row l % 8 of
+// matrix l / 8 goes. Register i holds elements (l / 4, 2 (l % 4)) and its neighbour of matrix i.
+__device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c),
+               "r"(d)
+               : "memory");
+}
+
+}  // namespace ridge::tile::sm90
