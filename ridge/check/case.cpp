@@ -1,5 +1,4 @@
 #include <ridge/check/case.hpp>
-#include <ridge/core/op.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -78,17 +77,6 @@ std::int64_t Case::dim(std::string_view key, std::int64_t otherwise) const {
 
 bool Case::is_harness_option(std::string_view key) {
   return key == "fill" || key == "seed" || key == "warp" || key == "place";
-}
-
-Options Case::operator_options() const {
-  Options kept;
-  if (const auto known = find_op(op))
-    for (const auto& [key, value] : dims)
-      if (std::ranges::any_of((*known)->options, [&](const OptionInfo& o) { return o.name == key; }))
-        kept.set(key, std::to_string(value));
-  for (const auto& [key, value] : options.pairs())
-    if (!is_harness_option(key)) kept.set(key, value);
-  return kept;
 }
 
 }  // namespace ridge::check

@@ -53,6 +53,18 @@ Result<const CaseBook*> find_case_book(std::string_view op) {
   return Status::error(Code::unsupported, "operator '" + std::string(op) + "' has no cases");
 }
 
+// Here and not in case.cpp, which knows no operators.
+Options Case::operator_options() const {
+  Options kept;
+  if (const auto known = find_op(op))
+    for (const auto& [key, value] : dims)
+      if (std::ranges::any_of((*known)->options, [&key = key](const OptionInfo& o) { return o.name == key; }))
+        kept.set(key, std::to_string(value));
+  for (const auto& [key, value] : options.pairs())
+    if (!is_harness_option(key)) kept.set(key, value);
+  return kept;
+}
+
 Result<std::vector<TensorType>> case_inputs(const CaseBook& book, const Case& c) {
   std::string known;
   for (const auto& key : book.keys) known += (known.empty() ? "" : " ") + key;

@@ -51,7 +51,8 @@ Result<std::vector<std::string_view>> input_names(const OpInfo& op, const Option
 
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
-    const bool known = key == "variant" || std::ranges::any_of(op.options, [&](auto& o) { return o.name == key; });
+    const bool known =
+        key == "variant" || std::ranges::any_of(op.options, [&key = key](auto& o) { return o.name == key; });
     if (known) continue;
     std::string names = "variant";
     for (auto& o : op.options) names += " " + std::string(o.name);
