@@ -7,8 +7,8 @@ function(ridge_cpu_kernels target)
   endforeach()
 endfunction()
 
-# ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu]) puts the folder of the calling op.cmake into
-# the library, the command line and the tests:
+# ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu]) puts the folder of the
+# calling op.cmake into the library, the command line and the tests:
 #   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc where there is one
 #   CUDA_KERNELS  compiled by nvcc alone: instructions of one architecture, which the CPU runtime does not have
 #   bench.cpp (found) registers the case book     PEERS    other people's kernels to measure beside; CUDA only
