@@ -125,6 +125,11 @@ void FaultHandlers::stop(Worker& w) {
   pthread_kill(w.os_thread, stop_signal);
 }
 
+void heed_stop(Worker& w) {
+  if (w.stop.load(std::memory_order_relaxed)) [[unlikely]]
+    give_up(w, Cause::watchdog, stop_signal, 0);
+}
+
 void prepare_worker_signals() {
   sigset_t blocked;
   sigfillset(&blocked);

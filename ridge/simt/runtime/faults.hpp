@@ -24,6 +24,9 @@ class FaultHandlers {
   bool stopping_ = false;
 };
 
+// For who was not to be interrupted for a while, and is again: abandons the block if stop() was called meanwhile.
+void heed_stop(Worker&);
+
 // For the calling OS thread: its alternate stack, because a fiber whose stack is full cannot run a handler, and a
 // signal mask that lets through the handlers above and keeps the program's own signals out of fibers.
 void prepare_worker_signals();

@@ -161,8 +161,7 @@ void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<st
     if (stuck < limit) continue;
     job.cancel();
     for (auto& seat : seats_) {
-      if (!seat->worker.in_fiber) continue;
-      if constexpr (race_build) end_process(seat->worker, limit);
+      if (race_build && seat->worker.in_fiber) end_process(seat->worker, limit);
       handlers.stop(seat->worker);
     }
   }

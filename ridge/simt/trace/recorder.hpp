@@ -3,7 +3,7 @@
 // A warp's accesses are put together when it has met as a whole, at a barrier or in a collective, or when the block has
 // ended: then every lane has done all that the others did until there.
 #pragma once
-#include <ridge/simt/runtime/worker.hpp>
+#include <ridge/simt/runtime/faults.hpp>
 #include <ridge/simt/trace/lockstep.hpp>
 #include <ridge/simt/trace/memory_map.hpp>
 #include <ridge/simt/trace/model.hpp>
@@ -59,6 +59,7 @@ class Recorder {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     worker_->in_fiber.store(yes, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (yes) heed_stop(*worker_);
   }
 
   const std::vector<Site>& sites() const { return sites_; }
