@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip.
+# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip, cache.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -72,6 +72,8 @@ check_fuzz() {
   compgen -G "${here:-/none}/lib/*/libclang_rt.fuzzer*.a" >/dev/null || lacks "libFuzzer's run time" libclang-rt-14-dev
 }
 
+check_cache() { have ccache || lacks "ccache" ccache; }
+
 check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
 groups=("${@:-build}")
@@ -79,8 +81,8 @@ check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip) "check_$group" ;;
-      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip" >&2; exit 2 ;;
+      build | format | fuzz | hip | cache) "check_$group" ;;
+      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache" >&2; exit 2 ;;
     esac
   done
 }
