@@ -1,5 +1,6 @@
 // ridge trace: what an operator's kernels do to memory, per source line, without a GPU.
 #include "commands.hpp"
+#include "held_counts.hpp"
 #include "json.hpp"
 #include "trace_program.hpp"
 #include "traced.hpp"
@@ -17,7 +18,8 @@ namespace trace = simt::trace;
 
 struct Request {
   std::string case_text, variant;
-  bool json = false;
+  std::vector<std::string> held;  // files
+  bool update = false, json = false;
 };
 
 // ---- output ------------------------------------------------------------------------------------------------------
@@ -105,7 +107,16 @@ Result<int> trace_here(const Request& request, const KnownCase& known) {
   return failed ? exit_check_failed : exit_done;
 }
 
+Result<int> trace_held(const Request& request) {
+  if (trace::available()) return hold_counts(request.held, request.update);
+  std::vector<std::string> arguments{"trace", "--hold"};
+  arguments.insert(arguments.end(), request.held.begin(), request.held.end());
+  if (request.update) arguments.emplace_back("--update");
+  return become_trace_program(arguments);
+}
+
 Result<int> trace_case(const Request& request) {
+  if (!request.held.empty()) return trace_held(request);
   RIDGE_CLI_TAKE(known, find_case(request.case_text));
   if (!request.variant.empty() && request.variant != "all") RIDGE_TRY(check_variant(*known.op, request.variant));
   if (!request.variant.empty() && known.c.options.has("variant"))
@@ -124,10 +135,16 @@ Result<int> trace_case(const Request& request) {
 void add_trace(CLI::App& app, Action& action) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("trace", "Sectors, bank conflicts, divergence and races, per source line");
-  command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...")->required();
+  auto* text = command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...");
   command->add_option("--variant", request->variant, "all, or one by name (default: the one that the plan chooses)");
   command->add_flag("--json", request->json, "Print JSON");
-  command->callback([request, &action] { action = [request] { return trace_case(*request); }; });
+  auto* held = command->add_option("--hold", request->held, "Files of counts that are to be what they say");
+  command->add_flag("--update", request->update, "With --hold: write what is counted now")->needs(held);
+  held->excludes(text);
+  command->callback([=, &action] {
+    if (!*text && !*held) throw CLI::RequiredError("CASE");
+    action = [request] { return trace_case(*request); };
+  });
 }
 
 }  // namespace ridge::cli

@@ -1,0 +1,140 @@
+#include "held_counts.hpp"
+
+#include "commands.hpp"
+#include "output_file.hpp"
+#include "request.hpp"
+#include "traced.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+
+namespace ridge::cli {
+namespace {
+
+enum : std::size_t { sectors, least_sectors, wavefronts, least_wavefronts, numbers };
+using Counts = std::array<std::int64_t, numbers>;
+
+struct Line {
+  std::string text;  // as it is in the file
+  std::string case_text;
+  std::optional<Counts> counts;
+  std::string why;
+};
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\r");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> cells;
+  for (std::size_t begin = 0;;) {
+    const std::size_t bar = text.find('|', begin);
+    cells.push_back(trimmed(text.substr(begin, bar == std::string::npos ? bar : bar - begin)));
+    if (bar == std::string::npos) return cells;
+    begin = bar + 1;
+  }
+}
+
+Result<Line> parse(const std::string& text, const std::string& place) {
+  Line line{.text = text, .case_text = {}, .counts = {}, .why = {}};
+  if (trimmed(text).empty() || trimmed(text).front() == '#') return line;
+  const std::vector<std::string> cells = split(text);
+  line.case_text = cells[0];
+  if (cells.size() == 1) return line;
+  if (cells.size() != numbers + 2)
+    return Status::error(Code::io, fmt::format("{}: {} columns; a line has CASE | sectors | least | wavefronts | least "
+                                               "| why, or a case alone",
+                                               place, cells.size()));
+  Counts counts{};
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const std::string& cell = cells[i + 1];
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), counts[i]);
+    if (error != std::errc() || end != cell.data() + cell.size())
+      return Status::error(Code::io, fmt::format("{}: '{}' is no count", place, cell));
+  }
+  line.counts = counts;
+  line.why = cells.back();
+  return line;
+}
+
+Result<std::vector<Line>> read_lines(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return Status::error(Code::io, fmt::format("'{}' cannot be read", file));
+  std::vector<Line> lines;
+  for (std::string text; std::getline(in, text);) {
+    RIDGE_CLI_TAKE(line, parse(text, fmt::format("{}:{}", file, lines.size() + 1)));
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+Result<Counts> count(const std::string& case_text) {
+  RIDGE_CLI_TAKE(known, find_case(case_text));
+  RIDGE_CLI_TAKE(traced, trace_variants(known, {std::string(known.c.options.text("variant"))}));
+  const std::string wrong = traced[0].refused + traced[0].error;
+  if (!wrong.empty()) return Status::error(Code::unsupported, fmt::format("{}: {}", case_text, wrong));
+  Counts counts{};
+  for (const simt::trace::Launch& launch : traced[0].report.launches)
+    for (const simt::trace::Access& a : launch.accesses) {
+      if (a.space == simt::trace::Space::global) {
+        counts[sectors] += a.sectors;
+        counts[least_sectors] += a.least_sectors;
+      } else {  // as nvcc makes them: neighbouring words in one instruction
+        counts[wavefronts] += a.neighbours() ? a.widened_wavefronts : a.wavefronts;
+        counts[least_wavefronts] += a.neighbours() ? a.widened_least : a.least_wavefronts;
+      }
+    }
+  return counts;
+}
+
+std::string spell(const Counts& c) {
+  return fmt::format("{} | {} | {} | {}", c[sectors], c[least_sectors], c[wavefronts], c[least_wavefronts]);
+}
+
+Status write_lines(const std::string& file, const std::vector<Line>& lines) {
+  RIDGE_CLI_TAKE(out, OutputFile::create(file));
+  for (const Line& line : lines)
+    RIDGE_TRY(
+        out.write((line.counts ? trimmed(fmt::format("{} | {} | {}", line.case_text, spell(*line.counts), line.why))
+                               : line.text) +
+                  "\n"));
+  return out.commit();
+}
+
+}  // namespace
+
+Result<int> hold_counts(const std::vector<std::string>& files, bool update) {
+  int held = 0, broken = 0;
+  for (const std::string& file : files) {
+    RIDGE_CLI_TAKE(lines, read_lines(file));
+    for (Line& line : lines) {
+      if (line.case_text.empty()) continue;
+      RIDGE_CLI_TAKE(now, count(line.case_text));
+      const bool as_held = line.counts == now;
+      const bool more = now[sectors] > now[least_sectors] || now[wavefronts] > now[least_wavefronts];
+      if (update) {
+        line.counts = now;
+      } else if (!as_held) {
+        ++broken;
+        std::printf("%s\n  held   %s\n  counts %s\n", line.case_text.c_str(),
+                    line.counts ? spell(*line.counts).c_str() : "nothing", spell(now).c_str());
+      } else if (more && line.why.empty()) {
+        ++broken;
+        std::printf("%s\n  %s: more than the least, and no reason is given\n", line.case_text.c_str(),
+                    spell(now).c_str());
+      }
+      ++held;
+    }
+    if (update) RIDGE_TRY(write_lines(file, lines));
+  }
+  std::printf("%d kernels traced%s, %d count otherwise than held\n", held, update ? " and written" : "", broken);
+  return broken ? exit_check_failed : exit_done;
+}
+
+}  // namespace ridge::cli
