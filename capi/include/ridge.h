@@ -42,8 +42,8 @@ extern "C" {
 
 struct DLManagedTensorVersioned; /* <dlpack/dlpack.h> before 1.0 has none */
 
-#define RIDGE_MAX_RANK 8    /* axes of a tensor */
-#define RIDGE_MAX_TENSORS 8 /* inputs of a request, and as many outputs */
+#define RIDGE_MAX_RANK 8     /* axes of a tensor */
+#define RIDGE_MAX_TENSORS 16 /* inputs of a request, and as many outputs */
 
 typedef enum ridge_status {
   RIDGE_OK = 0,
