@@ -3,7 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set_target_properties(ridge PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(ridge PROPERTIES VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_include_directories(ridge PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 if(NOT RIDGE_INSTALL)
   return()
@@ -17,13 +18,12 @@ install(DIRECTORY capi/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ridge/core DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY ridge/simt DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp"
   PATTERN runtime EXCLUDE PATTERN test EXCLUDE PATTERN trace EXCLUDE)
-set(folders tile ${ridge_operators})
 if(RIDGE_HAS_CUDA)
   set(no_hopper)
 else()
   set(no_hopper REGEX "/sm[0-9]+(_[^/]*)?$" EXCLUDE)  # only nvcc compiles it
 endif()
-foreach(folder ${folders})  # an operator's contract and its kernels, to be launched with a Config or epilogue of one's own
+foreach(folder tile ${ridge_operators})  # operators with their kernels, to be launched with a Config of one's own
   install(DIRECTORY ridge/${folder} DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh"
     PATTERN cases.hpp EXCLUDE PATTERN oracle.hpp EXCLUDE ${no_hopper})
 endforeach()
@@ -44,7 +44,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ridge.pc DESTINATION ${CMAKE_INSTALL_L
 
 # ---- the package, used as its users would --------------------------------------------------------------------------
 # The sanitizers' builds of libridge are for tests; the programs call these two operators.
-if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain" AND "softmax" IN_LIST ridge_operators AND "histogram" IN_LIST ridge_operators)
+if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain" AND
+   "softmax" IN_LIST ridge_operators AND "histogram" IN_LIST ridge_operators)
   foreach(part installed subdirectory)
     add_test(NAME package.${part} COMMAND ${PROJECT_SOURCE_DIR}/packaging/check.sh ${part} ${CMAKE_BINARY_DIR})
     set_tests_properties(package.${part} PROPERTIES LABELS cpu)

@@ -1,4 +1,4 @@
-# ridge_cpu_kernels(TARGET FILE.cu...): the kernels as C++, for the CPU runtime. Installed: users' kernels are built so too.
+# ridge_cpu_kernels(TARGET FILE.cu...): the kernels as C++, for the CPU runtime. Installed, for users' kernels.
 function(ridge_cpu_kernels target)
   foreach(source ${ARGN})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})

@@ -10,6 +10,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 consumers=$source/packaging/consumers
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 export CXX CC=${CC:-cc}
+unset MAKEFLAGS  # of the `make test` that this runs in
 CXX=$(cached CMAKE_CXX_COMPILER)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -28,22 +29,26 @@ configure() {  # consumer, CMake option...
 }
 consume() {  # consumer, CMake option...
   run configure "$@"
-  run cmake --build "$scratch/$1"
+  run cmake --build "$scratch/$1" --parallel "$(nproc)"
 }
 
 # Every header that a program may include compiles on its own, and none asks for one that is not installed.
 headers_alone() {
-  local include=$1
-  printf '#include <%s>\n' $(cd "$include" && find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm90/d') \
-    >"$scratch/all.cpp"
-  run "$CXX" -std=c++20 -I"$include" -M -MF "$scratch/all.d" "$scratch/all.cpp"
-  (cd "$include" && ls ridge.h ridge/dlpack.h ridge/core/*.hpp ridge/simt/*.hpp ridge/tile/*.cuh
-    for folder in ridge/*/; do name=$(basename "$folder"); [[ ! -f $folder$name.hpp ]] || echo "$folder$name.hpp"; done) |
-    sort -u >"$scratch/public"
-  export include
+  cd "$1"
+  local folder name
+  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm90/d' >"$scratch/all"
+  sed 's/.*/#include <&>/' "$scratch/all" >"$scratch/all.cpp"
+  run "$CXX" -std=c++20 -I. -M -MF "$scratch/all.d" "$scratch/all.cpp"
+
+  ls ridge.h ridge/dlpack.h ridge/core/*.hpp ridge/simt/*.hpp ridge/tile/*.cuh >"$scratch/public"
+  for folder in ridge/*/; do
+    name=$(basename "$folder")
+    [[ ! -f $folder$name.hpp ]] || echo "$folder$name.hpp"
+  done >>"$scratch/public"
   run xargs -a "$scratch/public" -P "$(nproc)" -I{} sh -c \
-    'echo "#include <{}>" | "$CXX" -std=c++20 -Wall -Wextra -Werror -Wno-unknown-pragmas -I"$include" -fsyntax-only -x c++ -'
-  echo "$(wc -l <"$scratch/public") headers compile alone; all $(wc -l <"$scratch/all.cpp") find what they include"
+    'echo "#include <{}>" | "$CXX" -std=c++20 -Wall -Wextra -Werror -Wno-unknown-pragmas -I. -fsyntax-only -x c++ -'
+  echo "$(wc -l <"$scratch/public") headers compile alone; all $(wc -l <"$scratch/all") find what they include"
+  cd "$source"
 }
 
 installed() {
