@@ -94,7 +94,7 @@ std::string operations_by_unit(const Cost& cost) {
 
 }  // namespace
 
-std::string to_json(const Explanation& e) {
+std::string json_text(const Explanation& e) {
   return object({{"operator", quoted(e.op)},
                  {"problem", quoted(e.problem)},
                  {"device", quoted(e.device)},
@@ -117,7 +117,7 @@ std::string to_json(const Explanation& e) {
                   })}});
 }
 
-std::string to_json(const OpInfo& op) {
+std::string json_text(const OpInfo& op) {
   return object(
       {{"name", quoted(op.name)},
        {"family", quoted(op.family)},
