@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip, cache.
+# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip,
+# cache, python.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -60,6 +61,8 @@ SOURCE
   local cmake_version
   cmake_version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p') || true
   at_least 3.25 "${cmake_version:-0}" || lacks "CMake 3.25 or newer${cmake_version:+ (this is $cmake_version)}" cmake
+  have "${CC:-cc}" || lacks "a C compiler" gcc
+  have pkg-config || lacks "pkg-config" pkg-config
   have ninja || have make || lacks "ninja or make" ninja-build
 }
 
@@ -76,13 +79,20 @@ check_cache() { have ccache || lacks "ccache" ccache; }
 
 check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
+check_python() {
+  python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ||
+    lacks "Python's headers" python3-dev
+  python3 -c 'import ensurepip, venv' 2>/dev/null || lacks "Python's virtual environments" python3-venv
+}
+
 groups=("${@:-build}")
 check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip | cache) "check_$group" ;;
-      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache" >&2; exit 2 ;;
+      build | format | fuzz | hip | cache | python) "check_$group" ;;
+      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache python" >&2; exit 2 ;;
     esac
   done
 }
