@@ -96,4 +96,7 @@ subdirectory() {
   [[ ! -e $scratch/prefix/include ]] || fail "another project's installation installs Ridge"
 }
 
-"$part"
+case $part in
+  installed | subdirectory) "$part" ;;
+  *) fail "packaging/check.sh: '$part' is no part; it must be installed or subdirectory" ;;
+esac

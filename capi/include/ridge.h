@@ -9,7 +9,8 @@
  *   ridge_plan_destroy
  *
  * Errors    A function that can fail returns a ridge_status, and ridge_last_error() has the sentence. Nothing was
- *           launched and no result was written then. No exception leaves the library.
+ *           launched then, unless it is a kernel's or the device's fault, which leave the outputs undefined. No
+ *           exception leaves the library.
  * Threads   Every function may be called from any thread. One plan may be run by several threads at once, each with
  *           outputs and a workspace of its own.
  * Tensors   DLTensor as it is: byte_offset counts, strides may be NULL (row major without gaps), zero or negative,
