@@ -28,7 +28,9 @@ std::vector<std::string_view> optional_inputs(const OpInfo& op) {
   std::vector<std::string_view> optional;
   const auto least = op.takes ? op.takes({}, 0) : op.inputs;
   for (std::string_view input : op.inputs)
-    if (least && std::ranges::find(*least, input) == least->end()) optional.push_back(input);
+    if ((least && std::ranges::find(*least, input) == least->end()) ||
+        std::ranges::find(op.optional, input) != op.optional.end())
+      optional.push_back(input);
   return optional;
 }
 
