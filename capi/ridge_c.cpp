@@ -155,7 +155,9 @@ static Result<Request> read_request(const RawRequest& raw) {
   const auto names = input_names(*request.op, request.options, static_cast<std::size_t>(raw.n_inputs));
   if (!names) return names.error();
   RIDGE_TRY(add_tensors(raw, raw.inputs, raw.n_inputs, *names, request.inputs));
-  RIDGE_TRY(add_tensors(raw, raw.outputs, raw.n_outputs, request.op->outputs, request.outputs));
+  const auto results = output_names(*request.op, request.options);
+  if (!results) return results.error();
+  RIDGE_TRY(add_tensors(raw, raw.outputs, raw.n_outputs, *results, request.outputs));
   return request;
 }
 
