@@ -228,9 +228,10 @@ Result<PoolPlan> plan_pool(const PoolProblem& p, const DeviceInfo& device, const
   auto chosen = select<Variant>(
       name(p.function), variants, options, [&](const Variant& row) { return fits(row, p, device); },
       [&](const Variant& row) {
-        // The first two are for what nothing else takes, also where a few outputs would take equally long.
-        const bool step = row.config.method == Method::naive || row.config.method == Method::shared;
-        return predict_us(row, p, device) * (step ? 2 : 1);
+        // The steps on the way are for what the last rows do not take, also where a few outputs would take equally long.
+        const Method method = row.config.method;
+        const bool last = method == Method::tile || method == Method::channels;
+        return predict_us(row, p, device) * (last ? 1 : method == Method::column ? 1.5 : 2);
       });
   if (!chosen) return chosen.error();
   const std::int64_t grid = grid_of(variants[*chosen].config, p);

@@ -53,13 +53,12 @@ __global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T
   }
 #pragma unroll
   for (int o = 0; o < R; ++o) {
-    if (first_row + o >= p.oh) return;
     float result = row[o * S];
 #pragma unroll
     for (int a = 1; a < K; ++a) result = F::combine(result, row[o * S + a]);
     float count = float(K * K);
     if (F::counts && !p.count_include_pad) count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
-    y[o * p.y[2]] = T(F::finish(result, count, 1.0f / count));
+    if (first_row + o < p.oh) y[o * p.y[2]] = T(F::finish(result, count, 1.0f / count));
   }
 }
 
@@ -142,26 +141,25 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   // ---- finish
 #pragma unroll
   for (int o = 0; o < R; ++o) {
-    if (first_row + o >= p.oh) return;
     tile::Unit<T> out;
-    if (F::counts && !p.count_include_pad) {
-      const int rows = taps_inside(row_of(o * S), K, p.h);
+    const int rows = taps_inside(row_of(o * S), K, p.h);
 #pragma unroll
-      for (int v = 0; v < V; ++v) {
-        const float count = float(rows * taps_inside(col + v * S - P, K, p.w));
-        out[v] = T(F::finish(result[o][v], count, 1.0f / count));
+    for (int v = 0; v < V; ++v) {
+      float count = float(K * K), reciprocal = 1.0f / float(K * K);
+      if (F::counts && !p.count_include_pad) {
+        count = float(rows * taps_inside(col + v * S - P, K, p.w));
+        reciprocal = 1.0f / count;
       }
-    } else {
-#pragma unroll
-      for (int v = 0; v < V; ++v) out[v] = T(F::finish(result[o][v], float(K * K), 1.0f / float(K * K)));
+      out[v] = T(F::finish(result[o][v], count, reciprocal));
     }
     T* row = y + o * p.row_y;
-    if (p.wide_stores && first_col + V <= p.ow) {
+    const bool exists = first_row + o < p.oh;
+    if (exists && p.wide_stores && first_col + V <= p.ow) {
       simt::store_global(row, out);
     } else {
 #pragma unroll
       for (int v = 0; v < V; ++v)
-        if (first_col + v < p.ow) row[v] = out[v];
+        if (exists && first_col + v < p.ow) row[v] = out[v];
     }
   }
 }
