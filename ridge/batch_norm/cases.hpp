@@ -8,24 +8,24 @@
 
 namespace ridge::batch_norm_detail {
 
-// affine=0: without gamma and beta; narrow=1: parameters of x's type. Given as sizes, which the operator does not see.
+// plain=1: without gamma and beta; narrow=1: parameters of x's type. Given as sizes, which the operator does not see.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   const std::int64_t n = c.dim("n"), channels = c.dim("c"), h = c.dim("h"), w = c.dim("w");
   const bool nhwc = c.options.text("layout") == "nhwc";
   std::vector<TensorType> types{{c.dtype, nhwc ? std::vector{n, h, w, channels} : std::vector{n, channels, h, w}}};
   const TensorType parameter{c.dim("narrow", 0) ? c.dtype : f32, {channels}};
   if (c.op == "batch_norm") types.insert(types.end(), 2, parameter);
-  if (c.op != "batch_norm_stats" && c.dim("affine", 1)) types.insert(types.end(), 2, parameter);
+  if (c.op != "batch_norm_stats" && !c.dim("plain", 0)) types.insert(types.end(), 2, parameter);
   return types;
 }
 
-// Variances are not negative. far=1 puts every channel's values around 10,000; outlier=1 puts its first one there.
+// Variances are not negative. hard=1 puts every channel's values around 10,000, hard=2 its first one.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (c.op == "batch_norm")
     for (double& v : in[2].values) v = std::fabs(v);
-  if (c.dim("far", 0))
+  if (c.dim("hard", 0) == 1)
     for (double& v : in[0].values) v = 1e4 + v * 1e-2;
-  if (c.dim("outlier", 0) && !in[0].values.empty()) {
+  if (c.dim("hard", 0) == 2 && !in[0].values.empty()) {
     const bool nhwc = c.options.text("layout") == "nhwc";
     const std::int64_t space = c.dim("h") * c.dim("w");
     for (std::int64_t channel = 0; channel < c.dim("c"); ++channel) in[0].values[channel * (nhwc ? 1 : space)] = 1e4;
@@ -97,7 +97,7 @@ inline check::CaseBook book_of(BatchNorm f) {
   const std::string op(name(f));
   check::CaseBook book{.op = op,
                        .keys = {"n", "c", "h", "w"},
-                       .optional_keys = {"affine", "narrow", "far", "outlier"},
+                       .optional_keys = {"plain", "narrow", "hard"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = case_adjust,
@@ -130,8 +130,8 @@ inline check::CaseBook book_of(BatchNorm f) {
     test("f32:" + std::string(size));
   if (f != BatchNorm::stats) {
     for (const std::string& type : types) {
-      test(type + ":n=2,c=3,h=4,w=8,affine=0");
-      test(type + ":n=2,c=8,h=3,w=4,affine=0:layout=nhwc");
+      test(type + ":n=2,c=3,h=4,w=8,plain=1");
+      test(type + ":n=2,c=8,h=3,w=4,plain=1:layout=nhwc");
       test(type + ":n=2,c=3,h=4,w=8:eps=0.5");
       test(type + ":n=2,c=3,h=4,w=9,narrow=1");
       test(type + ":n=2,c=8,h=3,w=4,narrow=1:layout=nhwc");
@@ -141,11 +141,11 @@ inline check::CaseBook book_of(BatchNorm f) {
   }
   if (f != BatchNorm::inference)
     for (const char* size : {"n=2,c=3,h=16,w=40", "n=3,c=8,h=16,w=17:layout=nhwc", "n=2,c=5,h=16,w=17"})
-      for (const char* kind : {",far=1", ",outlier=1"}) {
+      for (const char* kind : {",hard=1", ",hard=2"}) {
         std::string text = size;
         text.insert(std::min(text.find(':'), text.size()), kind);
         test("f32:" + text);
-        if (kind[1] == 'o') test("bf16:" + text);
+        if (std::string_view(kind) == ",hard=2") test("bf16:" + text);
       }
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"n=32,c=64,h=112,w=112", "n=32,c=64,h=112,w=112:layout=nhwc", "n=32,c=2048,h=7,w=7"})
