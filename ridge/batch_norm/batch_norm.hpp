@@ -1,0 +1,80 @@
+// Batch normalisation: each channel by its own mean and variance.
+//
+//   batch_norm         y = (x - mean) / sqrt(var + eps) * gamma + beta, with the statistics given
+//   batch_norm_stats   mean and var of x, over everything but the channel; var is the biased one (over n, not n - 1)
+//   batch_norm_train   both: mean, var, and y by them
+//
+// Shapes    x and y [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c]. Strides are
+//           free as long as the spatial axes of x and y together merge into two; contiguous tensors are fast.
+// Types     x f32 f16 bf16; y has x's type. Given mean, var, gamma and beta are f32 or of x's type, each; computed mean
+//           and var are f32. Everything is computed in float32.
+// Options   gamma and beta each on their own; without gamma the scale is 1, without beta the shift 0.
+// Accuracy  Values are taken relative to the channel's first one and combined pairwise (Chan), so a mean far greater
+//           than the deviations costs no digits, nor does a first value far from all others.
+// Values    var + eps below 0 gives NaN. A channel with NaN or an infinity has NaN for mean and var; a variance beyond
+//           float32 is not finite.
+// Empty     statistics of no elements are NaN. Otherwise nothing is launched.
+// Aliasing  y may be x itself (the same elements); any other overlap is refused.
+// Repeats   bit for bit on one device.
+#pragma once
+#include <ridge/core/memory.hpp>
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/tensor.hpp>
+
+#include <optional>
+
+namespace ridge {
+
+enum class BatchNorm : std::uint8_t { inference, stats, train };
+RIDGE_API std::string_view name(BatchNorm);
+
+enum class BatchNormLayout : std::uint8_t { nchw, nhwc };
+
+// y is not looked at for stats, gamma and beta neither.
+struct BatchNormTensors {
+  TensorView x = {}, y = {}, mean = {}, var = {};
+  std::optional<TensorView> gamma = {}, beta = {};
+};
+
+struct BatchNormProblem {
+  BatchNorm function = BatchNorm::inference;
+  BatchNormLayout layout = BatchNormLayout::nchw;
+  float eps = 1e-5f;
+  DType dtype = DType::f32;
+  Layout x = {}, y = {};           // [n, c, h, w] in either layout, spatial axes merged; stats: y is x
+  int align_x = 16, align_y = 16;  // bytes that the address is a multiple of, 16 at most
+  bool gamma = true, beta = true;
+  bool wide_parameters = true;  // parameters are contiguous f32 on 16-byte addresses
+  bool operator==(const BatchNormProblem&) const = default;
+
+  // Contiguous, aligned tensors.
+  RIDGE_API static BatchNormProblem contiguous(BatchNorm, DType, BatchNormLayout, std::int64_t n, std::int64_t c,
+                                               std::int64_t spatial);
+  // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
+  RIDGE_API static Result<BatchNormProblem> of(BatchNorm, BatchNormLayout, const BatchNormTensors&, float eps);
+};
+
+class BatchNormPlan {
+ public:
+  // The views must be as planned.
+  RIDGE_API Status run(const BatchNormTensors&, Workspace, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  RIDGE_API std::size_t workspace_bytes() const;
+
+  BatchNormProblem problem;
+  DeviceInfo device;
+  int stats_variant = 0, apply_variant = 0;  // rows of the tables in variants.hpp; of what the function has
+};
+
+// options.variant is a row of the statistics' table, but for inference, which has its own.
+RIDGE_API Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// One line each: plan (cached per problem and device) and run. Throw ridge::Error.
+RIDGE_API void batch_norm(const BatchNormTensors&, float eps = 1e-5f, BatchNormLayout = BatchNormLayout::nchw,
+                          Stream = {});
+RIDGE_API void batch_norm_stats(const BatchNormTensors&, BatchNormLayout = BatchNormLayout::nchw, Stream = {});
+RIDGE_API void batch_norm_train(const BatchNormTensors&, float eps = 1e-5f, BatchNormLayout = BatchNormLayout::nchw,
+                                Stream = {});
+
+}  // namespace ridge

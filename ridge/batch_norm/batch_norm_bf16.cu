@@ -1,0 +1,8 @@
+// Batch normalisation of bf16.
+#include <ridge/batch_norm/launch.cuh>
+
+namespace ridge::batch_norm_detail {
+
+template <> Status launch_bf16<simt::Backend>(const Arguments& args) { return launch_tables<bfloat16>(args); }
+
+}  // namespace ridge::batch_norm_detail

@@ -1,0 +1,127 @@
+// Launches the rows of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
+// CPU runtime and for CUDA, and both objects are in one library.
+#pragma once
+#include <ridge/batch_norm/apply.cuh>
+#include <ridge/batch_norm/launch.hpp>
+#include <ridge/batch_norm/stats.cuh>
+
+#include <algorithm>
+#include <utility>
+
+namespace ridge::batch_norm_detail {
+
+// Rows of the tables as types: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct ApplyRow { static constexpr ApplyConfig config = apply_variants[I].config; };
+template <int I> struct StatsRow { static constexpr StatsConfig config = stats_variants[I].config; };
+
+inline Parameter parameter_of(const TensorView& view) { return {view.data, view.stride(0), view.dtype}; }
+
+template <int I, class T> static Status launch_apply_row(const Arguments& args) {
+  constexpr ApplyConfig c = apply_variants[I].config;
+  const BatchNormProblem& p = args.plan.problem;
+  const BatchNormTensors& t = args.tensors;
+  const Parameters parameters{.mean = parameter_of(t.mean),
+                              .var = parameter_of(t.var),
+                              .gamma = p.gamma ? parameter_of(*t.gamma) : Parameter{},
+                              .beta = p.beta ? parameter_of(*t.beta) : Parameter{},
+                              .eps = p.eps};
+  const T* x = static_cast<const T*>(t.x.data);
+  T* y = static_cast<T*>(t.y.data);
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(apply_grid(c, p))),
+                        .block = dim3(c.threads),
+                        .stream = args.stream.handle,
+                        .warp = args.plan.device.warp};
+  if constexpr (c.method == Apply::element) {
+    ElementShape s{.channels_innermost = p.layout == BatchNormLayout::nhwc};
+    std::copy_n(p.x.shape.begin(), 4, s.shape);
+    std::copy_n(p.x.stride.begin(), 4, s.x);
+    std::copy_n(p.y.stride.begin(), 4, s.y);
+    return simt::launch(at, apply_element<ApplyRow<I>, T>, x, y, s, parameters);
+  } else if constexpr (c.method == Apply::planes) {
+    const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? unit_elements(p.dtype) : 1);
+    const PlanesShape s{.count = p.x.count(),
+                        .items = static_cast<unsigned>(apply_items(c, p)),
+                        .plane = static_cast<unsigned>(plane),
+                        .channels = static_cast<int>(p.x.shape[1]),
+                        .whole_planes = whole_planes(p),
+                        .by_plane = Divider(plane),
+                        .by_channels = Divider(p.x.shape[1])};
+    return simt::launch(at, apply_planes<ApplyRow<I>, T>, x, y, s, parameters);
+  } else {
+    const ChannelsShape s{.positions = per_channel(p.x),
+                          .groups = ceil_div(per_channel(p.x), c.positions),
+                          .pitch_x = *position_pitch(p.x),
+                          .pitch_y = *position_pitch(p.y),
+                          .items = static_cast<unsigned>(apply_items(c, p)),
+                          .units = Divider(p.x.shape[1] / unit_elements(p.dtype)),
+                          .wide_parameters = p.wide_parameters};
+    return simt::launch(at, apply_channels<ApplyRow<I>, T>, x, y, s, parameters);
+  }
+}
+
+template <int I, class T, int Warp> static Status launch_stats_row(const Arguments& args) {
+  constexpr StatsConfig c = stats_variants[I].config;
+  const BatchNormProblem& p = args.plan.problem;
+  const StatsGrid g = stats_grid(c, p, args.plan.device);
+  const std::int64_t unit = c.wide ? unit_elements(p.dtype) : 1, in_plane = c.method == Stats::planes ? unit : 1;
+  StatsShape s{.channels = p.x.shape[1],
+               .n = p.x.shape[0],
+               .h = p.x.shape[2],
+               .w = p.x.shape[3],
+               .units = static_cast<unsigned>(g.units),
+               .slice_units = static_cast<unsigned>(g.slice_units),
+               .slices = static_cast<unsigned>(g.slices),
+               .columns = g.columns};
+  std::copy_n(p.x.stride.begin(), 4, s.stride);
+  const T* x = static_cast<const T*>(args.tensors.x.data);
+  Partial* partial = static_cast<Partial*>(args.workspace);
+  if (g.units > 0) {
+    s.by_slices = Divider(g.slices);
+    s.by_plane = Divider(spatial(p.x) / in_plane);
+    s.by_row = Divider(p.x.shape[3]);
+    if constexpr (c.method == Stats::channels && c.wide) s.stride[3] = *position_pitch(p.x);
+    const simt::Config at{.grid = dim3(static_cast<unsigned>(g.blocks())),
+                          .block = dim3(c.threads),
+                          .smem = static_cast<std::size_t>(stats_smem_bytes(c, p.dtype)),
+                          .stream = args.stream.handle,
+                          .warp = Warp};
+    if constexpr (c.method == Stats::serial) {
+      RIDGE_TRY(simt::launch(at, stats_serial<StatsRow<I>, T>, x, partial, s));
+    } else if constexpr (c.method == Stats::planes) {
+      RIDGE_TRY(simt::launch(at, stats_planes<StatsRow<I>, T, Warp>, x, partial, s));
+    } else {
+      RIDGE_TRY(simt::launch(at, stats_channels<StatsRow<I>, T>, x, partial, s));
+    }
+  }
+  const TensorView &mean = args.tensors.mean, &var = args.tensors.var;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(ceil_div(p.x.shape[1], finish_threads / Warp))),
+                        .block = dim3(finish_threads),
+                        .stream = args.stream.handle,
+                        .warp = Warp};
+  return simt::launch(at, stats_finish<Warp>, static_cast<const Partial*>(partial), static_cast<float*>(mean.data),
+                      static_cast<float*>(var.data), p.x.shape[1], g.slices, mean.stride(0), var.stride(0));
+}
+
+template <class T, int Warp, int... I>
+static Status launch_stats(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.stats_variant == I ? void(status = launch_stats_row<I, T, Warp>(args)) : void()), ...);
+  return status;
+}
+template <class T, int... I> static Status launch_apply(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.apply_variant == I ? void(status = launch_apply_row<I, T>(args)) : void()), ...);
+  return status;
+}
+
+template <class T> static Status launch_tables(const Arguments& args) {
+  const BatchNormProblem& p = args.plan.problem;
+  if (p.function != BatchNorm::inference)
+    RIDGE_TRY(simt::with_warp(args.plan.device.warp, [&](auto warp) {
+      return launch_stats<T, decltype(warp)::value>(args, std::make_integer_sequence<int, stats_variant_count>{});
+    }));
+  if (p.function == BatchNorm::stats || p.x.count() == 0) return {};
+  return launch_apply<T>(args, std::make_integer_sequence<int, apply_variant_count>{});
+}
+
+}  // namespace ridge::batch_norm_detail

@@ -1,0 +1,1 @@
+ridge_operator(SOURCES plan.cpp op.cpp KERNELS batch_norm_f32.cu batch_norm_f16.cu batch_norm_bf16.cu)

@@ -1,0 +1,108 @@
+// batch_norm, batch_norm_stats and batch_norm_train by name.
+#include <ridge/batch_norm/launch.hpp>
+#include <ridge/batch_norm/variants.hpp>
+
+namespace ridge {
+
+using namespace batch_norm_detail;
+
+// What a row of the table is about.
+static std::string_view checklist_item(const ApplyVariant& row) {
+  if (row.config.method == Apply::element) return {};
+  return row.config.method == Apply::planes ? "coalescing" : "coarsening";
+}
+static std::string_view checklist_item(const StatsVariant& row) {
+  if (row.config.method == Stats::serial) return {};
+  return row.config.wide ? "coalescing" : "better maths";
+}
+
+struct Request {
+  BatchNormLayout layout = BatchNormLayout::nchw;
+  float eps = 1e-5f;
+};
+
+static Result<Request> request_of(BatchNorm function, const Options& options) {
+  const std::string_view op = name(function), layout = options.text("layout", "nchw");
+  if (layout != "nchw" && layout != "nhwc")
+    return Status::invalid(op, "layout", "'" + std::string(layout) + "'", "nchw or nhwc");
+  auto eps = options.real(op, "eps", 1e-5);
+  if (!eps) return eps.error();
+  return Request{layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, static_cast<float>(*eps)};
+}
+
+// Gamma and beta are brought both or not at all.
+template <BatchNorm F> static Result<std::vector<std::string_view>> takes(const Options&, std::size_t given) {
+  if constexpr (F == BatchNorm::train)
+    return given == 1 ? std::vector<std::string_view>{"x"} : std::vector<std::string_view>{"x", "gamma", "beta"};
+  else
+    return given == 3 ? std::vector<std::string_view>{"x", "mean", "var"}
+                      : std::vector<std::string_view>{"x", "mean", "var", "gamma", "beta"};
+}
+
+// Precondition: as many tensors as takes() and infer() say.
+template <BatchNorm F> static BatchNormTensors tensors_of(Views in, Views out) {
+  if constexpr (F == BatchNorm::stats) return {.x = in[0], .y = {}, .mean = out[0], .var = out[1]};
+  constexpr bool inference = F == BatchNorm::inference;
+  BatchNormTensors t{.x = in[0], .y = out[0], .mean = inference ? in[1] : out[1], .var = inference ? in[2] : out[2]};
+  constexpr std::size_t before = inference ? 3 : 1;
+  if (in.size() > before) {
+    t.gamma = in[before];
+    t.beta = in[before + 1];
+  }
+  return t;
+}
+
+template <BatchNorm F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto request = request_of(F, options);
+  if (!request) return request.error();
+  const Layout& x = in[0].layout;
+  if (x.rank < 2) return Status::invalid(name(F), "x.shape", x.text(), "of 2 axes or more");
+  const std::int64_t channels = x.shape[request->layout == BatchNormLayout::nchw ? 1 : x.rank - 1];
+  const TensorType y{in[0].dtype, {x.shape.begin(), x.shape.begin() + x.rank}}, statistic{f32, {channels}};
+  if (F == BatchNorm::inference) return std::vector<TensorType>{y};
+  if (F == BatchNorm::stats) return std::vector<TensorType>{statistic, statistic};
+  return std::vector<TensorType>{y, statistic, statistic};
+}
+
+template <BatchNorm F>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto request = request_of(F, options);
+  if (!request) return request.error();
+  auto problem = BatchNormProblem::of(F, request->layout, tensors_of<F>(in, out), request->eps);
+  if (!problem) return problem.error();
+  auto plan = plan_batch_norm(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan), [](const BatchNormPlan& p, Views x, Views y, Workspace workspace,
+                                           Stream stream) { return p.run(tensors_of<F>(x, y), workspace, stream); });
+}
+
+template <BatchNorm F>
+static OpInfo info(std::string_view summary, std::vector<std::string_view> inputs,
+                   std::vector<std::string_view> outputs) {
+  std::vector<OptionInfo> options{{"layout", "nchw|nhwc", "where x has its channels; default nchw"}};
+  if (F != BatchNorm::stats) options.push_back({"eps", "number", "default 1e-5"});
+  const auto item = [](const auto& row) { return checklist_item(row); };
+  return {
+      .name = name(F),
+      .family = "batch_norm",
+      .summary = summary,
+      .inputs = std::move(inputs),
+      .outputs = std::move(outputs),
+      .dtypes = {f32, f16, bf16},
+      .options = std::move(options),
+      .variants = F == BatchNorm::inference ? variant_infos(apply_variants, item) : variant_infos(stats_variants, item),
+      .infer = infer<F>,
+      .plan = plan_by_name<F>,
+      .takes = F == BatchNorm::stats ? nullptr : takes<F>};
+}
+
+static const RegisterOp registered[] = {
+    RegisterOp(info<BatchNorm::inference>("y = (x - mean) / sqrt(var + eps) * gamma + beta, per channel",
+                                          {"x", "mean", "var", "gamma", "beta"}, {"y"})),
+    RegisterOp(info<BatchNorm::stats>("mean and biased variance of each channel", {"x"}, {"mean", "var"})),
+    RegisterOp(info<BatchNorm::train>("the same y by x's own mean and var, which come along", {"x", "gamma", "beta"},
+                                      {"y", "mean", "var"})),
+};
+
+}  // namespace ridge

@@ -1,0 +1,29 @@
+// Statistics of a channel in double, by definition, in two passes; shares nothing with the kernels.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace ridge::batch_norm_detail {
+
+struct ChannelOracle {
+  double mean = NAN, var = NAN;
+  double spread = 0;  // root of the mean square of x - x[0]: what a computation relative to x[0] handles
+
+  explicit ChannelOracle(const std::vector<double>& x) {
+    if (x.empty()) return;
+    const double n = static_cast<double>(x.size());
+    double sum = 0, squares = 0, relative = 0;
+    for (double v : x) sum += v - x[0];
+    mean = x[0] + sum / n;
+    for (double v : x) {
+      squares += (v - mean) * (v - mean);
+      relative += (v - x[0]) * (v - x[0]);
+    }
+    var = squares / n;
+    spread = std::sqrt(relative / n);
+    if (!std::isfinite(var)) mean = var = NAN;  // a NaN or an infinity among them
+  }
+};
+
+}  // namespace ridge::batch_norm_detail

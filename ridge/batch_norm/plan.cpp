@@ -1,0 +1,345 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/batch_norm/launch.hpp>
+#include <ridge/batch_norm/variants.hpp>
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <algorithm>
+
+namespace ridge {
+
+using namespace batch_norm_detail;
+
+std::string_view name(BatchNorm function) {
+  constexpr std::string_view names[] = {"batch_norm", "batch_norm_stats", "batch_norm_train"};
+  return names[static_cast<int>(function)];
+}
+
+// x and y as [n, c, h, w], their spatial axes merged as far as both allow.
+static Status canonical(std::string_view op, BatchNormLayout layout, Layout& x, Layout& y) {
+  const bool last = layout == BatchNormLayout::nhwc;
+  if (x.rank < 2) return Status::invalid(op, "x.shape", x.text(), "of 2 axes or more");
+  const Layout given[] = {x, y};
+  Layout space[2];
+  for (int i = 0; i < 2; ++i) {
+    const Layout& t = given[i];
+    space[i].rank = t.rank - 2;
+    for (int axis = 0; axis + 2 < t.rank; ++axis) {
+      space[i].shape[axis] = t.shape[axis + (last ? 1 : 2)];
+      space[i].stride[axis] = t.stride[axis + (last ? 1 : 2)];
+    }
+  }
+  collapse(space);
+  if (space[0].rank > 2)
+    return Status::invalid(op, "strides", x.text() + " and " + y.text(), "such that spatial axes merge into two");
+  Layout* out[] = {&x, &y};
+  for (int i = 0; i < 2; ++i) {
+    const Layout& t = given[i];
+    const int channel = last ? t.rank - 1 : 1;
+    Layout four;
+    four.rank = 4;
+    four.shape = {t.shape[0], t.shape[channel], 1, 1};
+    four.stride = {t.stride[0], t.stride[channel], 1, 1};
+    for (int axis = 0; axis < space[i].rank; ++axis) {
+      const int to = 4 - space[i].rank + axis;
+      four.shape[to] = space[i].shape[axis];
+      four.stride[to] = space[i].stride[axis];
+    }
+    *out[i] = four;
+  }
+  return {};
+}
+
+BatchNormProblem BatchNormProblem::contiguous(BatchNorm function, DType dtype, BatchNormLayout layout, std::int64_t n,
+                                              std::int64_t c, std::int64_t spatial) {
+  BatchNormProblem p{.function = function, .layout = layout, .dtype = dtype};
+  p.x = layout == BatchNormLayout::nchw ? Layout::contiguous({n, c, spatial}) : Layout::contiguous({n, spatial, c});
+  p.y = p.x;
+  (void)canonical(name(function), layout, p.x, p.y);  // three contiguous axes always merge
+  return p;
+}
+
+Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayout layout, const BatchNormTensors& t,
+                                              float eps) {
+  const std::string_view op = name(function);
+  const TensorView &x = t.x, &y = function == BatchNorm::stats ? t.x : t.y;
+  if (y.dtype != x.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  if (!y.layout.same_shape(x.layout))
+    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  BatchNormProblem p{.function = function, .layout = layout, .eps = eps, .dtype = x.dtype};
+  if (function == BatchNorm::stats) p.eps = 0;
+  p.x = x.layout;
+  p.y = y.layout;
+  RIDGE_TRY(canonical(op, layout, p.x, p.y));
+  const std::int64_t channels = p.x.shape[1];
+  const auto parameter = [&](const TensorView& view, const char* label, bool output) -> Status {
+    if (view.rank() != 1 || view.size(0) != channels)
+      return Status::invalid(op, std::string(label) + ".shape", view.layout.text(), std::to_string(channels));
+    if (view.dtype != DType::f32 && (output || view.dtype != x.dtype))
+      return Status::invalid(
+          op, std::string(label) + ".dtype", std::string(name(view.dtype)),
+          output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
+    if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    if (output && view.stride(0) == 0 && channels > 1)
+      return Status::invalid(op, std::string(label) + ".strides", "0", "such that elements are apart");
+    p.wide_parameters = p.wide_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
+                        alignment_of(view.data) >= unit_bytes;
+    return {};
+  };
+  const bool computed = function != BatchNorm::inference;
+  RIDGE_TRY(parameter(t.mean, "mean", computed));
+  RIDGE_TRY(parameter(t.var, "var", computed));
+  p.gamma = p.beta = false;
+  if (function != BatchNorm::stats) {
+    p.gamma = t.gamma.has_value();
+    p.beta = t.beta.has_value();
+    if (t.gamma) RIDGE_TRY(parameter(*t.gamma, "gamma", false));
+    if (t.beta) RIDGE_TRY(parameter(*t.beta, "beta", false));
+    if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+    if (overlap(x, y) && !same_elements(x, y))
+      return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+  }
+  // What is written must be apart from all else.
+  struct Named {
+    const TensorView* view;
+    const char* label;
+  };
+  std::vector<Named> written, others{{&t.mean, "mean"}, {&t.var, "var"}};
+  if (t.gamma && p.gamma) others.push_back({&*t.gamma, "gamma"});
+  if (t.beta && p.beta) others.push_back({&*t.beta, "beta"});
+  if (function != BatchNorm::stats) written.push_back({&y, "y"});
+  if (computed) {
+    others.push_back({&x, "x"});
+    written.push_back({&t.mean, "mean"});
+    written.push_back({&t.var, "var"});
+  }
+  for (const Named& out : written)
+    for (const Named& other : others)
+      if (out.view != other.view && !(out.view == &y && other.view == &x) && overlap(*out.view, *other.view))
+        return Status::invalid(op, out.label, std::string("overlapping ") + other.label, "apart from it");
+  p.align_x = alignment_of(x.data);
+  p.align_y = alignment_of(y.data);
+  return p;
+}
+
+static Status validate(const BatchNormProblem& p) {
+  const std::string_view op = name(p.function);
+  if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  for (int axis = 0; axis < 4; ++axis)
+    if (p.function != BatchNorm::stats && p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
+      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
+                             "such that elements are apart");
+  if (p.function != BatchNorm::inference && per_channel(p.x) >= Divider::limit)
+    return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
+                           "of fewer than 2^31 elements per channel");
+  return {};
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
+  const ApplyConfig& c = row.config;
+  if (c.method == Apply::element) return {};
+  if (apply_items(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
+  if (c.method == Apply::channels) {
+    if (!channels_on_units(p.x, p.dtype, p.align_x) || !channels_on_units(p.y, p.dtype, p.align_y))
+      return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+    return {};
+  }
+  if (!p.x.is_contiguous() || !p.y.is_contiguous()) return "a tensor is not contiguous in the order n c h w";
+  if (std::min(p.align_x, p.align_y) < unit_bytes) return "a tensor does not start on 16 bytes";
+  if (spatial(p.x) < unit_elements(p.dtype)) return "a plane is less than 16 bytes";
+  if (!whole_planes(p) && p.x.count() >= Divider::limit)
+    return "planes are not whole units of 16 bytes, and elements more than 2^31";
+  return {};
+}
+static std::string fits(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
+  const StatsConfig& c = row.config;
+  if (stats_grid(c, p, device).blocks() > max_grid) return "more than 2^31 blocks";
+  if (c.method == Stats::serial || !c.wide) return {};
+  if (c.method == Stats::channels && !channels_on_units(p.x, p.dtype, p.align_x))
+    return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+  if (c.method == Stats::planes && !planes_on_units(p.x, p.dtype, p.align_x))
+    return "planes are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+  return {};
+}
+
+static Cost cost(const BatchNormProblem& p) {
+  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
+  const double channels = static_cast<double>(p.x.shape[1]);
+  const bool stats = p.function != BatchNorm::inference, apply = p.function != BatchNorm::stats;
+  Cost c;
+  c.bytes_read = n * size + 4 * channels * ((stats ? 0 : 2) + (p.gamma ? 1 : 0) + (p.beta ? 1 : 0));
+  c.bytes_written = (apply ? n * size : 0) + (stats ? 8 * channels : 0);
+  c.on(Unit::fp32) = n * ((stats ? 4 : 0) + (apply ? 3 : 0));
+  return c;
+}
+
+static roofline::Kernel kernel_of(const ApplyVariant& row, const BatchNormProblem& p) {
+  const ApplyConfig& c = row.config;
+  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = apply_grid(c, p);
+  k.block = {.threads = c.threads, .registers = registers(c)};
+  k.bytes_read = k.bytes_written = n * size;
+  const double per_thread = c.method == Apply::element ? size : static_cast<double>(unit_bytes * c.positions);
+  k.trip_bytes = c.threads * per_thread;
+  // Instructions per element, from the source: a place and a channel's parameters for each thread.
+  const double elements = per_thread / size;
+  k.clocks = n / 32 / 4 * (c.method == Apply::element ? 200 : 60 / elements + (size == 2 ? 5 : 3));
+  if (c.positions > 1) k.overlap = 6;
+  return k;
+}
+
+static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
+  const StatsConfig& c = row.config;
+  const StatsGrid g = stats_grid(c, p, device);
+  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
+  const double unit = c.wide ? static_cast<double>(unit_elements(p.dtype)) : 1;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.launches = 2;
+  k.blocks = g.blocks();
+  k.block = {.threads = c.threads, .registers = registers(c), .smem = stats_smem_bytes(c, p.dtype)};
+  k.bytes_read = n * size;
+  k.bytes_written = static_cast<double>(p.x.shape[1]) * 8;
+  k.serial_us = 2;                                           // the second kernel's trip to memory
+  const bool last = p.x.stride[1] == 1 && p.x.shape[1] > 1;  // channels lie innermost
+  if (c.method == Stats::serial) {
+    k.trips = 2 * static_cast<double>(g.units) / 4;
+    k.bytes_read *= 2;
+    k.trip_bytes = 4 * size * c.threads;
+    if (!last) k.memory_share = size / 32;
+    return k;
+  }
+  const double step = c.method == Stats::planes ? c.threads * c.loads : c.threads / g.columns * c.loads;
+  k.trips = std::max(1.0, static_cast<double>(g.slice_units) / step);
+  k.trip_bytes = c.threads * c.loads * unit * size;
+  k.block_us = 1;  // barriers
+  k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? unit : 1)) + (c.wide ? 0 : 8));
+  // Lanes along an axis whose elements are not neighbours.
+  const bool gathers = c.method == Stats::planes ? p.x.stride[3] != 1 && spatial(p.x) > 1 : !last && p.x.shape[1] > 1;
+  if (gathers) k.memory_share = size / 32;
+  return k;
+}
+
+// Both, where the function has both: one after the other.
+static roofline::Kernel kernel_of(const BatchNormProblem& p, const DeviceInfo& device, int stats, int apply) {
+  if (p.function == BatchNorm::inference) return kernel_of(apply_variants[apply], p);
+  roofline::Kernel k = kernel_of(stats_variants[stats], p, device);
+  if (p.function == BatchNorm::train) k.serial_us += roofline::predict(kernel_of(apply_variants[apply], p), device).us;
+  return k;
+}
+
+static Result<int> choose_stats(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                                std::vector<Candidate>* record = nullptr) {
+  return select<StatsVariant>(
+      name(p.function), stats_variants, options, [&](const StatsVariant& row) { return fits(row, p, device); },
+      [&](const StatsVariant& row) {
+        // One element at a time is for what 16 bytes do not take, also where few would take equally long.
+        const double factor = row.config.wide || record ? 1 : row.config.method == Stats::serial ? 10 : 2;
+        return roofline::predict(kernel_of(row, p, device), device).us * factor;
+      },
+      record);
+}
+static Result<int> choose_apply(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                                std::vector<Candidate>* record = nullptr) {
+  return select<ApplyVariant>(
+      name(p.function), apply_variants, options, [&](const ApplyVariant& row) { return fits(row, p); },
+      [&](const ApplyVariant& row) {
+        const double factor = row.config.method == Apply::element && !record ? 2 : 1;
+        return roofline::predict(kernel_of(row, p), device).us * factor;
+      },
+      record);
+}
+
+Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  BatchNormPlan plan{p, device};
+  if (p.function != BatchNorm::inference) {
+    auto stats = choose_stats(p, device, options);
+    if (!stats) return stats.error();
+    plan.stats_variant = *stats;
+  }
+  if (p.function != BatchNorm::stats) {
+    auto apply = choose_apply(p, device, p.function == BatchNorm::inference ? options : PlanOptions{});
+    if (!apply) return apply.error();
+    plan.apply_variant = *apply;
+    const ApplyConfig& c = apply_variants[*apply].config;
+    if (apply_grid(c, p) > max_grid)
+      return Status::invalid(name(p.function), "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
+                             "of at most " + std::to_string(max_grid * c.threads) + " elements for this variant");
+  }
+  return plan;
+}
+
+std::size_t BatchNormPlan::workspace_bytes() const {
+  if (problem.function == BatchNorm::inference) return 0;
+  const StatsGrid g = stats_grid(stats_variants[stats_variant].config, problem, device);
+  return static_cast<std::size_t>(problem.x.shape[1] * g.slices) * partial_bytes;
+}
+
+Explanation BatchNormPlan::explain() const {
+  Explanation e;
+  e.op = name(problem.function);
+  e.problem = std::string(name(problem.dtype)) + " " + Layout::contiguous(std::span(problem.x.shape.data(), 4)).text() +
+              (problem.layout == BatchNormLayout::nhwc ? " nhwc" : "");
+  e.workspace_bytes = workspace_bytes();
+  const bool inference = problem.function == BatchNorm::inference;
+  e.variant = inference ? apply_variants[apply_variant].name : stats_variants[stats_variant].name;
+  roofline::account(e, kernel_of(problem, device, stats_variant, apply_variant), device);
+  if (inference) (void)choose_apply(problem, device, {}, &e.candidates);
+  else (void)choose_stats(problem, device, {}, &e.candidates);
+  return e;
+}
+
+Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream stream) const {
+  const std::string_view op = name(problem.function);
+  auto given = BatchNormProblem::of(problem.function, problem.layout, t, problem.eps);
+  if (!given) return given.error();
+  // Tensors that start on rounder addresses than were planned for are as good.
+  given->align_x = std::min(given->align_x, problem.align_x);
+  given->align_y = std::min(given->align_y, problem.align_y);
+  given->wide_parameters = given->wide_parameters && problem.wide_parameters;
+  if (*given != problem)
+    return Status::invalid(op, "tensors", t.x.layout.text() + " or their alignment",
+                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
+  if (t.x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (workspace.bytes < workspace_bytes())
+    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
+                           "at least " + std::to_string(workspace_bytes()));
+  if (problem.x.shape[1] == 0) return {};
+  const Arguments args{*this, t, workspace.data, stream};
+  return on_backend(device.id, [&](auto backend) {
+    using Backend = decltype(backend);
+    switch (problem.dtype) {
+      case DType::f16: return launch_f16<Backend>(args);
+      case DType::bf16: return launch_bf16<Backend>(args);
+      default: return launch_f32<Backend>(args);
+    }
+  });
+}
+
+static void run_cached(BatchNorm function, const BatchNormTensors& t, float eps, BatchNormLayout layout,
+                       Stream stream) {
+  thread_local PlanCache<BatchNormProblem, BatchNormPlan> cache;
+  auto problem = BatchNormProblem::of(function, layout, t, eps);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, t.x.device, [](auto& p, auto& d) { return plan_batch_norm(p, d); });
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, t.x.device, stream,
+                              [&](Workspace workspace) { return (*plan)->run(t, workspace, stream); }));
+}
+
+void batch_norm(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
+  run_cached(BatchNorm::inference, t, eps, layout, stream);
+}
+void batch_norm_stats(const BatchNormTensors& t, BatchNormLayout layout, Stream stream) {
+  run_cached(BatchNorm::stats, t, 0, layout, stream);
+}
+void batch_norm_train(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
+  run_cached(BatchNorm::train, t, eps, layout, stream);
+}
+
+}  // namespace ridge

@@ -1,0 +1,117 @@
+#include <ridge/batch_norm/batch_norm.hpp>
+#include <ridge/batch_norm/variants.hpp>
+#include <ridge/check/gtest_cases.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using namespace batch_norm_detail;
+
+const check::TestCasesOf cases{"batch_norm", "batch_norm_stats", "batch_norm_train"};
+
+constexpr auto nchw = BatchNormLayout::nchw, nhwc = BatchNormLayout::nhwc;
+
+// Of the statistics and of applying them, as far as the function has them.
+std::string chosen(const BatchNormProblem& p) {
+  auto plan = plan_batch_norm(p, *device_model("H200"));
+  if (!plan) return std::string(plan.error().message());
+  std::string names;
+  if (p.function != BatchNorm::inference) names += stats_variants[plan->stats_variant].name;
+  if (p.function == BatchNorm::train) names += ", ";
+  if (p.function != BatchNorm::stats) names += apply_variants[plan->apply_variant].name;
+  return names;
+}
+
+TEST(BatchNormPlan, PlanesAndChannelsHaveRowsOfTheirOwn) {
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nchw, 32, 64, 112 * 112)), "planes, planes");
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nhwc, 32, 64, 112 * 112)),
+            "channels, channels");
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nchw, 32, 2048, 49)), "planes_scalar, planes");
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nhwc, 32, 3, 49)), "channels_scalar, naive");
+}
+
+TEST(BatchNormPlan, AMatrixHasItsChannelsInnermost) {
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::inference, f32, nchw, 512, 256, 1)), "channels");
+}
+
+TEST(BatchNormPlan, TensorsOffSixteenBytesAreTakenByElement) {
+  auto p = BatchNormProblem::contiguous(BatchNorm::inference, f32, nchw, 2, 4, 64);
+  p.align_x = 4;
+  EXPECT_EQ(chosen(p), "naive");
+}
+
+TEST(BatchNormPlan, FewChannelsAreCutIntoSlicesThatFillTheDevice) {
+  const DeviceInfo h200 = *device_model("H200");
+  const auto p = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 32, 64, 112 * 112);
+  const StatsGrid g = stats_grid(stats_variants[2].config, p, h200);
+  EXPECT_EQ(g.units, 32 * 112 * 112 / 4);
+  EXPECT_GE(g.blocks(), 8 * h200.sms);
+  EXPECT_GE(g.slice_units * g.slices, g.units);
+  EXPECT_LT(g.slice_units * (g.slices - 1), g.units);
+}
+
+TEST(BatchNormPlan, ARefusalSaysWhy) {
+  std::vector<float> x(2 * 3 * 4), c(3), y(2 * 3 * 4);
+  BatchNormTensors t{.x = view(x.data(), {2, 3, 4}),
+                     .y = view(y.data(), {2, 3, 4}),
+                     .mean = view(c.data(), {3}),
+                     .var = view(c.data(), {2}),
+                     .gamma = {},
+                     .beta = {}};
+  auto p = BatchNormProblem::of(BatchNorm::inference, nchw, t, 0);
+  EXPECT_EQ(p.error().message(), "batch_norm: var.shape is 2; it must be 3");
+  t.var = view(c.data(), {3});
+  p = BatchNormProblem::of(BatchNorm::stats, nchw, t, 0);
+  EXPECT_EQ(p.error().message(), "batch_norm_stats: mean is overlapping var; it must be apart from it");
+  t.y = view(x.data() + 1, {2, 3, 4});
+  p = BatchNormProblem::of(BatchNorm::inference, nchw, t, 0);
+  EXPECT_EQ(p.error().message(), "batch_norm: y is overlapping x; it must be apart from it, or the same elements");
+  auto huge = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 1, 2, std::int64_t{1} << 31);
+  EXPECT_EQ(chosen(huge),
+            "batch_norm_stats: x.shape is 1x2x1x2147483648; it must be of fewer than 2^31 elements per channel");
+}
+
+TEST(BatchNorm, OneLineEach) {
+  std::vector<float> x{1, 2, 3, 4, 10, 10, 10, 10}, y(8), mean(2), var(2), gamma{2, 1};
+  BatchNormTensors t{.x = view(x.data(), {1, 2, 4}),
+                     .y = view(y.data(), {1, 2, 4}),
+                     .mean = view(mean.data(), {2}),
+                     .var = view(var.data(), {2}),
+                     .gamma = view(gamma.data(), {2}),
+                     .beta = {}};
+  batch_norm_train(t, 0.75f);
+  EXPECT_EQ(mean[0], 2.5f);
+  EXPECT_EQ(var[0], 1.25f);
+  EXPECT_EQ(var[1], 0);
+  EXPECT_NEAR(y[3], 1.5 / std::sqrt(2.0) * 2, 1e-6);
+  EXPECT_EQ(y[5], 0);
+  std::vector<float> again(8);
+  t.y = view(again.data(), {1, 2, 4});
+  batch_norm(t, 0.75f);
+  EXPECT_EQ(again, y);
+}
+
+TEST(BatchNorm, FiveAxesAndSpaceInTwoParts) {  // [n, c, d, h, w] whose depth lies apart
+  std::vector<float> x(2 * 3 * 2 * 5), mean(3), var(3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 10);
+  BatchNormTensors t{.x = view(x.data(), {2, 3, 2, 1, 2}),
+                     .y = {},
+                     .mean = view(mean.data(), {3}),
+                     .var = view(var.data(), {3}),
+                     .gamma = {},
+                     .beta = {}};
+  t.x.layout.stride = {30, 10, 5, 5, 1};  // of each channel's 10 values: 0 1 5 6
+  batch_norm_stats(t);
+  for (int c = 0; c < 3; ++c) {
+    EXPECT_EQ(mean[c], 3);
+    EXPECT_EQ(var[c], 6.5f);
+  }
+}
+
+}  // namespace
+}  // namespace ridge

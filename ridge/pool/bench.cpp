@@ -1,0 +1,9 @@
+// What the command line's check and bench know of pooling.
+#include <ridge/pool/cases.hpp>
+
+namespace ridge::pool_detail {
+
+static const check::RegisterCases registered[] = {check::RegisterCases(book_of(Pool::max)),
+                                                  check::RegisterCases(book_of(Pool::avg))};
+
+}  // namespace ridge::pool_detail

@@ -1,0 +1,23 @@
+// What plan.cpp knows of the .cu files: one launch per element type and backend.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/pool/pool.hpp>
+
+namespace ridge::pool_detail {
+
+using Types = TypeList<float, half, bfloat16>;
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+
+struct Arguments {
+  const PoolPlan& plan;
+  const void* x;
+  void* y;
+  Stream stream;
+};
+
+// Preconditions: the plan's problem has outputs, and the pointers are as it says.
+template <class Backend> Status launch_f32(const Arguments&);
+template <class Backend> Status launch_f16(const Arguments&);
+template <class Backend> Status launch_bf16(const Arguments&);
+
+}  // namespace ridge::pool_detail

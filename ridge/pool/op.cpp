@@ -1,0 +1,69 @@
+// max_pool2d and avg_pool2d by name.
+#include <ridge/pool/launch.hpp>
+#include <ridge/pool/request.hpp>
+#include <ridge/pool/variants.hpp>
+
+namespace ridge {
+
+using namespace pool_detail;
+
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  switch (row.config.method) {
+    case Method::naive: return {};
+    case Method::shared: return "tiling";
+    case Method::column: return "coarsening";
+    case Method::tile: return "coalescing";
+    case Method::channels: return "coalescing";
+  }
+  return {};
+}
+
+template <Pool F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto request = request_of(F, options);
+  if (!request) return request.error();
+  auto shape = pool_shape(F, request->window, request->layout, in[0].layout);
+  if (!shape) return shape.error();
+  return std::vector<TensorType>{{in[0].dtype, *shape}};
+}
+
+template <Pool F>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto request = request_of(F, options);
+  if (!request) return request.error();
+  auto problem = PoolProblem::of(F, request->window, request->layout, in[0], out[0]);
+  if (!problem) return problem.error();
+  auto plan = plan_pool(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan), [](const PoolPlan& p, Views x, Views y, Workspace, Stream stream) {
+    return p.run(x[0], y[0], stream);
+  });
+}
+
+template <Pool F> static OpInfo info(std::string_view summary) {
+  std::vector<OptionInfo> options{{"r", "rows", "of the window"},
+                                  {"s", "columns", "of the window; default r"},
+                                  {"stride", "n or h,w", "default 1"},
+                                  {"pad", "n or h,w", "on either side; default 0"},
+                                  {"layout", "nchw|nhwc", "default nchw"}};
+  if (F == Pool::max) options.push_back({"dilation", "n or h,w", "default 1"});
+  else options.push_back({"count_include_pad", "0|1", "whether padding counts, as zeros; default 1"});
+  return {.name = name(F),
+          .family = "pool",
+          .summary = summary,
+          .inputs = {"x"},
+          .outputs = {"y"},
+          .dtypes = {f32, f16, bf16},
+          .options = std::move(options),
+          .variants = variant_infos(variants, checklist_item),
+          .infer = infer<F>,
+          .plan = plan_by_name<F>};
+}
+
+static const RegisterOp registered[] = {
+    RegisterOp(info<Pool::max>("the greatest of each window of a plane; NaN passes through")),
+    RegisterOp(info<Pool::avg>("the mean of each window of a plane")),
+};
+
+}  // namespace ridge

@@ -1,0 +1,87 @@
+// max_pool2d and avg_pool2d: the greatest, or the mean, of each window of a plane.
+//
+//   y[n, c, i, j] = max or mean over a < r, b < s of x[n, c, i stride_h - pad_h + a dilation_h, j stride_w - pad_w + ...]
+//
+// Shapes    x [n, c, h, w] and y [n, c, oh, ow], or with PoolLayout::nhwc x [n, h, w, c] and y [n, oh, ow, c];
+//           oh = (h + 2 pad_h - extent_h) / stride_h + 1, rounded down, with extent_h = (r - 1) dilation_h + 1.
+//           Strides are free: planes of contiguous rows (nchw) and contiguous channels (nhwc) take the fast paths.
+// Windows   any size, stride and dilation from 1, padding from 0 and below the window's extent; a window larger than
+//           the padded input is refused. The mean takes no dilation.
+// Types     f32 f16 bf16; y has x's type. The mean is summed in float32 and rounded once.
+// Values    NaN passes through both. Padding is never the greatest: a window of nothing but padding gives -inf. In the
+//           mean padding counts as zeros (count_include_pad, the default), or does not count: then a window of nothing
+//           but padding, as there is over an input of no rows, gives NaN. A sum that float32 cannot hold is infinite.
+// Aliasing  y must not overlap x.
+// Empty     no outputs: nothing is launched.
+// Repeats   bit for bit.
+#pragma once
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/tensor.hpp>
+
+namespace ridge {
+
+enum class Pool : std::uint8_t { max, avg };
+RIDGE_API std::string_view name(Pool);
+
+enum class PoolLayout : std::uint8_t { nchw, nhwc };
+
+struct PoolPair {  // along h and along w
+  std::int64_t h = 1, w = 1;
+  bool operator==(const PoolPair&) const = default;
+};
+
+struct PoolWindow {
+  PoolPair size = {}, stride = {}, pad = {0, 0}, dilation = {};
+  bool count_include_pad = true;  // of the mean
+  bool operator==(const PoolWindow&) const = default;
+
+  PoolPair extent() const { return {(size.h - 1) * dilation.h + 1, (size.w - 1) * dilation.w + 1}; }
+  // How many windows a plane of h x w has. Precondition: it has one.
+  PoolPair outputs(std::int64_t h, std::int64_t w) const {
+    return {(h + 2 * pad.h - extent().h) / stride.h + 1, (w + 2 * pad.w - extent().w) / stride.w + 1};
+  }
+};
+
+struct PoolProblem {
+  Pool function = Pool::max;
+  DType dtype = DType::f32;
+  PoolWindow window;
+  PoolLayout layout = PoolLayout::nchw;  // the axis that lies innermost; x and y below are [n, c, h, w] in either
+  Layout x, y;
+  int align_x = 16, align_y = 16;  // bytes that the address is a multiple of, 16 at most
+  bool operator==(const PoolProblem&) const = default;
+
+  // Contiguous, aligned tensors.
+  RIDGE_API static Result<PoolProblem> contiguous(Pool, DType, const PoolWindow&, PoolLayout, std::int64_t n,
+                                                  std::int64_t c, std::int64_t h, std::int64_t w);
+  // What the views need; refuses shapes or dtypes that do not belong together, windows that do not fit, and overlap.
+  RIDGE_API static Result<PoolProblem> of(Pool, const PoolWindow&, PoolLayout, const TensorView& x,
+                                          const TensorView& y);
+};
+
+class PoolPlan {
+ public:
+  // The views must be as planned.
+  RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  std::size_t workspace_bytes() const { return 0; }
+
+  PoolProblem problem;
+  DeviceInfo device;
+  int variant = 0;        // row of the table in variants.hpp
+  std::int64_t grid = 0;  // blocks
+};
+
+RIDGE_API Result<PoolPlan> plan_pool(const PoolProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// The shape of y for an x of this shape, or why there is none.
+RIDGE_API Result<std::vector<std::int64_t>> pool_shape(Pool, const PoolWindow&, PoolLayout, const Layout& x);
+
+// One line each: plan (cached per problem and device) and run. Throw ridge::Error.
+RIDGE_API void max_pool2d(const TensorView& x, const TensorView& y, const PoolWindow&, PoolLayout = PoolLayout::nchw,
+                          Stream = {});
+RIDGE_API void avg_pool2d(const TensorView& x, const TensorView& y, const PoolWindow&, PoolLayout = PoolLayout::nchw,
+                          Stream = {});
+
+}  // namespace ridge

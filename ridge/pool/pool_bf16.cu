@@ -1,0 +1,8 @@
+// max_pool2d and avg_pool2d of bf16.
+#include <ridge/pool/launch.cuh>
+
+namespace ridge::pool_detail {
+
+template <> Status launch_bf16<simt::Backend>(const Arguments& args) { return launch_table<bfloat16>(args); }
+
+}  // namespace ridge::pool_detail

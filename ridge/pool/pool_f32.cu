@@ -1,0 +1,8 @@
+// max_pool2d and avg_pool2d of f32.
+#include <ridge/pool/launch.cuh>
+
+namespace ridge::pool_detail {
+
+template <> Status launch_f32<simt::Backend>(const Arguments& args) { return launch_table<float>(args); }
+
+}  // namespace ridge::pool_detail

@@ -1,0 +1,113 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/divider.hpp>
+#include <ridge/pool/pool.hpp>
+#include <ridge/pool/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using pool_detail::variants;
+
+const check::TestCasesOf cases{"max_pool2d", "avg_pool2d"};
+
+constexpr PoolWindow three{.size = {3, 3}, .pad = {1, 1}};
+constexpr PoolWindow three_by_two{.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}};
+
+std::string chosen(const PoolProblem& p) {
+  auto plan = plan_pool(p, *device_model("H200"));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+PoolProblem problem(const PoolWindow& window, PoolLayout layout = PoolLayout::nchw, DType dtype = f32) {
+  return *PoolProblem::contiguous(Pool::max, dtype, window, layout, 32, 64, 112, 112);
+}
+
+TEST(PoolPlan, WindowsOfTheTableAreMadeInRegisters) {
+  EXPECT_EQ(chosen(problem(three)), "tile_3x3s1");
+  EXPECT_EQ(chosen(problem(three_by_two)), "tile_3x3s2");
+  EXPECT_EQ(chosen(problem({.size = {2, 2}, .stride = {2, 2}})), "tile_2x2s2");
+  EXPECT_EQ(chosen(problem(three, PoolLayout::nhwc, bf16)), "channels_3x3");
+  EXPECT_EQ(chosen(problem({.size = {2, 2}}, PoolLayout::nhwc)), "channels");
+}
+
+TEST(PoolPlan, OtherWindowsGoThroughSharedMemoryAsFarAsTheyFitThere) {
+  EXPECT_EQ(chosen(problem({.size = {5, 5}, .pad = {2, 2}})), "shared");
+  EXPECT_EQ(chosen(problem({.size = {5, 5}, .stride = {100, 100}, .pad = {2, 2}})), "naive");
+}
+
+TEST(PoolPlan, RowsThatStartAnywhereAreMadeInRegistersToo) {
+  PoolProblem p = problem(three);
+  p.align_x = 4;
+  EXPECT_EQ(chosen(p), "column_3x3s1");
+  EXPECT_EQ(chosen(problem({.size = {3, 3}, .stride = {2, 2}})), "column_3x3s2");  // no padding
+}
+
+TEST(PoolPlan, WorkThatThirtyOneBitsDoNotCountIsLeftToOtherRows) {
+  auto p = PoolProblem::contiguous(Pool::max, bf16, three, PoolLayout::nchw, 1 << 9, 1 << 10, 1 << 9, 1 << 9);
+  EXPECT_EQ(chosen(*p), "shared");  // 2^37 outputs: 2^32 threads of 32 at least, and 2^28 blocks of 512
+  p = PoolProblem::contiguous(Pool::max, bf16, three, PoolLayout::nchw, 1 << 20, 1 << 20, 1 << 9, 1 << 9);
+  EXPECT_NE(chosen(*p).find("y.shape is"), std::string::npos);
+}
+
+TEST(PoolPlan, ARefusalSaysWhy) {
+  auto p = PoolProblem::contiguous(Pool::max, f32, {.size = {5, 3}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "max_pool2d: window is of extent 5x3; it must be within the padded input, 4x8");
+  p = PoolProblem::contiguous(Pool::max, f32, {.size = {2, 2}, .stride = {0, 1}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "max_pool2d: stride is 0x1; it must be from 1 and below 2^30");
+  p = PoolProblem::contiguous(Pool::max, f32, {.size = {2, 2}, .pad = {2, 0}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "max_pool2d: pad is 2x0; it must be below the window's extent, 2x2");
+  p = PoolProblem::contiguous(Pool::avg, f32, {.size = {2, 2}, .dilation = {2, 2}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "avg_pool2d: dilation is 2x2; it must be 1: a mean has none");
+  auto plan =
+      plan_pool(*PoolProblem::contiguous(Pool::max, i32, three, PoolLayout::nchw, 1, 1, 4, 8), *device_model("H200"));
+  EXPECT_EQ(plan.error().message(), "max_pool2d: dtype is i32; it must be one of f32 f16 bf16");
+  plan = plan_pool(problem(three), *device_model("H200"), {.variant = "tile_3x3s2"});
+  EXPECT_EQ(plan.error().message(),
+            "max_pool2d: variant is tile_3x3s2; it must be another one here: the stride is not 2");
+}
+
+TEST(Pool, OneLine) {
+  std::vector<float> x{1, 2, 3, 4, 5, 6, 7, NAN, 9}, y(4), mean(4);
+  max_pool2d(view(x.data(), {1, 1, 3, 3}), view(y.data(), {1, 1, 2, 2}), {.size = {2, 2}});
+  EXPECT_EQ(y[0], 5);
+  EXPECT_EQ(y[1], 6);
+  EXPECT_TRUE(std::isnan(y[2]));
+  EXPECT_TRUE(std::isnan(y[3]));
+  avg_pool2d(view(x.data(), {1, 1, 3, 3}), view(mean.data(), {1, 1, 2, 2}), {.size = {2, 2}});
+  EXPECT_EQ(mean[0], 3);
+  EXPECT_EQ(mean[1], 4);
+}
+
+TEST(Pool, OverlapIsRefused) {
+  std::vector<float> x(100);
+  EXPECT_THROW(max_pool2d(view(x.data(), {1, 1, 8, 8}), view(x.data(), {1, 1, 8, 8}), three), Error);
+}
+
+TEST(Pool, ImagesThatAreNotEvenlySpaced) {  // every image keeps 2 of 3 channels: planes have two steps
+  std::vector<float> x(2 * 3 * 8 * 8), y(2 * 2 * 4 * 4);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 64);
+  TensorView some = view(x.data(), {2, 2, 8, 8});
+  some.layout.stride[0] = 3 * 64;
+  max_pool2d(some, view(y.data(), {2, 2, 4, 4}), {.size = {2, 2}, .stride = {2, 2}});
+  for (int plane = 0; plane < 4; ++plane)
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j) EXPECT_EQ(y[(plane * 4 + i) * 4 + j], (2 * i + 1) * 8 + 2 * j + 1);
+}
+
+TEST(Divider, IsTheDivision) {
+  for (std::int64_t d : {1, 2, 3, 5, 7, 28, 112, 641, 65535, 65536, 65537, 0x3fffffff, 0x40000000, 0x7fffffff}) {
+    const Divider divide(d);
+    for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, d - 1, d, d + 1, 2 * d - 1, 2 * d,
+                           Divider::limit / d * d - 1, Divider::limit / d * d, Divider::limit - 1})
+      if (n < Divider::limit) {
+        EXPECT_EQ(divide(static_cast<std::uint32_t>(n)), n / d) << n << " / " << d;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace ridge

@@ -1,0 +1,228 @@
+// Kernels whose outputs are made in registers: a column or a tile of them per thread, or 16 bytes of channels.
+#pragma once
+#include <ridge/core/divider.hpp>
+#include <ridge/pool/functions.cuh>
+#include <ridge/pool/variants.hpp>
+#include <ridge/tile/packed.cuh>
+
+namespace ridge::pool_detail {
+
+using tile::Packed;
+
+struct ColumnShape {
+  int h, w, oh, ow, pad_h, pad_w;
+  unsigned items;
+  Divider across, down, channels;  // by outputs of a row, by threads of a column of outputs, by channels
+  bool count_include_pad;
+  std::int64_t x[4] = {}, y[4] = {};
+};
+
+// y[n, c, i, j] = F of a window of x, Config::size square, with its stride
+//                                                       x: [n, c, h, w]  y: [n, c, oh, ow], any strides and padding
+// A thread makes Config::rows outputs, one below the other; each of its input rows is read and reduced once.
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30.
+template <class Row, class F, class T>
+__global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T* y, ColumnShape p) {
+  constexpr int K = Row::config.size, S = Row::config.stride, R = Row::config.rows, in_rows = (R - 1) * S + K;
+  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  if (item >= p.items) return;
+  unsigned col = item;
+  unsigned down = p.across.divide(col);
+  unsigned channel = p.down.divide(down);
+  const unsigned image = p.channels.divide(channel);
+  const int first_row = static_cast<int>(down) * R;
+  const int top = first_row * S - p.pad_h, left = static_cast<int>(col) * S - p.pad_w;
+  x += image * p.x[0] + channel * p.x[1];
+  y += image * p.y[0] + channel * p.y[1] + first_row * p.y[2] + col * p.y[3];
+
+  T in[in_rows][K];
+#pragma unroll
+  for (int i = 0; i < in_rows; ++i)
+#pragma unroll
+    for (int b = 0; b < K; ++b) {
+      const bool inside = static_cast<unsigned>(top + i) < static_cast<unsigned>(p.h) &&
+                          static_cast<unsigned>(left + b) < static_cast<unsigned>(p.w);
+      in[i][b] = inside ? x[(top + i) * p.x[2] + (left + b) * p.x[3]] : T(F::neutral());
+    }
+  float row[in_rows];
+#pragma unroll
+  for (int i = 0; i < in_rows; ++i) {
+    row[i] = float(in[i][0]);
+#pragma unroll
+    for (int b = 1; b < K; ++b) row[i] = F::combine(row[i], float(in[i][b]));
+  }
+#pragma unroll
+  for (int o = 0; o < R; ++o) {
+    float result = row[o * S];
+#pragma unroll
+    for (int a = 1; a < K; ++a) result = F::combine(result, row[o * S + a]);
+    float count = float(K * K);
+    if (F::counts && !p.count_include_pad) count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
+    if (first_row + o < p.oh) y[o * p.y[2]] = T(F::finish(result, count, 1.0f / count));
+  }
+}
+
+struct TileShape {
+  int h, w, oh, ow;
+  unsigned items;
+  Divider across, down;  // by threads that share a row of outputs, by those rows of threads in a plane
+  std::int64_t plane_x, row_x, plane_y, row_y;
+  bool wide_stores;  // rows of y start on 16 bytes
+  bool count_include_pad;
+};
+
+// y[plane, i, j] = F of a window of x, Config::size square, with its stride and padding
+//                                                       x: [planes, h, w]  y: [planes, oh, ow], rows contiguous
+// A thread makes rows x V neighbouring outputs. Each of its input rows is read once: S units of V elements, and the
+// elements on either side that windows reach into, which are other threads' and in the L1 cache.
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; wide_loads().
+template <class Row, class F, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    pool_tile(const T* x, T* y, TileShape p) {
+  constexpr int K = Row::config.size, S = Row::config.stride, P = Row::config.pad, R = Row::config.rows;
+  constexpr int V = tile::unit_elements<T>;
+  constexpr int in_rows = (R - 1) * S + K, left = P, right = K - P - S;
+  static_assert(left >= 0 && left <= 1 && right >= 0 && right <= 1, "one element on either side at most");
+
+  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  if (item >= p.items) return;
+  unsigned across = item;
+  unsigned down = p.across.divide(across);
+  const unsigned plane = p.down.divide(down);
+  const int first_row = static_cast<int>(down) * R, first_col = static_cast<int>(across) * V;
+  const int col = first_col * S;  // of x, where the units begin
+  x += plane * p.plane_x + col;
+  y += plane * p.plane_y + first_row * p.row_y + first_col;
+
+  // ---- load: all of it before the first use
+  const T none = T(F::neutral());
+  const Packed nothing = tile::packed_fill<T>(F::neutral());
+  Packed units[in_rows][S];
+  T before[in_rows], after[in_rows];
+  const auto row_of = [&](int i) { return first_row * S - P + i; };
+  const auto inside = [&](int i) { return static_cast<unsigned>(row_of(i)) < static_cast<unsigned>(p.h); };
+#pragma unroll
+  for (int i = 0; i < in_rows; ++i)
+#pragma unroll
+    for (int u = 0; u < S; ++u)
+      units[i][u] = inside(i) && col + u * V < p.w ? tile::load_packed(x + row_of(i) * p.row_x + u * V) : nothing;
+#pragma unroll
+  for (int i = 0; i < in_rows; ++i) {
+    before[i] = left && inside(i) && col > 0 && col <= p.w ? x[row_of(i) * p.row_x - 1] : none;
+    after[i] = right && inside(i) && col + S * V < p.w ? x[row_of(i) * p.row_x + S * V] : none;
+  }
+
+  // ---- compute: each input row along its columns once, then into the outputs whose windows it is in
+  float result[R][V];
+#pragma unroll
+  for (int i = 0; i < in_rows; ++i) {
+    float in[left + S * V + right];
+    if constexpr (left > 0) in[0] = float(before[i]);
+#pragma unroll
+    for (int u = 0; u < S; ++u) {
+      const tile::Unit<T> unit = tile::unpack<T>(units[i][u]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) in[left + u * V + v] = float(unit[v]);
+    }
+    if constexpr (right > 0) in[left + S * V] = float(after[i]);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      float reduced = in[v * S];
+#pragma unroll
+      for (int b = 1; b < K; ++b) reduced = F::combine(reduced, in[v * S + b]);
+#pragma unroll
+      for (int o = 0; o < R; ++o) {
+        if (i == o * S) result[o][v] = reduced;
+        else if (i > o * S && i < o * S + K) result[o][v] = F::combine(result[o][v], reduced);
+      }
+    }
+  }
+
+  // ---- finish
+#pragma unroll
+  for (int o = 0; o < R; ++o) {
+    tile::Unit<T> out;
+    const int rows = taps_inside(row_of(o * S), K, p.h);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      float count = float(K * K), reciprocal = 1.0f / float(K * K);
+      if (F::counts && !p.count_include_pad) {
+        count = float(rows * taps_inside(col + v * S - P, K, p.w));
+        reciprocal = 1.0f / count;
+      }
+      out[v] = T(F::finish(result[o][v], count, reciprocal));
+    }
+    T* row = y + o * p.row_y;
+    const bool exists = first_row + o < p.oh;
+    if (exists && p.wide_stores && first_col + V <= p.ow) {
+      simt::store_global(row, out);
+    } else {
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        if (exists && first_col + v < p.ow) row[v] = out[v];
+    }
+  }
+}
+
+struct ChannelsShape {
+  int h, w;
+  unsigned items;
+  Divider units, ow, oh;  // units: of 16 bytes, of channels
+  int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  bool count_include_pad;
+  std::int64_t x[3], y[3];  // strides of n, h, w
+};
+
+// y[n, i, j, c] = F of a window of x, V channels per thread.
+//                                                     x: [n, h, w, c]  y: [n, oh, ow, c], channels contiguous
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A row
+// of the table that names a size takes no other, without dilation.
+template <class Row, class F, class T>
+__global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x, T* y, ChannelsShape p) {
+  constexpr int K = Row::config.size, V = tile::unit_elements<T>;
+  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  if (item >= p.items) return;
+  unsigned unit = item;
+  unsigned j = p.units.divide(unit);
+  unsigned i = p.ow.divide(j);
+  const unsigned n = p.oh.divide(i);
+  const int top = static_cast<int>(i) * p.stride_h - p.pad_h, left = static_cast<int>(j) * p.stride_w - p.pad_w;
+  x += n * p.x[0] + unit * V;
+  y += n * p.y[0] + i * p.y[1] + j * p.y[2] + unit * V;
+
+  const Packed nothing = tile::packed_fill<T>(F::neutral());
+  const auto load = [&](int row, int col) {
+    const bool inside = static_cast<unsigned>(row) < static_cast<unsigned>(p.h) &&
+                        static_cast<unsigned>(col) < static_cast<unsigned>(p.w);
+    return inside ? tile::load_packed(x + row * p.x[1] + col * p.x[2]) : nothing;
+  };
+  float result[V];
+#pragma unroll
+  for (int v = 0; v < V; ++v) result[v] = F::neutral();
+  const auto add = [&](const Packed& packed) {
+    const tile::Unit<T> in = tile::unpack<T>(packed);
+#pragma unroll
+    for (int v = 0; v < V; ++v) result[v] = F::combine(result[v], float(in[v]));
+  };
+  if constexpr (K > 0) {
+    Packed window[K * K];
+#pragma unroll
+    for (int tap = 0; tap < K * K; ++tap) window[tap] = load(top + tap / K, left + tap % K);
+#pragma unroll
+    for (int tap = 0; tap < K * K; ++tap) add(window[tap]);
+  } else {
+    for (int a = 0; a < p.r; ++a)
+#pragma unroll 4
+      for (int b = 0; b < p.s; ++b) add(load(top + a * p.dilation_h, left + b * p.dilation_w));
+  }
+
+  float count = float(p.r) * float(p.s);
+  if (F::counts && !p.count_include_pad) count = float(taps_inside(top, p.r, p.h)) * float(taps_inside(left, p.s, p.w));
+  const float reciprocal = F::counts ? 1.0f / count : 0.0f;
+  tile::Unit<T> out;
+#pragma unroll
+  for (int v = 0; v < V; ++v) out[v] = T(F::finish(result[v], count, reciprocal));
+  simt::store_global(y, out);
+}
+
+}  // namespace ridge::pool_detail

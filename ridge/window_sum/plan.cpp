@@ -1,0 +1,191 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/predict.hpp>
+#include <ridge/window_sum/launch.hpp>
+#include <ridge/window_sum/variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge {
+
+using namespace window_sum_detail;
+
+static constexpr std::string_view op = "window_sum";
+
+Result<WindowSumProblem> WindowSumProblem::of(const TensorView& x, const TensorView& y, std::int64_t w) {
+  if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
+  if (y.dtype != x.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  if (!y.layout.same_shape(x.layout))
+    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  WindowSumProblem p{.n = x.size(-1), .w = w, .dtype = x.dtype};
+  p.rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  const TensorView views[] = {x, y};
+  Rows rows[2];
+  rows_of(views, rows);
+  p.x = rows[0];
+  p.y = rows[1];
+  return p;
+}
+
+static WindowSumProblem with_layouts(WindowSumProblem p) {
+  if (!p.x) p.x = Rows::contiguous(p.rows, p.n);
+  if (!p.y) p.y = Rows::contiguous(p.rows, p.n);
+  return p;
+}
+
+static Status validate(const WindowSumProblem& p) {
+  if (!Types::contains(p.dtype))
+    return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 i32");
+  if (p.w < 1 || p.w % 2 == 0) return Status::invalid(op, "w", std::to_string(p.w), "odd, from 1");
+  if (p.rows < 0 || p.n < 0)
+    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.n), "of sizes from 0");
+  for (int axis = 0; axis < p.y->outer.rank; ++axis)
+    if (p.y->outer.stride[axis] == 0) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
+  if (p.y->step == 0 && p.n > 1) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
+  return {};
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const WindowSumProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (c.method == Method::naive) return {};
+  if (c.method == Method::neighbours && reach(p) >= piece)
+    return "the window reaches " + std::to_string(reach(p)) + " elements to either side, and 7 are kept";
+  if (c.method == Method::pieces && reach(p) < piece)
+    return "the window reaches " + std::to_string(reach(p)) + " elements to either side, less than a piece of 8";
+  if (reach(p) > std::int64_t{1} << 28) return "the window reaches 2^28 elements or more to either side";
+  const std::int64_t bytes = 4 * shared_words(c, reach(p));
+  if (bytes > device.smem_optin)
+    return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  if (c.method == Method::shared) return {};
+  if (p.x->step != 1 || p.y->step != 1) return "a row's elements are not contiguous";
+  if (p.x->outer.rank > 1 || p.y->outer.rank > 1) return "rows are not evenly spaced";
+  return {};
+}
+
+static Cost cost(const WindowSumProblem& p) {
+  const double n = static_cast<double>(p.rows) * static_cast<double>(p.n);
+  Cost c;
+  c.bytes_read = c.bytes_written = n * static_cast<double>(size_of(p.dtype));
+  // The fewest additions that serve any width: ends and beginnings, and the sum of both.
+  c.on(p.dtype == DType::i32 ? Unit::int32 : Unit::fp32) = 3 * n;
+  return c;
+}
+
+static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p) {
+  const Config& c = row.config;
+  const double size = static_cast<double>(size_of(p.dtype)), outputs = static_cast<double>(tile(c));
+  const double width = 2 * static_cast<double>(reach(p)) + 1;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = grid_of(c, p);
+  k.block = {.threads = c.threads,
+             .registers = registers(c),
+             .smem = static_cast<int>(std::min<std::int64_t>(4 * shared_words(c, reach(p)), 1 << 30))};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.tile_efficiency = roofline::tile_efficiency(p.n, tile(c));
+  // Instructions of one output, from the source, for every output that the tiles have room for.
+  double instructions = 0;
+  switch (c.method) {
+    case Method::naive:
+      instructions = 60 + 4 * width;
+      k.trips = std::max(1.0, width / 4);
+      k.trip_bytes = outputs * size * std::min(4.0, width);
+      break;
+    case Method::shared:
+      instructions = 10 + 2 * width + 6 * (width / outputs);
+      k.block_us = 0.5;  // a barrier
+      k.trip_bytes = outputs * size;
+      k.l2_bytes = k.bytes_read * (width / outputs);
+      break;
+    case Method::neighbours:
+      instructions = 8 + width;
+      k.trip_bytes = 3 * outputs * size;
+      break;
+    case Method::pieces: {
+      const double read = static_cast<double>(pieces_of(c, reach(p))) / c.threads;  // per output
+      const double between = width / piece > group ? width / piece / group + 4 : width / piece;
+      instructions = 12 * read + 10 + 2.5 * between / piece;
+      k.block_us = 0.5;
+      k.trips = std::ceil(read);
+      k.trip_bytes = outputs * size;
+      k.l2_bytes = k.bytes_read * (read - 1);
+      break;
+    }
+  }
+  k.clocks = static_cast<double>(k.blocks) * outputs / 32 / 4 * instructions;
+  if ((c.method == Method::naive || c.method == Method::shared) && p.x->step != 1 && p.n > 1)
+    k.memory_share = size / 32;  // a sector for each element
+  const bool on_units = rows_on_units(*p.x, p.dtype) && rows_on_units(*p.y, p.dtype);
+  if (c.method >= Method::neighbours && !on_units) k.memory_share = 0.5;  // 8 neighbours per lane, one by one
+  return k;
+}
+
+static double predict_us(const Variant& row, const WindowSumProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p), device).us;
+}
+
+Result<WindowSumPlan> plan_window_sum(const WindowSumProblem& problem, const DeviceInfo& device,
+                                      const PlanOptions& options) {
+  const WindowSumProblem p = with_layouts(problem);
+  RIDGE_TRY(validate(p));
+  auto chosen = select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) {
+        // The first two are for what nothing else takes, also where a few elements would take equally long.
+        return predict_us(row, p, device) * (row.config.method <= Method::shared ? 2 : 1);
+      });
+  if (!chosen) return chosen.error();
+  const Config& c = variants[*chosen].config;
+  if (p.rows > 0 && tiles_of_row(c, p) > max_grid / p.rows)
+    return Status::invalid(op, "x.shape", std::to_string(p.rows) + "x" + std::to_string(p.n),
+                           "of at most " + std::to_string(max_grid) + " tiles of " + std::to_string(tile(c)));
+  return WindowSumPlan{p, device, *chosen, grid_of(c, p)};
+}
+
+Explanation WindowSumPlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.n) +
+              " w=" + std::to_string(problem.w);
+  e.variant = variants[variant].name;
+  roofline::account(e, kernel_of(variants[variant], problem), device);
+  (void)select<Variant>(
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+  auto given = WindowSumProblem::of(x, y, problem.w);
+  if (!given) return given.error();
+  if (*given != problem) {
+    // A tensor that starts on a rounder address than was planned for is as good; the kernels look at the plan's.
+    if (given->x->phase == 0) given->x->phase = problem.x->phase;
+    if (given->y->phase == 0) given->y->phase = problem.y->phase;
+    if (*given != problem)
+      return Status::invalid(op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
+                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) +
+                                 "x" + std::to_string(problem.n));
+  }
+  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, y.data, stream); });
+}
+
+void window_sum(const TensorView& x, const TensorView& y, std::int64_t w, Stream stream) {
+  thread_local PlanCache<WindowSumProblem, WindowSumPlan> cache;
+  auto problem = WindowSumProblem::of(x, y, w);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_window_sum(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(x, y, stream));
+}
+
+}  // namespace ridge

@@ -1,0 +1,60 @@
+// Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
+// compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/window_sum/launch.hpp>
+#include <ridge/window_sum/pieces.cuh>
+
+#include <utility>
+
+namespace ridge::window_sum_detail {
+
+// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Row { static constexpr Config config = variants[I].config; };
+
+template <int I, class T> static Status launch_row(const WindowSumPlan& plan, const T* x, T* y, Stream stream) {
+  constexpr Config c = variants[I].config;
+  const WindowSumProblem& p = plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(plan.grid)),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(shared_words(c, reach(p))) * 4,
+                        .stream = stream.handle,
+                        .warp = plan.device.warp};
+  if constexpr (c.method == Method::naive || c.method == Method::shared) {
+    const RowsShape s{.n = p.n,
+                      .reach = reach(p),
+                      .tiles = tiles_of_row(c, p),
+                      .rows_x = RowOffsets::of(p.x->outer),
+                      .rows_y = RowOffsets::of(p.y->outer),
+                      .step_x = p.x->step,
+                      .step_y = p.y->step};
+    if constexpr (c.method == Method::naive) return simt::launch(at, window_naive<Row<I>, T>, x, y, s);
+    else return simt::launch(at, window_shared<Row<I>, T>, x, y, s);
+  } else {
+    const PiecesShape s{.n = p.n,
+                        .tiles = tiles_of_row(c, p),
+                        .pitch_x = p.x->pitch(),
+                        .pitch_y = p.y->pitch(),
+                        .reach = static_cast<int>(reach(p)),
+                        .wide_x = rows_on_units(*p.x, p.dtype),
+                        .wide_y = rows_on_units(*p.y, p.dtype)};
+    if constexpr (c.method == Method::neighbours) return simt::launch(at, window_neighbours<Row<I>, T>, x, y, s);
+    else return simt::launch(at, window_pieces<Row<I>, T>, x, y, s);
+  }
+}
+
+template <class T, int... I>
+static Status launch_variant(const WindowSumPlan& plan, const void* x, void* y, Stream stream,
+                             std::integer_sequence<int, I...>) {
+  Status status;
+  ((plan.variant == I ? void(status = launch_row<I, T>(plan, static_cast<const T*>(x), static_cast<T*>(y), stream))
+                      : void()),
+   ...);
+  return status;
+}
+
+template <> Status launch<simt::Backend>(const WindowSumPlan& plan, const void* x, void* y, Stream stream) {
+  return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
+    return launch_variant<T>(plan, x, y, stream, std::make_integer_sequence<int, variant_count>{});
+  });
+}
+
+}  // namespace ridge::window_sum_detail
