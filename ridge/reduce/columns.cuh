@@ -2,45 +2,9 @@
 // columns of a matrix do. With one element per access, the same loop takes any strides.
 #pragma once
 #include <ridge/reduce/slices.cuh>
+#include <ridge/tile/columns.cuh>
 
 namespace ridge::reduce_detail {
-
-// One of a block's threads, which are [groups, depth, lanes].
-struct ColumnThread {
-  int lane, level, group;
-  __device__ __forceinline__ explicit ColumnThread(const Columns& k) {
-    const int rank = simt::thread_rank();
-    lane = rank % k.lanes;
-    level = rank / k.lanes % k.depth;
-    group = rank / (k.lanes * k.depth);
-  }
-};
-
-// Bytes of shared memory that merge_levels() needs: of half of a block's threads, V partial results.
-template <class Partial, int V> constexpr std::size_t column_scratch(int threads) {
-  return threads / 2 * V * sizeof(Partial);
-}
-
-// The partial results of level 0 become those of all levels, by a tree. All of the block's threads call.
-template <class R, int V>
-__device__ __forceinline__ void merge_levels(simt::vec<typename R::Partial, V>& mine, const ColumnThread& at,
-                                             const Columns& k) {
-  using Partial = typename R::Partial;
-  Partial* scratch = simt::dynamic_shared<Partial>();  // [groups, depth / 2, lanes, V]
-  for (int half = k.depth / 2; half > 0; half /= 2) {
-    const auto place = [&](int level) {
-      return scratch + ((at.group * (k.depth / 2) + level) * k.lanes + at.lane) * V;
-    };
-    if (at.level >= half && at.level < 2 * half) simt::store(place(at.level - half), mine);
-    __syncthreads();
-    if (at.level < half) {
-      const auto other = simt::load<V>(place(at.level));
-      RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; ++v) mine[v] = R::combine(mine[v], other[v]);
-    }
-    __syncthreads();
-  }
-}
 
 // y[row] of its only partial result.
 template <class R>
@@ -104,14 +68,14 @@ __device__ __forceinline__ auto fold_columns(const Input<typename R::Element>& i
 
 // partials[s][r] = R over slice s of row r; of one slice, y[r] = R over row r
 //   x: [rows, cols]  z: [rows, cols] or none  partials: [slices, rows]  y: [rows]
-// Preconditions: dynamic shared memory is column_scratch(). Where V, the elements of an access, is more than one: V divides
+// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one: V divides
 // the last of the rows' axes, in which x's stride is 1; x and its other strides are multiples of V.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
-    reduce_columns(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials, Columns k,
-                   std::int64_t slice_elements, std::int64_t slices, Finish finish) {
+    reduce_columns(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
+                   tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices, Finish finish) {
   constexpr int V = S::template elements<typename R::Element>;
-  const ColumnThread at(k);
+  const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V, blocks = (in.rows + in_block - 1) / in_block;
   for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
     const std::int64_t row = b * in_block + (std::int64_t{at.group} * k.lanes + at.lane) * V;
@@ -122,7 +86,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
       const std::int64_t begin = slice * slice_elements;
       const std::int64_t end = exists ? ::min(begin + slice_elements, in.cols) : 0;
       auto mine = fold_columns<S, R>(in, x, z, begin + at.level, end, k.depth);
-      merge_levels<R, V>(mine, at, k);
+      tile::merge_levels(mine, at, k, Combine<R>());
       if (at.level > 0 || !exists) continue;
       typename R::Output* to = y + (slices == 1 ? row_offset(in.axes, in.axes.y, row) : 0);
       const std::int64_t step = in.axes.outer > 0 ? in.axes.y[in.axes.outer - 1] : 0;
@@ -136,12 +100,12 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 }
 
 // y[r] = R over partials[...][r]                    partials: [slices, rows]  y: [rows]
-// Precondition: dynamic shared memory is column_scratch() of one partial result.
+// Precondition: dynamic shared memory is tile::column_scratch() of one partial result.
 template <class R>
 __global__ void __launch_bounds__(column_finish.threads)
     reduce_column_partials(Input<typename R::Element> in, typename R::Output* y, const typename R::Partial* partials,
-                           std::int64_t slices, Columns k, Finish finish) {
-  const ColumnThread at(k);
+                           std::int64_t slices, tile::ColumnBlock k, Finish finish) {
+  const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes, blocks = (in.rows + in_block - 1) / in_block;
   for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
     const std::int64_t row = b * in_block + std::int64_t{at.group} * k.lanes + at.lane;
@@ -157,7 +121,7 @@ __global__ void __launch_bounds__(column_finish.threads)
       RIDGE_UNROLL_ON_GPU
       for (int u = 0; u < U; ++u) mine[0] = R::combine(mine[0], p[u]);
     }
-    merge_levels<R, 1>(mine, at, k);
+    tile::merge_levels(mine, at, k, Combine<R>());
     if (at.level == 0 && row < in.rows) write_column<R>(in, y + row_offset(in.axes, in.axes.y, row), mine[0], finish);
   }
 }

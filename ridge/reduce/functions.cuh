@@ -13,6 +13,7 @@
 #include <ridge/reduce/variants.hpp>
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/extreme.cuh>
+#include <ridge/tile/widen.cuh>
 
 #include <cstring>
 
@@ -68,23 +69,6 @@ template <class T> struct Additive {
   }
 };
 
-// The float values of V neighbours. A bfloat16 is the upper half of its float: one instruction each, if asked for word
-// by word.
-template <class T, int V> __device__ __forceinline__ void to_floats(const simt::vec<T, V>& x, float (&f)[V]) {
-  if constexpr (std::is_same_v<T, bfloat16> && V % 2 == 0) {
-    std::uint32_t words[V / 2];
-    memcpy(words, &x, sizeof words);
-    RIDGE_UNROLL_ON_GPU
-    for (int w = 0; w < V / 2; ++w) {
-      f[2 * w] = __builtin_bit_cast(float, words[w] << 16);
-      f[2 * w + 1] = __builtin_bit_cast(float, words[w] & 0xffff0000u);
-    }
-  } else {
-    RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) f[v] = x[v];
-  }
-}
-
 // An accumulator per element of an access: V chains of additions side by side, short and independent.
 template <class A, int V> struct Chains {
   A chain[V] = {};
@@ -118,7 +102,7 @@ template <class T> struct Sum : Additive<T> {
         for (int v = 0; v < V; ++v) this->chain[v] += x[v];
       } else {
         float f[V];
-        to_floats(x, f);
+        tile::to_floats(x, f);
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += f[v];
       }
@@ -132,7 +116,7 @@ template <class T> struct Sum : Additive<T> {
         this->sum[0] += widen(x[0]);
       } else {
         float f[V];
-        to_floats(x, f);
+        tile::to_floats(x, f);
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->sum[v] += f[v];
       }
@@ -155,8 +139,8 @@ template <class T> struct Dot : Additive<T> {
         for (int v = 0; v < V; ++v) this->chain[v] += x[v] * z[v];
       } else {
         float f[V], g[V];
-        to_floats(x, f);
-        to_floats(z, g);
+        tile::to_floats(x, f);
+        tile::to_floats(z, g);
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += f[v] * g[v];
       }

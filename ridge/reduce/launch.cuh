@@ -71,15 +71,17 @@ template <class S, class R> Status launch_columns(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
   const Config c = call.row();
   const std::int64_t slice = slice_tiles(c, plan.extent, plan.slices, size) * tile_elements(c, plan.extent, size);
-  RIDGE_TRY(simt::launch(call.config(call.grid(), S::threads,
-                                     column_scratch<Partial, S::template elements<typename R::Element>>(S::threads)),
-                         reduce_columns<S, R>, call.in, call.y, call.partials, columns_of(c, plan.extent, size), slice,
-                         plan.slices, call.finish));
+  RIDGE_TRY(
+      simt::launch(call.config(call.grid(), S::threads,
+                               tile::column_scratch<Partial, S::template elements<typename R::Element>>(S::threads)),
+                   reduce_columns<S, R>, call.in, call.y, call.partials, columns_of(c, plan.extent, size), slice,
+                   plan.slices, call.finish));
   if (plan.slices == 1) return {};
-  const Columns k = finish_columns(plan.extent.rows, plan.slices);
+  const tile::ColumnBlock k = finish_columns(plan.extent.rows, plan.slices);
   const std::int64_t blocks = std::min(ceil_div(plan.extent.rows, std::int64_t{k.lanes} * k.groups), max_grid);
-  return simt::launch(call.config({blocks}, column_finish.threads, column_scratch<Partial, 1>(column_finish.threads)),
-                      reduce_column_partials<R>, call.in, call.y, call.partials, plan.slices, k, call.finish);
+  return simt::launch(
+      call.config({blocks}, column_finish.threads, tile::column_scratch<Partial, 1>(column_finish.threads)),
+      reduce_column_partials<R>, call.in, call.y, call.partials, plan.slices, k, call.finish);
 }
 
 template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call) {

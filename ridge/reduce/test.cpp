@@ -95,7 +95,7 @@ TEST(ReducePlan, BlocksOfColumnsHaveEveryThreadAtWork) {
   const Config columns = variants[11].config;
   ASSERT_EQ(variants[11].name, "columns");
   const auto threads = [&](Extent e) {
-    const Columns k = columns_of(columns, e, 4);
+    const tile::ColumnBlock k = columns_of(columns, e, 4);
     EXPECT_EQ(k.lanes * k.depth * k.groups, columns.threads);
     return std::vector<int>{k.lanes, k.depth, k.groups};
   };

@@ -1,6 +1,7 @@
 // The table of reduction kernels, and every fact that plan and kernel share.
 #pragma once
 #include <ridge/reduce/reduce.hpp>
+#include <ridge/tile/columns.hpp>
 
 #include <algorithm>
 
@@ -91,32 +92,17 @@ constexpr Config config_of(int variant, Reduce f) {
 // ---- geometry ----------------------------------------------------------------------------------------------------
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-inline constexpr std::int64_t max_inner = std::int64_t{1} << 40;  // beyond it, sizes make no difference
-constexpr std::int64_t power_of_two(std::int64_t n) {             // the least from n on
-  std::int64_t power = 1;
-  while (power < n) power *= 2;
-  return power;
-}
-
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
 // Accesses that a thread of Kernel::columns has under way: no more than registers hold.
 constexpr int column_vectors(int vectors, int element_bytes) { return element_bytes == 8 ? vectors / 2 : vectors; }
 
-// The threads of a block of Kernel::columns: [groups, depth, lanes]. Lanes have neighbouring rows (or as many of them as
-// one access has elements); `depth` threads share a row.
-struct Columns {
-  int lanes = 1, depth = 1, groups = 1;
-};
-constexpr Columns columns_of(const Config& c, const Extent& e, int element_bytes) {
-  const int v = access_elements(c, element_bytes), most = v > 1 ? 32 : 128;  // 512 bytes of float side by side
-  Columns k;
-  k.lanes = static_cast<int>(std::min<std::int64_t>(power_of_two(ceil_div(std::min(e.inner, max_inner), v)), most));
-  const std::int64_t turns = ceil_div(std::min(e.cols, max_inner), column_vectors(c.vectors, element_bytes));
-  k.depth = static_cast<int>(std::min<std::int64_t>(power_of_two(turns), c.threads / k.lanes));
-  k.groups = c.threads / (k.lanes * k.depth);
-  return k;
+// The threads of a block of Kernel::columns. A lane has as many neighbouring rows as one access has elements.
+constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int element_bytes) {
+  const int v = access_elements(c, element_bytes), most_lanes = v > 1 ? 32 : 128;  // 512 bytes of float side by side
+  return tile::column_block(c.threads, most_lanes, ceil_div(e.inner, v),
+                            ceil_div(e.cols, column_vectors(c.vectors, element_bytes)));
 }
 
 // Threads that share a row (or a slice of it), and rows that such threads have at a time.
@@ -127,7 +113,7 @@ constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
 constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
   if (c.kernel == Kernel::rows) return c.threads / c.lanes;
   if (c.kernel != Kernel::columns) return 1;
-  const Columns k = columns_of(c, e, element_bytes);
+  const tile::ColumnBlock k = columns_of(c, e, element_bytes);
   return std::int64_t{k.groups} * k.lanes * access_elements(c, element_bytes);
 }
 // Elements of a row that one access has.
@@ -192,7 +178,7 @@ constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
 inline constexpr Config column_finish{.kernel = Kernel::columns, .threads = 256, .vectors = 8, .strided = true};
 inline constexpr std::int64_t column_finish_lanes =
     8;  // 32 bytes of float side by side: narrow, so that many blocks share the work
-constexpr Columns finish_columns(std::int64_t rows, std::int64_t row_slices) {
+constexpr tile::ColumnBlock finish_columns(std::int64_t rows, std::int64_t row_slices) {
   return columns_of(column_finish, {rows, row_slices, std::min(rows, column_finish_lanes)}, 4);
 }
 
@@ -243,7 +229,7 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
   };  // tree in the warp, then warp by warp
   if (c.kernel == Kernel::atomic) return e.cols;
   if (c.kernel == Kernel::columns) {
-    const Columns k = columns_of(c, e, element_bytes), finish = finish_columns(e.rows, row_slices);
+    const tile::ColumnBlock k = columns_of(c, e, element_bytes), finish = finish_columns(e.rows, row_slices);
     const std::int64_t depth =
         slice_tiles(c, e, row_slices, element_bytes) * column_vectors(c.vectors, element_bytes) + log2(k.depth);
     return depth + (row_slices > 1 ? ceil_div(row_slices, finish.depth) + log2(finish.depth) : 0);
