@@ -9,13 +9,15 @@
 
 namespace ridge::reduce_detail {
 
-// n elements, or a matrix of rows x cols.
+// n elements, or a matrix of rows x cols, or `batch` such matrices.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
-  const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols");
+  const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols") || c.has("batch");
   if (line == matrix || (matrix && (!c.has("rows") || !c.has("cols"))))
-    return Status::invalid(c.op, "case sizes", line ? "n with rows or cols" : "incomplete", "n, or rows and cols");
+    return Status::invalid(c.op, "case sizes", line ? "n with other keys" : "incomplete",
+                           "n, or rows and cols, and batch where wanted");
   std::vector<std::int64_t> shape{c.dim("n")};
   if (matrix) shape = {c.dim("rows"), c.dim("cols")};
+  if (matrix && c.has("batch")) shape.insert(shape.begin(), c.dim("batch"));
   return std::vector<TensorType>(c.op == "dot" ? 2 : 1, TensorType{c.dtype, shape});
 }
 
@@ -30,15 +32,33 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 // The most additions between an element and a sum of n, in any row of the table and on any device (additions() of the
 // one slice that a single multiprocessor might make of it). `atomic` adds one by one, but its n roundings fall up as
 // often as down: four standard deviations of such a walk are 4 sqrt(n).
-inline double most_additions(Reduce f, std::int64_t n, int element_bytes) {
+inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   std::int64_t most = 0;
+  const Extent row{.rows = 1, .cols = e.cols};  // whose slices are fewest
   for (int i = 0; i < variant_count; ++i) {
     const Config c = config_of(i, f);
-    const bool fits = c.cut != Cut::whole || n <= longest_slice(c, element_bytes);
-    if (c.kernel != Kernel::atomic && fits)
-      most = std::max(most, additions(c, n, slices(c, 1, n, element_bytes, 1), element_bytes));
+    if (c.kernel == Kernel::atomic) continue;
+    const Extent& extent = c.kernel == Kernel::columns ? e : row;
+    if (c.cut == Cut::whole && e.cols > longest_slice(c, extent, element_bytes)) continue;
+    most = std::max(most, additions(c, extent, slices(c, extent, element_bytes, 1), element_bytes));
   }
-  return std::max(static_cast<double>(most), 4 * std::sqrt(static_cast<double>(n)));
+  return std::max(static_cast<double>(most), 4 * std::sqrt(static_cast<double>(e.cols)));
+}
+
+// A tensor as [outer, cols, inner], of which cols is reduced.
+struct Folded {
+  std::size_t outer = 1, cols = 1, inner = 1;
+};
+inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& shape) {
+  Folded f;
+  const std::int64_t axis = c.options.has("axis") ? *c.options.integer(c.op, "axis", -1) : 0;
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto n = static_cast<std::size_t>(shape[i]);
+    if (!c.options.has("axis") || i == at) f.cols *= n;
+    else (i < at ? f.outer : f.inner) *= n;
+  }
+  return f;
 }
 
 // Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
@@ -46,22 +66,28 @@ inline double most_additions(Reduce f, std::int64_t n, int element_bytes) {
 // y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
-  const bool rows = c.options.has("axis");
-  const std::size_t cols = static_cast<std::size_t>(rows ? in[0].cols() : in[0].rows() * in[0].cols());
-  const std::size_t count = static_cast<std::size_t>(rows ? in[0].rows() : 1);
+  const Folded shape = fold_axis(c, in[0].type.shape);
+  const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
   const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
   const DType accumulator = c.dtype == f64 ? f64 : f32;
+  const Extent extent{.rows = static_cast<std::int64_t>(count),
+                      .cols = static_cast<std::int64_t>(cols),
+                      .inner = static_cast<std::int64_t>(shape.inner)};
+  const double depth =
+      most_additions(c.op == "dot" ? Reduce::dot : Reduce::sum, extent, static_cast<int>(size_of(c.dtype))) + 3;
   for (std::size_t r = 0; r < count; ++r) {
-    const auto row = [&](const check::HostTensor& t) { return std::span(t.values).subspan(r * cols, cols); };
+    const auto row = [&](const check::HostTensor& t) {
+      std::vector<double> elements(cols);
+      for (std::size_t i = 0; i < cols; ++i)
+        elements[i] = t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
+      return elements;
+    };
     const Oracle o =
-        oracle(c.op, !is_floating(c.dtype), row(in[0]), in.size() > 1 ? row(in[1]) : std::span<const double>{});
+        oracle(c.op, !is_floating(c.dtype), row(in[0]), in.size() > 1 ? row(in[1]) : std::vector<double>{});
     double value = o.value, tolerance = 0;
     if (adds && is_floating(c.dtype)) {
       const double eps = check::roundoff(accumulator), scale = c.op == "mean" ? 1.0 / static_cast<double>(cols) : 1.0;
       const bool exact = o.integral && o.magnitude * eps <= 1;
-      const double depth = most_additions(c.op == "dot" ? Reduce::dot : Reduce::sum, static_cast<std::int64_t>(cols),
-                                          static_cast<int>(size_of(c.dtype))) +
-                           3;
       // A dot's products may lie below the normal numbers, where they lose up to half of the least one each.
       const double underflow = c.op == "dot" ? static_cast<double>(cols) * check::rounding_error(accumulator, 0) : 0;
       if (!exact) tolerance = depth * eps * o.magnitude * scale + underflow;
@@ -84,7 +110,7 @@ inline check::CaseBook book_of(Reduce f) {
   const std::string op(name(f));
   check::CaseBook book{.op = op,
                        .keys = {},
-                       .optional_keys = {"n", "rows", "cols"},
+                       .optional_keys = {"n", "rows", "cols", "batch"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = case_adjust,
@@ -160,12 +186,53 @@ inline check::CaseBook book_of(Reduce f) {
         if (!mirror || type[0] == 'f') row(type, "rows=9,cols=133", ":fill=ints:place=" + place);
   }
 
+  // Along other axes. Around an access (4, 8), a block's lanes (128, 256), its depth (8) and what it has under way (32,
+  // 64), and several slices; more rows than lanes, and few elements in many rows.
+  if (!dot) {
+    const auto column = [&](std::string type, const char* shape, std::string rest = "") {
+      test(type + ":" + shape + ":axis=0" + rest);
+    };
+    if (empty) column("f32", "rows=0,cols=6");
+    for (const char* shape : {"rows=1,cols=4", "rows=33,cols=132", "rows=700,cols=5"}) column("f32", shape);
+    test("f32:batch=3,rows=37,cols=20:axis=1");
+    test("bf16:batch=5,rows=2,cols=24:axis=-2");
+    if (!mirror) {
+      for (const char* shape : {"rows=7,cols=1", "rows=8,cols=128", "rows=31,cols=127", "rows=32,cols=128",
+                                "rows=65,cols=260", "rows=1025,cols=8", "rows=2051,cols=3", "rows=3,cols=1030"})
+        column("f32", shape, ":fill=ints");
+      for (const char* shape :
+           {"batch=1,rows=5,cols=4", "batch=130,rows=3,cols=4", "batch=2,rows=9,cols=33", "batch=4,rows=130,cols=1"})
+        test(std::string("f32:") + shape + ":axis=1:fill=ints");
+      test("f32:batch=70,rows=5,cols=12:axis=0:fill=ints");
+      column("bf16", "rows=260,cols=264");
+      column("f16", "rows=67,cols=66");
+    }
+    column("f32", "rows=67,cols=36", ":warp=64");
+    for (const std::string& type : types) {
+      column(type, "rows=11,cols=72", ":fill=uniform");
+      if (!mirror) column(type, "rows=520,cols=9", ":fill=ints");
+    }
+    for (const char* fill : {"nan", "inf", "overflow"})
+      for (const char* type : {"f32", "bf16"}) column(type, "rows=50,cols=16", ":fill=" + std::string(fill));
+    for (const std::string& place : places)
+      for (const char* type : {"f32", "f16", "u8"})
+        if (!mirror || type[0] == 'f') column(type, "rows=70,cols=72", ":fill=ints:place=" + place);
+  }
+
   for (const char* type : {"f32", "bf16"}) {
     bench(std::string(type) + ":n=268435456");
     if (f == Reduce::sum)
-      for (const char* shape : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096",
-                                "rows=4096,cols=32768", "rows=4096,cols=50257"})
+      for (const char* shape :
+           {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096", "rows=4096,cols=32768",
+            "rows=4096,cols=50257", "rows=8192,cols=8192", "rows=1024,cols=131072"})
         bench(std::string(type) + ":" + shape + ":axis=-1");
+    if (f == Reduce::sum || f == Reduce::max)
+      for (const char* shape :
+           {"rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=50257", "rows=65536,cols=1024",
+            "rows=4096,cols=32768", "rows=1024,cols=131072", "rows=65536,cols=128"})
+        if (f == Reduce::sum || std::string_view(shape) == "rows=16384,cols=4096")
+          bench(std::string(type) + ":" + shape + ":axis=0");
+    if (f == Reduce::sum) bench(std::string(type) + ":batch=64,rows=1024,cols=1024:axis=1");
   }
   if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=65536");
   return book;

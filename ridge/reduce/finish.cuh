@@ -22,6 +22,7 @@ struct Least {
 };
 
 // The index of the first element of a tile that is the extreme. All of the group's threads call.
+// Precondition: a row's elements are neighbours.
 template <class R, class Group>
 __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_t row, typename R::Partial place,
                                const Finish& finish, const Group& group) {
@@ -33,7 +34,7 @@ __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_
   const std::int64_t begin = place.tile * finish.tile_elements - shift, end = begin + finish.tile_elements;
   std::int64_t found = none_yet;
   for (std::int64_t i = ::max(begin, std::int64_t{0}) + group.rank(); i < ::min(end, in.cols); i += group.size())
-    if (R::is_result(x[col_offset(in.axes, in.axes.x, i)], place.value)) found = ::min(found, i);
+    if (R::is_result(x[i], place.value)) found = ::min(found, i);
   return group.reduce(found, Least());
 }
 
@@ -64,10 +65,10 @@ __global__ void __launch_bounds__(finish_threads, 1)
       constexpr int U = finish_vectors;
       for (std::int64_t i = chunk * chunk_size + block.rank(); i < end; i += U * finish_threads) {
         typename R::Partial p[U];
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int u = 0; u < U; ++u)
           p[u] = i + u * finish_threads < end ? of_row[i + u * finish_threads] : R::identity();
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int u = 0; u < U; ++u) partial = R::combine(partial, p[u]);
       }
       partial = block.reduce(partial, Combine<R>());

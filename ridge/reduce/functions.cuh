@@ -6,12 +6,14 @@
 //   combine(a, b)               of two partial results; commutative
 //   lift(x, z, tile)            a Partial of one element (z: of dot alone; tile: where it lies, if R locates)
 //   output(p, finish)           what is written (locates: see finish.cuh)
-//   Running<V>                  what one thread keeps while V elements at a time pass by
+//   Running<V>                  what one thread keeps of a row, while V elements of it at a time pass by
+//   RunningColumns<V>           what it keeps of V rows, while an element of each at a time passes by
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/reduce/variants.hpp>
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/extreme.cuh>
+#include <ridge/tile/widen.cuh>
 
 #include <cstring>
 
@@ -37,6 +39,13 @@ template <class T> __device__ __forceinline__ Accumulator<T> widen(T x) {
   else return x;
 }
 
+// A sum for each of V rows.
+template <class A, int V> struct ColumnSums {
+  A sum[V] = {};
+  __device__ __forceinline__ explicit ColumnSums(std::int64_t) {}
+  __device__ __forceinline__ A result(int v) const { return sum[v]; }
+};
+
 template <class T> struct Additive {
   using Element = T;
   using Partial = Accumulator<T>;
@@ -60,33 +69,16 @@ template <class T> struct Additive {
   }
 };
 
-// The float values of V neighbours. A bfloat16 is the upper half of its float: one instruction each, if asked for word
-// by word.
-template <class T, int V> __device__ __forceinline__ void to_floats(const simt::vec<T, V>& x, float (&f)[V]) {
-  if constexpr (std::is_same_v<T, bfloat16> && V % 2 == 0) {
-    std::uint32_t words[V / 2];
-    memcpy(words, &x, sizeof words);
-    RIDGE_UNROLL
-    for (int w = 0; w < V / 2; ++w) {
-      f[2 * w] = __builtin_bit_cast(float, words[w] << 16);
-      f[2 * w + 1] = __builtin_bit_cast(float, words[w] & 0xffff0000u);
-    }
-  } else {
-    RIDGE_UNROLL
-    for (int v = 0; v < V; ++v) f[v] = x[v];
-  }
-}
-
 // An accumulator per element of an access: V chains of additions side by side, short and independent.
 template <class A, int V> struct Chains {
   A chain[V] = {};
   __device__ __forceinline__ A result() const {  // as a tree
     A sum[V];
-    RIDGE_UNROLL
+    RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) sum[v] = chain[v];
-    RIDGE_UNROLL
+    RIDGE_UNROLL_ON_GPU
     for (int half = V / 2; half > 0; half /= 2) {
-      RIDGE_UNROLL
+      RIDGE_UNROLL_ON_GPU
       for (int v = 0; v < half; ++v) sum[v] += sum[v + half];
     }
     return sum[0];
@@ -102,20 +94,33 @@ template <class T> struct Sum : Additive<T> {
     __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
       if constexpr (std::is_integral_v<T>) {  // exact in any order; bytes add up in 32 bits first
         std::conditional_t<sizeof(T) == 1, std::int32_t, std::uint64_t> sum = 0;
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) sum += static_cast<decltype(sum)>(x[v]);
         this->chain[0] += static_cast<std::uint64_t>(static_cast<std::int64_t>(sum));
       } else if constexpr (std::is_same_v<T, double>) {
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += x[v];
       } else {
         float f[V];
-        to_floats(x, f);
-        RIDGE_UNROLL
+        tile::to_floats(x, f);
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += f[v];
       }
     }
     __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+  };
+  template <int V> struct RunningColumns : ColumnSums<Partial, V> {
+    using ColumnSums<Partial, V>::ColumnSums;
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, std::int64_t) {
+      if constexpr (V == 1) {
+        this->sum[0] += widen(x[0]);
+      } else {
+        float f[V];
+        tile::to_floats(x, f);
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) this->sum[v] += f[v];
+      }
+    }
   };
 };
 
@@ -127,20 +132,27 @@ template <class T> struct Dot : Additive<T> {
   template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
     __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z) {
       if constexpr (std::is_integral_v<T>) {
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[0] += widen(x[v]) * widen(z[v]);
       } else if constexpr (std::is_same_v<T, double>) {
-        RIDGE_UNROLL
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += x[v] * z[v];
       } else {
         float f[V], g[V];
-        to_floats(x, f);
-        to_floats(z, g);
-        RIDGE_UNROLL
+        tile::to_floats(x, f);
+        tile::to_floats(z, g);
+        RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += f[v] * g[v];
       }
     }
     __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+  };
+  template <int V> struct RunningColumns : ColumnSums<Partial, V> {
+    using ColumnSums<Partial, V>::ColumnSums;
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z, std::int64_t) {
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) this->sum[v] += widen(x[v]) * widen(z[v]);
+    }
   };
 };
 
@@ -160,38 +172,71 @@ template <bool Greatest, class T> struct Extremum {
   static __device__ __forceinline__ T lift(T x, T, std::int64_t) { return x; }
   static __device__ __forceinline__ T output(T extreme, std::int64_t, const Finish&) { return extreme; }
 
-  template <int V> struct Running {
+  // V neighbours as they are compared: 16-bit floats two to an instruction.
+  template <int V> struct Packing {
     static constexpr bool packed = tile::is_packed<T> && V % 2 == 0;
-    // 16-bit floats are compared two to an instruction; bytes pass through few registers.
-    using Chain = std::conditional_t<packed, std::uint32_t, T>;
-    static constexpr int per_access = packed ? V / 2 : V, chains = per_access < 4 ? per_access : per_access > 8 ? 2 : 4;
+    static constexpr int count = packed ? V / 2 : V;
+    using Part = std::conditional_t<packed, std::uint32_t, T>;
+    static __device__ __forceinline__ Part none() {
+      const T pair[2] = {neutral(), neutral()};
+      Part part;
+      memcpy(&part, pair, sizeof part);
+      return part;
+    }
+    static __device__ __forceinline__ Part pick(Part a, Part b) {
+      if constexpr (packed) return Order::template packed_pick<T>(a, b);
+      else return Order::pick(a, b);
+    }
+  };
+
+  template <int V> struct Running {
+    using P = Packing<V>;
+    using Chain = typename P::Part;
+    // Bytes pass through few registers.
+    static constexpr int chains = P::count < 4 ? P::count : P::count > 8 ? 2 : 4;
     Chain chain[chains];
 
     __device__ __forceinline__ Running() { clear(); }
     __device__ __forceinline__ void clear() {
-      const T none[2] = {neutral(), neutral()};
-      RIDGE_UNROLL
-      for (int k = 0; k < chains; ++k) memcpy(&chain[k], none, sizeof(Chain));
-    }
-    static __device__ __forceinline__ Chain pick(Chain a, Chain b) {
-      if constexpr (packed) return Order::template packed_pick<T>(a, b);
-      else return Order::pick(a, b);
+      RIDGE_UNROLL_ON_GPU
+      for (int k = 0; k < chains; ++k) chain[k] = P::none();
     }
     __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
-      Chain part[per_access];
+      Chain part[P::count];
       memcpy(part, &x, sizeof part);
-      RIDGE_UNROLL
-      for (int k = 0; k < per_access; ++k) chain[k % chains] = pick(chain[k % chains], part[k]);
+      RIDGE_UNROLL_ON_GPU
+      for (int k = 0; k < P::count; ++k) chain[k % chains] = P::pick(chain[k % chains], part[k]);
     }
     __device__ __forceinline__ void end_of_tile(std::int64_t) {}
     __device__ __forceinline__ T result() const {
       Chain last = chain[0];
-      RIDGE_UNROLL
-      for (int k = 1; k < chains; ++k) last = pick(last, chain[k]);
+      RIDGE_UNROLL_ON_GPU
+      for (int k = 1; k < chains; ++k) last = P::pick(last, chain[k]);
       T pair[sizeof(Chain) / sizeof(T)];
       memcpy(pair, &last, sizeof pair);
-      if constexpr (packed) pair[0] = Order::pick(pair[0], pair[1]);
+      if constexpr (P::packed) pair[0] = Order::pick(pair[0], pair[1]);
       return pair[0];
+    }
+  };
+
+  template <int V> struct RunningColumns {
+    using P = Packing<V>;
+    typename P::Part part[P::count];
+
+    __device__ __forceinline__ explicit RunningColumns(std::int64_t) {
+      RIDGE_UNROLL_ON_GPU
+      for (int k = 0; k < P::count; ++k) part[k] = P::none();
+    }
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, std::int64_t) {
+      typename P::Part other[P::count];
+      memcpy(other, &x, sizeof other);
+      RIDGE_UNROLL_ON_GPU
+      for (int k = 0; k < P::count; ++k) part[k] = P::pick(part[k], other[k]);
+    }
+    __device__ __forceinline__ T result(int v) const {
+      T all[V];
+      memcpy(all, part, sizeof all);
+      return all[v];
     }
   };
 };
@@ -238,6 +283,24 @@ template <bool Greatest, class T> struct ArgExtremum {
       tile_extreme.clear();
     }
     __device__ __forceinline__ Partial result() const { return best; }
+  };
+
+  // Here a thread keeps the index itself, which stands for a tile of one element. What has not been beaten is equal to
+  // the first element.
+  template <int V> struct RunningColumns {
+    T value[V];
+    std::int64_t at[V];
+
+    __device__ __forceinline__ explicit RunningColumns(std::int64_t first) {
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) value[v] = neutral(), at[v] = first;
+    }
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, std::int64_t index) {  // indices ascend
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v)
+        if (Order::beats(x[v], value[v])) value[v] = x[v], at[v] = index;
+    }
+    __device__ __forceinline__ Partial result(int v) const { return {value[v], at[v]}; }
   };
 };
 

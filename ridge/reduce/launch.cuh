@@ -1,6 +1,7 @@
 // Launches the row of the table that a plan chose, for one reduction R. Everything here is internal to its unit: the
 // same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
+#include <ridge/reduce/columns.cuh>
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/slices.cuh>
 #include <ridge/reduce/textbook.cuh>
@@ -17,12 +18,12 @@ template <class R> struct Call {
   typename R::Partial* partials;
   Finish finish;
 
-  Grid grid() const {
-    return grid_of(config_of(args.plan.variant, args.plan.problem.function), in.rows, in.cols, args.plan.slices);
-  }
-  simt::Config config(Grid grid, int threads) const {
+  Config row() const { return config_of(args.plan.variant, args.plan.problem.function); }
+  Grid grid() const { return grid_of(row(), args.plan.extent, args.plan.slices, sizeof(typename R::Element)); }
+  simt::Config config(Grid grid, int threads, std::size_t smem = 0) const {
     return {.grid = dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y)),
             .block = dim3(static_cast<unsigned>(threads)),
+            .smem = smem,
             .stream = args.stream.handle,
             .warp = args.plan.device.warp};
   }
@@ -35,8 +36,8 @@ template <class R> Status launch_finish(const Call<R>& call) {
     typename R::Partial* from = call.partials;
     for (std::int64_t count = plan.slices;;) {
       const std::int64_t chunks = ceil_div(count, finish_chunk(count));
-      const Grid grid{std::min(plan.rows, max_grid), std::min(chunks, max_grid_y)};
-      typename R::Partial* to = from + plan.rows * count;
+      const Grid grid{std::min(plan.extent.rows, max_grid), std::min(chunks, max_grid_y)};
+      typename R::Partial* to = from + plan.extent.rows * count;
       RIDGE_TRY(simt::launch(call.config(grid, finish_threads), reduce_partials<R, decltype(width)::value>, call.in,
                              call.y, from, to, count, finish_chunk(count), chunks, call.finish));
       if (chunks == 1) return {};
@@ -55,14 +56,32 @@ template <class AtomicR, class R> Status launch_atomic(const Call<R>& call) {
 
 template <class S, class R> Status launch_slices(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
-  const Config config = config_of(plan.variant, plan.problem.function);
   const Status first = simt::with_warp(plan.device.warp, [&](auto width) {
     return simt::launch(call.config(call.grid(), S::threads), reduce_slices<S, R, decltype(width)::value>, call.in,
                         call.y, call.partials, plan.slices,
-                        slice_tiles(config, plan.cols, plan.slices, sizeof(typename R::Element)), call.finish);
+                        slice_tiles(call.row(), plan.extent, plan.slices, sizeof(typename R::Element)), call.finish);
   });
   RIDGE_TRY(first);
   return plan.slices > 1 ? launch_finish(call) : Status{};
+}
+
+template <class S, class R> Status launch_columns(const Call<R>& call) {
+  using Partial = typename R::Partial;
+  constexpr int size = sizeof(typename R::Element);
+  const ReducePlan& plan = call.args.plan;
+  const Config c = call.row();
+  const std::int64_t slice = slice_tiles(c, plan.extent, plan.slices, size) * tile_elements(c, plan.extent, size);
+  RIDGE_TRY(
+      simt::launch(call.config(call.grid(), S::threads,
+                               tile::column_scratch<Partial, S::template elements<typename R::Element>>(S::threads)),
+                   reduce_columns<S, R>, call.in, call.y, call.partials, columns_of(c, plan.extent, size), slice,
+                   plan.slices, call.finish));
+  if (plan.slices == 1) return {};
+  const tile::ColumnBlock k = finish_columns(plan.extent.rows, plan.slices);
+  const std::int64_t blocks = std::min(ceil_div(plan.extent.rows, std::int64_t{k.lanes} * k.groups), max_grid);
+  return simt::launch(
+      call.config({blocks}, column_finish.threads, tile::column_scratch<Partial, 1>(column_finish.threads)),
+      reduce_column_partials<R>, call.in, call.y, call.partials, plan.slices, k, call.finish);
 }
 
 template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call) {
@@ -84,9 +103,11 @@ template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call
 
 template <int I, class R> Status launch_row(const Call<R>& call) {
   constexpr Config c = config_of(I, R::inputs == 2 ? Reduce::dot : Reduce::sum);
-  using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm, c.strided>;
+  using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm>;
   if constexpr (c.kernel == Kernel::slices) {
     return launch_slices<S>(call);
+  } else if constexpr (c.kernel == Kernel::columns) {
+    return launch_columns<S>(call);
   } else if constexpr (c.kernel == Kernel::rows) {
     return simt::launch(call.config(call.grid(), c.threads), reduce_rows<S, R>, call.in, call.y, call.finish);
   } else if constexpr (c.kernel == Kernel::atomic) {
@@ -112,10 +133,11 @@ template <Reduce F, class R, int... I> Status launch_variant(const Arguments& ar
   const Config c = config_of(plan.variant, F);
   return launchers[plan.variant](
       {args,
-       {static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.rows, plan.cols, plan.axes},
+       {static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.extent.rows, plan.extent.cols, plan.axes},
        static_cast<typename R::Output*>(args.y),
        static_cast<typename R::Partial*>(args.workspace),
-       {plan.problem.function == Reduce::mean, access_elements(c, sizeof(T)), tile_elements(c, sizeof(T))}});
+       {plan.problem.function == Reduce::mean, access_elements(c, sizeof(T)),
+        tile_elements(c, plan.extent, sizeof(T))}});
 }
 
 template <Reduce F, class R> Status launch_table(const Arguments& args) {

@@ -2,19 +2,24 @@
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/variants.hpp>
 
+#include <optional>
+
 namespace ridge {
 
 using namespace reduce_detail;
 
-// Over everything, or along the last axis (axis=-1, or its number).
-static Result<bool> along_last_axis(Reduce f, const TensorView& x, const Options& options) {
-  if (f == Reduce::dot || !options.has("axis")) return false;
+// The axis that is asked for, from the first (axis=, where -1 is the last); none: over everything.
+static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const Options& options) {
+  if (f == Reduce::dot || !options.has("axis")) return std::optional<int>();
   auto axis = options.integer(name(f), "axis", -1);
   if (!axis) return axis.error();
-  if (x.rank() == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "absent: x is a scalar");
-  if (*axis != -1 && *axis != x.rank() - 1)
-    return Status::invalid(name(f), "axis", std::to_string(*axis), "-1, the last, or absent, for all");
-  return true;
+  const int rank = x.rank();
+  if (rank == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "absent: x is a scalar");
+  if (*axis < -rank || *axis >= rank)
+    return Status::invalid(
+        name(f), "axis", std::to_string(*axis),
+        "from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ", or absent, for all");
+  return std::optional(static_cast<int>(*axis < 0 ? *axis + rank : *axis));
 }
 
 // What a row of the table is about.
@@ -26,18 +31,20 @@ static std::string_view checklist_item(const Variant& row) {
     case Kernel::tree_sequential: return "divergence";
     case Kernel::shuffle: return "tiling";  // registers in place of shared memory
     case Kernel::rows: return "occupancy";
+    case Kernel::columns: return c.strided ? "" : "coalescing";
     case Kernel::slices: break;
   }
-  if (c.strided || c.access_bytes == 0) return {};
+  if (c.access_bytes == 0) return {};
   if (c.vectors == 1) return "coalescing";
   return row.name.starts_with("row_") ? "occupancy" : "coarsening";
 }
 
 template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto last = along_last_axis(F, in[0], options);
-  if (!last) return last.error();
+  auto axis = axis_of(F, in[0], options);
+  if (!axis) return axis.error();
   std::vector<std::int64_t> shape;
-  if (*last) shape.assign(in[0].layout.shape.begin(), in[0].layout.shape.begin() + in[0].rank() - 1);
+  for (int i = 0; *axis && i < in[0].rank(); ++i)
+    if (i != **axis) shape.push_back(in[0].size(i));
   return std::vector<TensorType>{{result_type(F, in[0].dtype), shape}};
 }
 
@@ -45,7 +52,9 @@ template <Reduce F>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
   constexpr bool two = arity(F) == 2;
-  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0]);  // the axis shows in y's shape
+  auto axis = axis_of(F, in[0], options);
+  if (!axis) return axis.error();
+  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1));
   if (!problem) return problem.error();
   auto plan = plan_reduce(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
@@ -64,7 +73,8 @@ template <Reduce F> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = two ? of_dot : all,
           .options = two ? std::vector<OptionInfo>{}
-                         : std::vector<OptionInfo>{{"axis", "-1", "along the last axis; absent: over all elements"}},
+                         : std::vector<OptionInfo>{{"axis", "integer",
+                                                    "along that axis, -1 the last; absent: over all elements"}},
           .variants = variant_infos(variants, checklist_item),
           .infer = infer<F>,
           .plan = plan_by_name<F>};

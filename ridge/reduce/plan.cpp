@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace ridge {
 
@@ -19,12 +20,19 @@ std::string_view name(Reduce f) {
 
 ReduceProblem ReduceProblem::flat(Reduce f, DType dtype, std::int64_t n) {
   const Layout line = Layout::contiguous({n});
-  return {f, dtype, line, line, Layout{}, 16};
+  return {.function = f, .dtype = dtype, .x = line, .z = line, .y = {}};
 }
 
 ReduceProblem ReduceProblem::rows(Reduce f, DType dtype, std::int64_t rows, std::int64_t cols) {
-  const Layout matrix = Layout::contiguous({rows, cols});
-  return {f, dtype, matrix, matrix, Layout::contiguous({rows}), 16};
+  const std::int64_t shape[] = {rows, cols};
+  return along(f, dtype, shape, -1);
+}
+
+ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::int64_t> shape, int axis) {
+  std::vector<std::int64_t> kept(shape.begin(), shape.end());
+  kept.erase(kept.begin() + (axis < 0 ? axis + static_cast<int>(shape.size()) : axis));
+  const Layout x = Layout::contiguous(shape);
+  return {.function = f, .dtype = dtype, .x = x, .z = x, .y = Layout::contiguous(kept), .axis = axis};
 }
 
 // The widest access, in bytes, that every input meets after the same few elements. One input meets any.
@@ -35,7 +43,8 @@ static int reach(const void* x, const void* z, int element_bytes) {
   return alignment_of(reinterpret_cast<const void*>(apart));
 }
 
-Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y) {
+Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y,
+                                        int axis) {
   const std::string_view op = name(f);
   if (z && z->dtype != x.dtype)
     return Status::invalid(op, "z.dtype", std::string(name(z->dtype)), "that of x, " + std::string(name(x.dtype)));
@@ -53,13 +62,29 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
   if (alignment_of(y.data) < y_bytes)
     return Status::invalid(op, "y.data", "at an address that is no multiple of " + std::to_string(y_bytes),
                            "aligned to an element");
-  return ReduceProblem{f,        x.dtype,
-                       x.layout, z ? z->layout : x.layout,
-                       y.layout, reach(x.data, z ? z->data : x.data, static_cast<int>(size_of(x.dtype)))};
+  return ReduceProblem{.function = f,
+                       .dtype = x.dtype,
+                       .x = x.layout,
+                       .z = z ? z->layout : x.layout,
+                       .y = y.layout,
+                       .alignment = reach(x.data, z ? z->data : x.data, static_cast<int>(size_of(x.dtype))),
+                       .start = alignment_of(x.data),
+                       .axis = axis};
 }
 
 static bool takes(Reduce f, DType dtype) {
   return f == Reduce::dot ? DotTypes::contains(dtype) : Types::contains(dtype);
+}
+
+// The axis along which x is reduced, from the first. Preconditions: y is no scalar; the axis is one of x.
+static int axis_of(const ReduceProblem& p) { return p.axis < 0 ? p.axis + p.x.rank : p.axis; }
+
+static Layout without(Layout layout, int axis) {
+  std::copy(layout.shape.begin() + axis + 1, layout.shape.end(), layout.shape.begin() + axis);
+  std::copy(layout.stride.begin() + axis + 1, layout.stride.end(), layout.stride.begin() + axis);
+  --layout.rank;
+  layout.shape[layout.rank] = layout.stride[layout.rank] = 0;
+  return layout;
 }
 
 static bool has_identity(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot; }
@@ -73,13 +98,15 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
   if (!p.z.same_shape(p.x)) return Status::invalid(op, "z.shape", p.z.text(), "that of x, " + p.x.text());
-  Layout kept = p.x;
-  if (kept.rank > 0) --kept.rank;
-  const bool last_axis = p.function != Reduce::dot && p.y.same_shape(kept);
-  if (p.y.rank != 0 && !last_axis)
-    return Status::invalid(
-        op, "y.shape", p.y.text(),
-        p.function == Reduce::dot ? "a scalar" : "a scalar, or x without its last axis, " + Layout(kept).text());
+  if (p.function == Reduce::dot && p.y.rank != 0) return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
+  if (p.y.rank != 0) {
+    if (p.axis < -p.x.rank || p.axis >= p.x.rank)
+      return Status::invalid(op, "axis", std::to_string(p.axis), "one of the " + std::to_string(p.x.rank) + " of x");
+    if (const Layout kept = without(p.x, axis_of(p)); !p.y.same_shape(kept))
+      return Status::invalid(op, "y.shape", p.y.text(),
+                             "a scalar, or x without its axis " + std::to_string(p.axis) + ", " +
+                                 Layout::contiguous(std::span(kept.shape.data(), kept.rank)).text());
+  }
   for (int axis = 0; axis < p.y.rank; ++axis)
     if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
       return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
@@ -97,28 +124,47 @@ namespace {
 // A problem in the kernels' terms.
 struct Geometry {
   ReduceAxes axes;
-  std::int64_t rows = 1, cols = 1;
+  Extent extent;
   bool neighbours = false;  // the elements of a row
 };
 
+// Layouts of the same axes, in the order of the first one's strides: neighbours last, so that they merge and are read
+// side by side; broadcast axes first.
+void sort_axes(std::vector<Layout>& views) {
+  const Layout first = views[0];
+  std::array<int, max_rank> order{};
+  std::iota(order.begin(), order.end(), 0);
+  const auto distance = [&](int axis) {
+    const std::int64_t stride = first.stride[axis];
+    return stride == 0 ? std::numeric_limits<std::int64_t>::max() : std::abs(stride);
+  };
+  std::stable_sort(order.begin(), order.begin() + first.rank, [&](int a, int b) { return distance(a) > distance(b); });
+  for (Layout& view : views) {
+    const Layout was = view;
+    for (int axis = 0; axis < was.rank; ++axis) {
+      view.shape[axis] = was.shape[order[axis]];
+      view.stride[axis] = was.stride[order[axis]];
+    }
+  }
+}
+
 Geometry geometry_of(const ReduceProblem& p) {
   Geometry g;
-  const int outer = p.y.rank;
-  // The layouts of the axes [first, last), without those that merge with another.
-  const auto part = [&](int first, int last, std::initializer_list<const Layout*> whole) {
-    std::vector<Layout> views;
-    for (const Layout* layout : whole) {
-      Layout& v = views.emplace_back();
-      v.rank = last - first;
-      for (int axis = 0; axis < v.rank; ++axis) {
-        v.shape[axis] = layout->shape[first + axis];
-        v.stride[axis] = layout->stride[first + axis];
-      }
+  const bool everything = p.y.rank == 0, counts_places = p.function == Reduce::argmax || p.function == Reduce::argmin;
+  std::vector<Layout> kept{Layout{}, Layout{}}, reduced{p.x, p.z};  // x and y; x and z
+  if (!everything) {
+    const int axis = axis_of(p);
+    kept = {without(p.x, axis), p.y};
+    for (Layout* layout : {&reduced[0], &reduced[1]}) {
+      layout->shape[0] = layout->shape[axis];
+      layout->stride[0] = layout->stride[axis];
+      layout->rank = 1;
     }
-    collapse(views);
-    return views;
-  };
-  const auto kept = part(0, outer, {&p.x, &p.y}), reduced = part(outer, p.x.rank, {&p.x, &p.z});
+  }
+  sort_axes(kept);
+  if (!counts_places) sort_axes(reduced);
+  collapse(kept);
+  collapse(reduced);
   g.axes.outer = kept[0].rank;
   g.axes.rank = kept[0].rank + reduced[0].rank;
   for (int axis = 0; axis < g.axes.rank; ++axis) {
@@ -129,13 +175,28 @@ Geometry geometry_of(const ReduceProblem& p) {
     g.axes.x[axis] = views[0].stride[from];
     (is_row ? g.axes.y : g.axes.z)[axis] = views[1].stride[from];
   }
-  g.rows = kept[0].count();
-  g.cols = reduced[0].count();
-  g.neighbours = g.cols <= 1 || (reduced[0].rank == 1 && reduced[0].stride[0] == 1 && reduced[1].stride[0] == 1);
+  g.extent = {.rows = kept[0].count(), .cols = reduced[0].count()};
+  g.neighbours = g.extent.cols <= 1 || (reduced[0].rank == 1 && reduced[0].stride[0] == 1 && reduced[1].stride[0] == 1);
+  if (const int last = g.axes.outer - 1; last >= 0 && !g.neighbours) {
+    const std::int64_t across = std::abs(g.axes.x[last]), along = std::abs(g.axes.x[g.axes.rank - 1]);
+    if (across != 0 && across < along) g.extent.inner = g.axes.shape[last];
+  }
   return g;
 }
 
 int index_of(const Variant& row) { return static_cast<int>(&row - variants); }
+
+// Why columns cannot be read by whole accesses; empty: they can.
+std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& g) {
+  const int size = static_cast<int>(size_of(p.dtype)), v = access_elements(c, size), last = g.axes.outer - 1;
+  if (last < 0 || g.axes.x[last] != 1) return "rows do not lie side by side";
+  if (g.axes.rank - g.axes.outer != 1) return "not one axis is reduced";
+  const std::string bytes = std::to_string(c.access_bytes) + " bytes";
+  if (g.axes.shape[last] % v != 0) return "what lies side by side is not a multiple of " + bytes;
+  bool apart = p.start < c.access_bytes;
+  for (int axis = 0; axis < g.axes.rank; ++axis) apart = apart || (axis != last && g.axes.x[axis] % v != 0);
+  return apart ? "rows do not lie on boundaries of " + bytes : "";
+}
 
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, bool named) {
@@ -145,20 +206,27 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
     if (c.kernel == Kernel::atomic) return "an atomic instruction does sums of f32 and i32, and max and min of i32";
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
+    if (c.kernel == Kernel::columns && p.function != Reduce::dot)
+      return "columns by 16 bytes are for f32, f16 and bf16";
     return p.function == Reduce::dot ? "dot has one row" : "one input is read by 16 bytes wherever it starts";
   }
   if (c.kernel == Kernel::atomic && is_floating(p.dtype) && !named)
     return "the order of its additions changes from run to run: only by name";
-  if (is_textbook(c) && g.rows != 1) return "there is not one row";
-  if (row.name == "best" && g.rows != 1) return "there is not one row";
-  if (row.name == "row_split" && g.rows < 2) return "there are no several rows";
-  if (!c.strided && !g.neighbours) return "the elements of a row are not neighbours";
+  if (is_textbook(c) && g.extent.rows != 1) return "there is not one row";
+  if (row.name == "best" && g.extent.rows != 1) return "there is not one row";
+  if (row.name == "row_split" && g.extent.rows < 2) return "there are no several rows";
+  if (c.kernel == Kernel::columns) {
+    if (!c.strided)
+      if (auto why = no_columns(c, p, g); !why.empty()) return why;
+  } else if (!g.neighbours) {
+    return "the elements of a row are not neighbours";
+  }
   if (arity(p.function) == 2 && access_elements(c, size) > 1 && c.access_bytes > p.alignment)
     return "the inputs are not equally far from a boundary of " + std::to_string(c.access_bytes) + " bytes";
-  if ((c.kernel == Kernel::rows || c.cut == Cut::whole) && c.kernel != Kernel::atomic &&
-      g.cols > longest_slice(c, size))
-    return "more than " + std::to_string(longest_slice(c, size)) + " columns: sums would lose digits";
-  if (is_textbook(c) && c.kernel != Kernel::slices && ceil_div(g.cols, c.threads) > max_grid)
+  if (const std::int64_t longest = longest_slice(c, g.extent, size);
+      c.cut == Cut::whole && c.kernel != Kernel::atomic && g.extent.cols > longest)
+    return "more than " + std::to_string(longest) + " elements in a row: sums would lose digits";
+  if (is_textbook(c) && c.kernel != Kernel::slices && ceil_div(g.extent.cols, c.threads) > max_grid)
     return "more than " + std::to_string(max_grid * c.threads) + " elements, one per thread";
   return {};
 }
@@ -191,53 +259,75 @@ double clocks(const ReduceProblem& p) {
 
 // What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
 int registers(const Config& c, int element_bytes) {
-  if (c.kernel != Kernel::slices && c.kernel != Kernel::rows) return 24;
-  return c.strided ? 40 : c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
+  if (is_textbook(c) && c.kernel != Kernel::slices) return 24;
+  if (c.kernel == Kernel::columns) return c.strided ? 64 : 48;
+  return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
+}
+
+// Of the sectors of 32 bytes that Kernel::columns reads, the share that it asked for: elements that are apart bring their
+// neighbours along.
+double share_of_sectors(const Geometry& g, int element_bytes) {
+  std::int64_t nearest = g.axes.outer < g.axes.rank ? std::abs(g.axes.x[g.axes.rank - 1]) : 1;
+  if (g.extent.inner > 1) nearest = std::abs(g.axes.x[g.axes.outer - 1]);
+  return std::max(element_bytes / 32.0, 1.0 / static_cast<double>(std::max<std::int64_t>(nearest, 1)));
 }
 
 roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
   // Measured on an H200: what a block does before its first load, at a barrier, and in an iteration with offsets.
   constexpr double barrier_us = 0.057, offsets_us = 0.13;
+  const Extent& e = g.extent;
   // One addition after another on one address: float, and integer.
   const double atomic_us = is_floating(p.dtype) ? 1.757e-3 : 0.73e-3;
   const Config c = config_of(index_of(row), p.function);
+  const bool by_columns = c.kernel == Kernel::columns;
   const double prologue_us = c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
   const int size = static_cast<int>(size_of(p.dtype)), inputs = arity(p.function);
-  const std::int64_t cut = slices(c, g.rows, g.cols, size, device.sms);
-  const std::int64_t tile = tile_elements(c, size), in_slice = ceil_div(g.cols, cut);
+  const std::int64_t cut = slices(c, e, size, device.sms), at_a_time = block_rows(c, e, size);
+  const std::int64_t tile = tile_elements(c, e, size), in_slice = ceil_div(e.cols, cut);
   const Cost least = cost(p);
   roofline::Kernel k;
   k.cost = least;
-  k.blocks = g.cols > 0 ? grid_of(c, g.rows, g.cols, cut).blocks() : 0;
+  k.blocks = e.cols > 0 ? grid_of(c, e, cut, size).blocks() : 0;
   k.block = {.threads = c.threads, .registers = registers(c, size)};
   k.launches = launches(c, cut);
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
-  k.trip_bytes = static_cast<double>(std::min(tile, std::max<std::int64_t>(g.cols, 1))) * size * inputs *
-                 (c.threads / row_threads(c));
+  k.trip_bytes = static_cast<double>(std::min(tile, std::max<std::int64_t>(e.cols, 1)) * at_a_time) * size * inputs;
   // Groups of fewer than a block's threads read rows that lie apart: less than the whole rate.
   k.memory_share = c.lanes == 0 ? 1 : c.lanes < device.warp ? 0.92 : 0.96;
-  k.clocks = static_cast<double>(g.rows) * static_cast<double>(g.cols) / 32 * clocks(p) *
+  if (by_columns) {  // blocks are long: those of the last wave leave a part of the device idle
+    const double waves = static_cast<double>(k.blocks) / (device.sms * c.blocks_per_sm);
+    k.memory_share = share_of_sectors(g, size) * (waves > 1 ? waves / std::ceil(waves) : 1);
+  }
+  k.clocks = static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * clocks(p) *
              (access_elements(c, size) > 1 ? 1 : 2);  // an instruction for each load
   k.tile_efficiency = roofline::tile_efficiency(in_slice, tile);
   constexpr double barriers_of_shuffle = 2;
-  if (c.kernel == Kernel::slices || c.kernel == Kernel::rows) {
+  if (c.kernel == Kernel::slices || c.kernel == Kernel::rows || by_columns) {
     // A tile that is not whole is read access by access.
     const std::int64_t whole = in_slice / tile, rest = in_slice % tile;
-    k.trips = static_cast<double>(whole + ceil_div(rest, std::int64_t{row_threads(c)} * access_elements(c, size)));
-    if (g.cols > tile) k.trips = static_cast<double>(ceil_div(in_slice, tile));
-    k.block_us = prologue_us + (c.kernel == Kernel::slices ? barriers_of_shuffle * barrier_us : 0);
-    if (c.strided) k.block_us += k.trips * offsets_us;
+    k.trips =
+        static_cast<double>(whole + ceil_div(rest, std::int64_t{row_threads(c, e, size)} * row_elements(c, size)));
+    if (e.cols > tile || by_columns) k.trips = static_cast<double>(ceil_div(in_slice, tile));
+    k.block_us = prologue_us;
+    if (c.kernel == Kernel::slices) k.block_us += barriers_of_shuffle * barrier_us;
+    if (by_columns) {
+      k.block_us += 2 * std::log2(columns_of(c, e, size).depth) * barrier_us;
+      if (g.axes.rank - g.axes.outer > 1) {  // one element at a time, each with its offset
+        k.trips *= column_vectors(c.vectors, size);
+        k.block_us += k.trips * offsets_us;
+      }
+    }
     // Where the grid is shorter than rows and slices, blocks go on to further ones.
-    const std::int64_t groups = k.blocks * (c.threads / row_threads(c));
-    const double in_turn = static_cast<double>(ceil_div(g.rows * cut, std::max<std::int64_t>(groups, 1)));
+    const double in_turn =
+        static_cast<double>(ceil_div(ceil_div(e.rows, at_a_time) * cut, std::max<std::int64_t>(k.blocks, 1)));
     k.trips *= in_turn;
     k.block_us *= in_turn;
   } else {
     const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
     k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;
   }
-  if (c.kernel == Kernel::atomic) k.serial_us = static_cast<double>(g.cols) * atomic_us;
+  if (c.kernel == Kernel::atomic) k.serial_us = static_cast<double>(g.extent.cols) * atomic_us;
   if (has_partials(c, cut)) {  // few blocks, a trip or some: the latency of each pass
     constexpr double pass_us = 0.9;
     k.serial_us += pass_us * (launches(c, cut) - 1);
@@ -254,7 +344,7 @@ double predict_us(const Variant& row, const ReduceProblem& p, const Geometry& g,
 Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(problem));
   const Geometry g = geometry_of(problem);
-  ReducePlan plan{problem, device, g.axes, g.rows, g.cols};
+  ReducePlan plan{problem, device, g.axes, g.extent};
   auto chosen = select<Variant>(
       name(problem.function), variants, options,
       [&](const Variant& row) { return fits(row, problem, g, options.variant == row.name); },
@@ -262,23 +352,30 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
         // The textbook's steps teach, and run by name; what reads element by element is for what nothing else takes.
         const Config c = config_of(index_of(row), problem.function);
         if (is_textbook(c)) return std::numeric_limits<double>::max();
-        return predict_us(row, problem, g, device) * (c.access_bytes == 0 ? 2 : 1);
+        const double reluctance = c.strided && g.neighbours ? 16 : c.access_bytes == 0 ? 2 : 1;
+        return predict_us(row, problem, g, device) * reluctance;
       });
   if (!chosen) return chosen.error();
   plan.variant = *chosen;
-  if (g.rows == 0) return plan;
+  if (g.extent.rows == 0) return plan;
   const Config c = config_of(*chosen, problem.function);
-  plan.slices = slices(c, g.rows, g.cols, static_cast<int>(size_of(problem.dtype)), device.sms);
-  plan.workspace = static_cast<std::size_t>(partial_count(c, g.rows, plan.slices)) *
+  plan.slices = slices(c, g.extent, static_cast<int>(size_of(problem.dtype)), device.sms);
+  plan.workspace = static_cast<std::size_t>(partial_count(c, g.extent.rows, plan.slices)) *
                    static_cast<std::size_t>(partial_bytes(problem.function, problem.dtype));
   return plan;
+}
+
+static std::string along_text(const ReduceProblem& p) {
+  if (p.y.rank == 0) return "";
+  const int axis = axis_of(p);
+  return axis == p.x.rank - 1 ? ", last axis" : ", axis " + std::to_string(axis);
 }
 
 Explanation ReducePlan::explain() const {
   Explanation e;
   const Geometry g = geometry_of(problem);
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + (problem.y.rank ? ", last axis" : "");
+  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + along_text(problem);
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
   roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
@@ -291,14 +388,20 @@ Explanation ReducePlan::explain() const {
 Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorView& y, Workspace scratch,
                        Stream stream) const {
   const std::string_view op = name(problem.function);
-  auto given = ReduceProblem::of(problem.function, x, arity(problem.function) == 2 ? &z : nullptr, y);
+  auto given = ReduceProblem::of(problem.function, x, arity(problem.function) == 2 ? &z : nullptr, y, problem.axis);
   if (!given) return given.error();
   const int planned = problem.alignment;
+  const bool by_columns = variants[variant].config.kernel == Kernel::columns;
   if (given->alignment <
       std::min(planned, std::max(variants[variant].config.access_bytes, static_cast<int>(size_of(problem.dtype)))))
     return Status::invalid(op, "alignment", std::to_string(given->alignment) + " bytes",
                            "what was planned for, " + std::to_string(planned));
+  if (const int bytes = by_columns ? variants[variant].config.access_bytes : 1;
+      given->start < bytes && problem.start >= bytes)
+    return Status::invalid(op, "x.data", "at an address that is no multiple of " + std::to_string(bytes),
+                           "as planned, a multiple of " + std::to_string(problem.start));
   given->alignment = planned;
+  given->start = problem.start;
   if (*given != problem)
     return Status::invalid(
         op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " to " + y.layout.text(),
@@ -309,7 +412,7 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
                            "at least " + std::to_string(workspace));
   if (workspace && alignment_of(scratch.data) < 16)
     return Status::invalid(op, "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
-  if (rows == 0) return {};
+  if (extent.rows == 0) return {};
   const Arguments args{*this, x.data, arity(problem.function) == 2 ? z.data : nullptr, y.data, scratch.data, stream};
   return on_backend(device.id, [&](auto backend) {
     using Backend = decltype(backend);
@@ -326,9 +429,10 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   });
 }
 
-static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, Stream stream) {
+static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis,
+                       Stream stream) {
   thread_local PlanCache<ReduceProblem, ReducePlan> cache;
-  auto problem = ReduceProblem::of(f, x, z, y);
+  auto problem = ReduceProblem::of(f, x, z, y, axis);
   throw_if(problem.error());
   auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_reduce(p, d); });
   throw_if(plan.error());
@@ -336,13 +440,15 @@ static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const
                               [&](Workspace w) { return (*plan)->run(x, z ? *z : x, y, w, stream); }));
 }
 
-void reduce(Reduce f, const TensorView& x, const TensorView& y, Stream stream) {
+void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream) {
   if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
-  run_cached(f, x, nullptr, y, stream);
+  run_cached(f, x, nullptr, y, axis, stream);
 }
 
+void reduce(Reduce f, const TensorView& x, const TensorView& y, Stream stream) { reduce(f, x, -1, y, stream); }
+
 void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream stream) {
-  run_cached(Reduce::dot, x, &z, y, stream);
+  run_cached(Reduce::dot, x, &z, y, -1, stream);
 }
 
 }  // namespace ridge

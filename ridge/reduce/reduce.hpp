@@ -1,11 +1,13 @@
 // Reductions: many elements become one.
 //
-//   sum mean max min argmax argmin    of one input, over all its elements or along its last axis
+//   sum mean max min argmax argmin    of one input, over all its elements or along any one of its axes
 //   dot                               of two inputs of one shape, over all elements
 //
-// Shapes    y's shape says which: a scalar (rank 0), or x's shape without its last axis. Strides are free: any of
-//           them may be 0 (broadcast) or negative. Rows whose elements are neighbours take the fast path wherever
-//           they start; dot's inputs do when both are equally far from a 16-byte boundary. Others are right and slower.
+// Shapes    y's shape says which: a scalar (rank 0), or x's shape without the axis named, the last where none is. Up to
+//           8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is what becomes one result.
+//           Rows whose elements are neighbours take the fast path wherever they start; dot's inputs do when both are
+//           equally far from a 16-byte boundary. So do rows that lie side by side, as columns do, if their number is a
+//           multiple of 16 bytes and all begin on such a boundary. Others are right and slower.
 // Types     f64 f32 f16 bf16 i64 i32 i8 u8; dot: f64 f32 f16 bf16 i32. y has x's type, except that sums and dots of
 //           integers are i64 (and wrap), means of integers are f64, and argmax and argmin are i64.
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
@@ -41,24 +43,41 @@ constexpr DType result_type(Reduce f, DType dtype) {
 struct ReduceProblem {
   Reduce function = Reduce::sum;
   DType dtype = DType::f32;
-  Layout x, z, y;      // z is dot's second input, elsewhere x; y is a scalar, or x without its last axis
-  int alignment = 16;  // bytes, 16 at most: where x starts, or for dot how far inputs may differ (reach() in plan.cpp)
+  Layout x, z, y;  // z is dot's second input, elsewhere x; y is a scalar, or x without an axis
+  int alignment =
+      16;          // bytes, 16 at most, of an access that meets all inputs after the same elements (reach(), plan.cpp)
+  int start = 16;  // bytes, 16 at most: what x's address is a multiple of
+  int axis = -1;   // the one that y has not; negative: from the last. Where y is a scalar it says nothing
   bool operator==(const ReduceProblem&) const = default;
 
   // Over everything: n contiguous, aligned elements.
   RIDGE_API static ReduceProblem flat(Reduce, DType, std::int64_t n);
   // Along the last axis of a contiguous, aligned matrix.
   RIDGE_API static ReduceProblem rows(Reduce, DType, std::int64_t rows, std::int64_t cols);
+  // Along any axis of a contiguous, aligned tensor.
+  RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, int axis);
   // What the views need; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
-  RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y);
+  RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
+                                            int axis = -1);
 };
 
-// A problem as kernels see it: `rows` results, each of `cols` elements. Neighbouring axes are merged. The first
-// `outer` axes count the rows; the others are reduced.
+// A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the others
+// are reduced. Either are in the order of x's strides, and neighbouring ones merged; only the axes of argmax and
+// argmin over all elements keep their order, which indices tell of.
 struct ReduceAxes {
   int outer = 0, rank = 0;
   std::int64_t shape[max_rank] = {}, x[max_rank] = {}, z[max_rank] = {}, y[max_rank] = {};  // y: outer axes alone
 };
+
+namespace reduce_detail {
+
+// The sizes that decide: `rows` results of `cols` elements each.
+struct Extent {
+  std::int64_t rows = 1, cols = 1;
+  std::int64_t inner = 1;  // rows that lie side by side, nearer to each other than a row's elements are
+};
+
+}  // namespace reduce_detail
 
 class ReducePlan {
  public:
@@ -70,7 +89,7 @@ class ReducePlan {
   ReduceProblem problem;
   DeviceInfo device;
   ReduceAxes axes;
-  std::int64_t rows = 0, cols = 0;
+  reduce_detail::Extent extent;
   int variant = 0;            // row of the table in variants.hpp
   std::int64_t slices = 1;    // partial results of each row
   std::size_t workspace = 0;  // bytes
@@ -79,7 +98,10 @@ class ReducePlan {
 RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&, const PlanOptions& = {});
 
 // One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
+//   sum(x, y);      over everything where y is a scalar, else along the last axis
+//   sum(x, 0, y);   along the first
 RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});
+RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {});
 RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {});
 inline void sum(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::sum, x, y, s); }
 inline void mean(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::mean, x, y, s); }
@@ -87,5 +109,23 @@ inline void max(const TensorView& x, const TensorView& y, Stream s = {}) { reduc
 inline void min(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::min, x, y, s); }
 inline void argmax(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmax, x, y, s); }
 inline void argmin(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmin, x, y, s); }
+inline void sum(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::sum, x, axis, y, s);
+}
+inline void mean(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::mean, x, axis, y, s);
+}
+inline void max(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::max, x, axis, y, s);
+}
+inline void min(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::min, x, axis, y, s);
+}
+inline void argmax(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::argmax, x, axis, y, s);
+}
+inline void argmin(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+  reduce(Reduce::argmin, x, axis, y, s);
+}
 
 }  // namespace ridge

@@ -1,15 +1,16 @@
-// A block folds a slice of a row, or some lanes of a warp fold a row. One loop serves both, every type and any strides.
+// A block folds a slice of a row, or some lanes of a warp fold a row. One loop serves both and every type, where a row's
+// elements are neighbours. columns.cuh is for others.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 
 namespace ridge::reduce_detail {
 
 // What makes one kernel of these templates differ from another: rows of the table with the same shape share it.
-template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm, bool Strided> struct Shape {
+template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm> struct Shape {
   static constexpr int threads = Threads, row_threads = Lanes ? Lanes : Threads, vectors = Vectors,
                        blocks_per_sm = BlocksPerSm;
-  static constexpr bool strided = Strided;
   template <class T> static constexpr int elements = AccessBytes > int(sizeof(T)) ? AccessBytes / int(sizeof(T)) : 1;
+  template <class T> static constexpr int in_columns = column_vectors(Vectors, sizeof(T));
 };
 
 // How far into an access of V elements a row starts.
@@ -39,26 +40,24 @@ template <class S, class R> struct RowReader {
     return access;
   }
 
-  const ReduceAxes& axes;
   const T *x, *z;  // at position 0
   int first;       // of both inputs
   std::int64_t end;
 
-  __device__ __forceinline__ RowReader(const Input<T>& in, std::int64_t row) : axes(in.axes), z(nullptr) {
-    x = in.x + row_offset(axes, axes.x, row);
-    if constexpr (R::inputs == 2) z = in.z + row_offset(axes, axes.z, row);
+  __device__ __forceinline__ RowReader(const Input<T>& in, std::int64_t row) : z(nullptr) {
+    x = in.x + row_offset(in.axes, in.axes.x, row);
+    if constexpr (R::inputs == 2) z = in.z + row_offset(in.axes, in.axes.z, row);
     first = misalignment<V>(x);
     x -= first;
     if constexpr (R::inputs == 2) z -= first;
     end = in.cols + first;
   }
-  __device__ __forceinline__ Access load(const T* data, const std::int64_t (&stride)[max_rank], std::int64_t at) const {
-    if constexpr (S::strided) return pack({{data[col_offset(axes, stride, at)]}});
-    else return pack(simt::load<V>(data + at));
+  static __device__ __forceinline__ Access load(const T* data, std::int64_t at) {
+    return pack(simt::load<V>(data + at));
   }
   static __device__ __forceinline__ Access nothing() {
     Vec none;
-    RIDGE_UNROLL
+    RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) none[v] = R::neutral();
     return pack(none);
   }
@@ -88,7 +87,7 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   constexpr int E = (2 * V - 2 + S::row_threads - 1) / S::row_threads;
   const int edges = slice == 0 ? reader.head() + reader.tail() : 0;
   [[maybe_unused]] T edge_x[E ? E : 1], edge_z[E ? E : 1];
-  RIDGE_UNROLL
+  RIDGE_UNROLL_ON_GPU
   for (int e = 0; e < E; ++e) {
     const int i = rank + e * S::row_threads;
     edge_x[e] = edge_z[e] = R::neutral();
@@ -101,18 +100,18 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   const auto take = [&](std::int64_t t, auto guarded) {
     typename Reader::Access x[U], z[U];
     const std::int64_t at = t * tile + rank * V;
-    RIDGE_UNROLL
+    RIDGE_UNROLL_ON_GPU
     for (int u = 0; u < U; ++u) {  // load: U independent accesses
       bool whole = true;
       if constexpr (guarded.value) {
         whole = reader.is_whole(at + u * step);
         x[u] = z[u] = Reader::nothing();
       }
-      if (whole) x[u] = reader.load(reader.x, in.axes.x, at + u * step);
+      if (whole) x[u] = reader.load(reader.x, at + u * step);
       if constexpr (R::inputs == 2)
-        if (whole) z[u] = reader.load(reader.z, in.axes.z, at + u * step);
+        if (whole) z[u] = reader.load(reader.z, at + u * step);
     }
-    RIDGE_UNROLL
+    RIDGE_UNROLL_ON_GPU
     for (int u = 0; u < U; ++u) {  // compute
       if constexpr (R::inputs == 2) running.add(x[u].elements(), z[u].elements());
       else running.add(x[u].elements());
@@ -121,18 +120,14 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   };
   std::int64_t t = slice * slice_tiles;
   const std::int64_t end = slice == slices - 1 ? reader.end : (t + slice_tiles) * tile;
-  if constexpr (S::strided) {
-    for (; t * tile < end; ++t) take(t, std::true_type());
-  } else {
-    // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop
-    // has no branch, and the loads of a tile need not wait for the sums of the tile before.
-    if (t == 0 && reader.first > 0) take(t++, std::true_type());
-    for (; (t + 1) * tile <= end; ++t) take(t, std::false_type());
-    if (t * tile < end) take(t, std::true_type());
-  }
+  // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop has
+  // no branch, and the loads of a tile need not wait for the sums of the tile before.
+  if (t == 0 && reader.first > 0) take(t++, std::true_type());
+  for (; (t + 1) * tile <= end; ++t) take(t, std::false_type());
+  if (t * tile < end) take(t, std::true_type());
 
   auto partial = running.result();
-  RIDGE_UNROLL
+  RIDGE_UNROLL_ON_GPU
   for (int e = 0; e < E; ++e) {
     const int i = rank + e * S::row_threads;
     if (i < edges) partial = R::combine(partial, R::lift(edge_x[e], edge_z[e], reader.edge(i) / tile));
@@ -142,7 +137,7 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
 
 // partials[r][s] = R over slice s of row r; of one slice, y[r] = R over row r
 //   x: [rows, cols]  z: [rows, cols] or none  partials: [rows, slices]  y: [rows]
-// Preconditions: unless S::strided, a row's elements are neighbours, and row r of x and z are equally misaligned.
+// Preconditions: a row's elements are neighbours, and row r of x and z are equally misaligned.
 template <class S, class R, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_slices(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,

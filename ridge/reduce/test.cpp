@@ -59,6 +59,51 @@ TEST(ReducePlan, AnOutermostAxisOfOneIsNoRow) {
   EXPECT_EQ(chosen(p), "best");
 }
 
+TEST(ReducePlan, OtherAxesAreReadAsColumns) {
+  const auto along = [](DType dtype, std::vector<std::int64_t> shape, int axis) {
+    return chosen(ReduceProblem::along(Reduce::sum, dtype, shape, axis));
+  };
+  for (DType dtype : {f32, bf16}) {
+    EXPECT_EQ(along(dtype, {16384, 4096}, 0), "columns");
+    EXPECT_EQ(along(dtype, {65536, 128}, 0), "columns");
+    EXPECT_EQ(along(dtype, {1024, 131072}, 0), "columns");
+    EXPECT_EQ(along(dtype, {64, 1024, 1024}, 1), "columns");
+    EXPECT_EQ(along(dtype, {64, 1024, 1024}, -3), "columns");
+    EXPECT_EQ(along(dtype, {4096, 50257}, 0), "strided");  // columns that no 16-byte access meets
+    EXPECT_EQ(along(dtype, {16384, 4096}, 1), along(dtype, {16384, 4096}, -1));
+    EXPECT_EQ(along(dtype, {4, 8, 16, 2, 3, 4, 5, 1024}, 7).substr(0, 4), "row_");
+  }
+  EXPECT_EQ(along(i32, {16384, 4096}, 0), "strided");
+  auto p = ReduceProblem::along(Reduce::max, f32, std::vector<std::int64_t>{1 << 14, 1 << 12}, 0);
+  p.start = 4;
+  EXPECT_EQ(chosen(p), "strided");
+}
+
+TEST(ReducePlan, AxesInAnotherOrderAreTheSameRows) {
+  // A transposed view: its last axis is the columns of what is stored.
+  auto p = ReduceProblem::rows(Reduce::sum, f32, 4096, 16384);
+  p.x.stride[0] = p.z.stride[0] = 1;
+  p.x.stride[1] = p.z.stride[1] = 4096;
+  EXPECT_EQ(chosen(p), "columns");
+  p.y = {};  // over everything, the order of the axes is free...
+  EXPECT_EQ(chosen(p), "best");
+  p.function = Reduce::argmax;  // ... but for indices
+  EXPECT_EQ(chosen(p), "strided");
+}
+
+TEST(ReducePlan, BlocksOfColumnsHaveEveryThreadAtWork) {
+  const Config columns = variants[11].config;
+  ASSERT_EQ(variants[11].name, "columns");
+  const auto threads = [&](Extent e) {
+    const tile::ColumnBlock k = columns_of(columns, e, 4);
+    EXPECT_EQ(k.lanes * k.depth * k.groups, columns.threads);
+    return std::vector<int>{k.lanes, k.depth, k.groups};
+  };
+  EXPECT_EQ(threads({.rows = 4096, .cols = 16384, .inner = 4096}), (std::vector<int>{32, 8, 1}));
+  EXPECT_EQ(threads({.rows = 1 << 20, .cols = 16, .inner = 8}), (std::vector<int>{2, 4, 32}));
+  EXPECT_EQ(threads({.rows = 4, .cols = std::int64_t{1} << 40, .inner = 4}), (std::vector<int>{1, 256, 1}));
+}
+
 TEST(ReducePlan, StridesAndMisalignmentFallBack) {
   auto p = ReduceProblem::flat(Reduce::sum, f32, 1 << 20);
   p.x.stride[0] = p.z.stride[0] = 2;
@@ -96,10 +141,15 @@ TEST(ReducePlan, RefusalsSayWhy) {
             "max and min of i32");
   auto p = line;
   p.y = Layout::contiguous({3});
-  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its last axis, scalar");
+  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis -1, scalar");
   p = line;
   p.alignment = 2;
   EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4");
+  p = ReduceProblem::rows(Reduce::sum, f32, 3, 5);
+  p.axis = 2;
+  EXPECT_EQ(refusal(p), "sum: axis is 2; it must be one of the 2 of x");
+  p.axis = 0;
+  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis 0, 5");
 }
 
 TEST(ReducePlan, FloatAtomicsRunOnlyByName) {
@@ -129,9 +179,9 @@ TEST(ReducePlan, NoFloatSumIsLongerThanItsChains) {
   for (std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 28, std::int64_t{1} << 40}) {
     auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, n), h200);
     ASSERT_TRUE(plan.ok());
-    EXPECT_LE(additions(variants[plan->variant].config, n, plan->slices, 4), longest_chain + 160) << n;
+    EXPECT_LE(additions(variants[plan->variant].config, {.cols = n}, plan->slices, 4), longest_chain + 160) << n;
   }
-  EXPECT_LE(additions(variants[6].config, 1 << 28, 528, 4), 600);
+  EXPECT_LE(additions(variants[6].config, {.cols = 1 << 28}, 528, 4), 600);
 }
 
 TEST(ReducePlan, ExplainsItself) {
@@ -226,6 +276,50 @@ TEST(Reduce, WalksAnyStrides) {
   EXPECT_EQ(all, 4 * (0 + 4 + 8 + 12 + 16 + 20));
 }
 
+TEST(Reduce, TakesAnyAxisOfAnyRank) {
+  // 8 axes, every second element, against a loop over all of it.
+  const std::int64_t shape[8] = {2, 3, 1, 4, 2, 5, 2, 3};
+  TensorView t = view(static_cast<float*>(nullptr), {});
+  t.layout = Layout::contiguous(shape);
+  std::vector<float> x(static_cast<std::size_t>(2 * t.count()));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 101);
+  t.data = x.data();
+  for (auto& stride : t.layout.stride) stride *= 2;
+  for (int axis = 0; axis < 8; ++axis) {
+    std::vector<std::int64_t> kept;
+    std::int64_t inner = 1;
+    for (int i = 0; i < 8; ++i)
+      if (i != axis) kept.push_back(shape[i]), inner *= i > axis ? shape[i] : 1;
+    const std::int64_t rows = t.count() / shape[axis];
+    std::vector<float> sums(static_cast<std::size_t>(rows));
+    std::vector<std::int64_t> places(static_cast<std::size_t>(rows));
+    TensorView y = view(sums.data(), {}), at = view(places.data(), {});
+    y.layout = at.layout = Layout::contiguous(kept);
+    sum(t, axis, y);
+    argmax(t, axis - 8, at);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float all = 0, most = -1;
+      std::int64_t place = 0;
+      for (std::int64_t i = 0; i < shape[axis]; ++i) {
+        const float value = x[static_cast<std::size_t>(2 * ((r / inner * shape[axis] + i) * inner + r % inner))];
+        all += value;
+        if (value > most) most = value, place = i;
+      }
+      EXPECT_EQ(sums[static_cast<std::size_t>(r)], all) << axis << " " << r;
+      EXPECT_EQ(places[static_cast<std::size_t>(r)], place) << axis << " " << r;
+    }
+  }
+}
+
+TEST(Reduce, ColumnsOfLowestValuesHaveTheirFirstAsArgmax) {
+  std::vector<float> x(40 * 8, -INFINITY);
+  std::vector<std::int64_t> at(8, -1);
+  x[17 * 8 + 3] = x[39 * 8 + 3] = 0.0f, x[5 * 8 + 3] = -0.0f;
+  x[30 * 8 + 4] = x[20 * 8 + 4] = NAN;
+  argmax(view(x.data(), {40, 8}), 0, view(at.data(), {8}));
+  EXPECT_EQ(at, (std::vector<std::int64_t>{0, 0, 0, 5, 20, 0, 0, 0}));
+}
+
 TEST(Reduce, EmptyRowsGiveTheIdentity) {
   float y[3] = {7, 7, 7};
   sum(view(y, {3, 0}), view(y, {3}));
@@ -251,6 +345,11 @@ TEST(Reduce, BadRequestsAreRefused) {
   float y = 0;
   EXPECT_EQ(sentence([&] { dot(view(x.data(), {8}), view(x.data(), {7}), view(&y, {})); }),
             "dot: z.shape is 7; it must be that of x, 8");
+  std::vector<float> columns(4);
+  EXPECT_EQ(sentence([&] {
+              sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));
+            }),
+            "sum: axis is 2; it must be one of the 2 of x");
   auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 8), cpu(), {.variant = "tree_sequential"});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->run(view(x.data(), {8}), {}, view(&y, {}), {}).message(),

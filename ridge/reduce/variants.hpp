@@ -1,6 +1,7 @@
 // The table of reduction kernels, and every fact that plan and kernel share.
 #pragma once
 #include <ridge/reduce/reduce.hpp>
+#include <ridge/tile/columns.hpp>
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ enum class Kernel : std::uint8_t {
   shuffle,           // within a warp by registers, across warps by shared memory
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
+  columns,           // neighbouring lanes fold neighbouring rows, which lie side by side as columns do; any strides
 };
 
 // How many slices a row is cut into.
@@ -23,11 +25,11 @@ struct Config {
   int threads = 256;
   int lanes = 0;         // Kernel::rows: lanes of a row
   int access_bytes = 0;  // 0: one element at a time
-  int vectors = 1;       // independent accesses of each thread before the first use
+  int vectors = 1;  // independent accesses of each thread before the first use; Kernel::columns: of 4 bytes or more
   Cut cut = Cut::whole;
   int blocks_per_sm = 4;  // that a multiprocessor holds at least: bounds the registers of a thread
   int waves = 1;          // Cut::fill
-  bool strided = false;   // any strides: an offset per element
+  bool strided = false;   // Kernel::columns: an offset per element
   bool operator==(const Config&) const = default;
 };
 
@@ -57,8 +59,25 @@ inline constexpr Variant variants[] = {
     {"row_split",
      "several blocks per row, where rows are too few to fill the chip",
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4}},
-    {"strided", "any strides: an offset per element", {.cut = Cut::fill, .waves = 4, .strided = true}},
+    {"columns",
+     "16 bytes of neighbouring columns per thread: axes other than the last",
+     {.kernel = Kernel::columns, .access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 8}},
+    {"strided",
+     "any strides: an offset per element",
+     {.kernel = Kernel::columns,
+      .threads = 512,
+      .vectors = 16,
+      .cut = Cut::fill,
+      .blocks_per_sm = 2,
+      .waves = 8,
+      .strided = true}},
+    {"strided_once",
+     "the same in one launch, where there is little to read",
+     {.kernel = Kernel::columns, .threads = 512, .vectors = 16, .blocks_per_sm = 2, .strided = true}},
 };
+// A step that teaches and is measured; no plan chooses it.
+constexpr bool is_textbook(const Config& c) { return c.cut == Cut::tiles || c.kernel == Kernel::atomic; }
+
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // A row of the table for a function: of two inputs, each has half of the accesses; where indices travel with values, a
@@ -73,40 +92,64 @@ constexpr Config config_of(int variant, Reduce f) {
 // ---- geometry ----------------------------------------------------------------------------------------------------
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
-// Threads that share a row (or a slice of it).
-constexpr int row_threads(const Config& c) { return c.kernel == Kernel::rows ? c.lanes : c.threads; }
-// Elements that they read at a time.
-constexpr std::int64_t tile_elements(const Config& c, int element_bytes) {
-  return std::int64_t{row_threads(c)} * c.vectors * access_elements(c, element_bytes);
+// Accesses that a thread of Kernel::columns has under way: no more than registers hold.
+constexpr int column_vectors(int vectors, int element_bytes) { return element_bytes == 8 ? vectors / 2 : vectors; }
+
+// The threads of a block of Kernel::columns. A lane has as many neighbouring rows as one access has elements.
+constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int element_bytes) {
+  const int v = access_elements(c, element_bytes), most_lanes = v > 1 ? 32 : 128;  // 512 bytes of float side by side
+  return tile::column_block(c.threads, most_lanes, ceil_div(e.inner, v),
+                            ceil_div(e.cols, column_vectors(c.vectors, element_bytes)));
+}
+
+// Threads that share a row (or a slice of it), and rows that such threads have at a time.
+constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
+  if (c.kernel == Kernel::columns) return columns_of(c, e, element_bytes).depth;
+  return c.kernel == Kernel::rows ? c.lanes : c.threads;
+}
+constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
+  if (c.kernel == Kernel::rows) return c.threads / c.lanes;
+  if (c.kernel != Kernel::columns) return 1;
+  const tile::ColumnBlock k = columns_of(c, e, element_bytes);
+  return std::int64_t{k.groups} * k.lanes * access_elements(c, element_bytes);
+}
+// Elements of a row that one access has.
+constexpr int row_elements(const Config& c, int element_bytes) {
+  return c.kernel == Kernel::columns ? 1 : access_elements(c, element_bytes);
+}
+// Elements of a row that its threads read at a time.
+constexpr std::int64_t tile_elements(const Config& c, const Extent& e, int element_bytes) {
+  const int vectors = c.kernel == Kernel::columns ? column_vectors(c.vectors, element_bytes) : c.vectors;
+  return std::int64_t{row_threads(c, e, element_bytes)} * vectors * row_elements(c, element_bytes);
 }
 
 // A thread adds at most this many elements onto one accumulator: it bounds the error of float sums.
 inline constexpr std::int64_t longest_chain = 1024;
-constexpr std::int64_t longest_slice(const Config& c, int element_bytes) {
-  return longest_chain * row_threads(c) * access_elements(c, element_bytes);
+constexpr std::int64_t longest_slice(const Config& c, const Extent& e, int element_bytes) {
+  return longest_chain * row_threads(c, e, element_bytes) * row_elements(c, element_bytes);
 }
 
 // Of a row that starts on an access; one that starts amid an access may have one more, which is the last slice's.
-constexpr std::int64_t row_tiles(const Config& c, std::int64_t cols, int element_bytes) {
-  return std::max<std::int64_t>(1, ceil_div(cols, tile_elements(c, element_bytes)));
+constexpr std::int64_t row_tiles(const Config& c, const Extent& e, int element_bytes) {
+  return std::max<std::int64_t>(1, ceil_div(e.cols, tile_elements(c, e, element_bytes)));
 }
 
-constexpr std::int64_t slices(const Config& c, std::int64_t rows, std::int64_t cols, int element_bytes, int sms) {
-  const std::int64_t tiles = row_tiles(c, cols, element_bytes);
+constexpr std::int64_t slices(const Config& c, const Extent& e, int element_bytes, int sms) {
+  const std::int64_t tiles = row_tiles(c, e, element_bytes);
   if (c.cut == Cut::whole) return 1;
   if (c.cut == Cut::tiles) return tiles;
-  const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / std::max<std::int64_t>(rows, 1);
-  const std::int64_t accurate = ceil_div(cols, longest_slice(c, element_bytes));
+  const std::int64_t blocks = std::max<std::int64_t>(ceil_div(e.rows, block_rows(c, e, element_bytes)), 1);
+  const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / blocks;
+  const std::int64_t accurate = ceil_div(e.cols, longest_slice(c, e, element_bytes));
   const std::int64_t count = std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
   return ceil_div(tiles, ceil_div(tiles, count));  // none without tiles
 }
 // Tiles of a slice; of the last one fewer, or one more.
-constexpr std::int64_t slice_tiles(const Config& c, std::int64_t cols, std::int64_t row_slices, int element_bytes) {
-  return ceil_div(row_tiles(c, cols, element_bytes), row_slices);
+constexpr std::int64_t slice_tiles(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {
+  return ceil_div(row_tiles(c, e, element_bytes), row_slices);
 }
 
 // Blocks of the first kernel, x by y. They go on to further rows and slices where the grid is shorter than those.
@@ -115,10 +158,10 @@ struct Grid {
   std::int64_t x = 0, y = 1;
   constexpr std::int64_t blocks() const { return x * y; }
 };
-constexpr Grid grid_of(const Config& c, std::int64_t rows, std::int64_t cols, std::int64_t row_slices) {
-  if (c.kernel == Kernel::rows) return {std::min(ceil_div(rows, c.threads / c.lanes), max_grid)};
-  if (c.kernel == Kernel::slices) return {std::min(rows, max_grid), std::min(row_slices, max_grid_y)};
-  return {c.kernel == Kernel::atomic ? ceil_div(cols, c.threads) : row_slices};  // one element per thread
+constexpr Grid grid_of(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {
+  if (c.kernel == Kernel::atomic) return {ceil_div(e.cols, c.threads)};  // one element per thread
+  if (is_textbook(c) && c.kernel != Kernel::slices) return {row_slices};
+  return {std::min(ceil_div(e.rows, block_rows(c, e, element_bytes)), max_grid), std::min(row_slices, max_grid_y)};
 }
 
 // ---- the finish: partial results of a row, a chunk to a block and pass, until one is left ------------------------
@@ -131,23 +174,34 @@ constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
   return row_slices <= 32768 ? 32768 : finish_threads * finish_vectors;
 }
 
+// Partial results of Kernel::columns are [slices, rows], and one pass of a kernel shaped as theirs finishes them.
+inline constexpr Config column_finish{.kernel = Kernel::columns, .threads = 256, .vectors = 8, .strided = true};
+inline constexpr std::int64_t column_finish_lanes =
+    8;  // 32 bytes of float side by side: narrow, so that many blocks share the work
+constexpr tile::ColumnBlock finish_columns(std::int64_t rows, std::int64_t row_slices) {
+  return columns_of(column_finish, {rows, row_slices, std::min(rows, column_finish_lanes)}, 4);
+}
+
 // Whether there are partial results at all: the textbook's kernels always leave them.
 constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
-  return c.kernel != Kernel::atomic && c.kernel != Kernel::rows && (c.kernel != Kernel::slices || row_slices > 1);
+  return c.kernel != Kernel::atomic && c.kernel != Kernel::rows &&
+         ((is_textbook(c) && c.kernel != Kernel::slices) || row_slices > 1);
 }
-constexpr int finish_passes(std::int64_t row_slices) {
+constexpr int finish_passes(const Config& c, std::int64_t row_slices) {
   int passes = 1;
+  if (c.kernel == Kernel::columns) return passes;
   for (; row_slices > finish_chunk(row_slices); row_slices = ceil_div(row_slices, finish_chunk(row_slices))) ++passes;
   return passes;
 }
 constexpr int launches(const Config& c, std::int64_t row_slices) {
   if (c.kernel == Kernel::atomic) return 2;  // y is set first
-  return 1 + (has_partials(c, row_slices) ? finish_passes(row_slices) : 0);
+  return 1 + (has_partials(c, row_slices) ? finish_passes(c, row_slices) : 0);
 }
 // Partial results of all passes together.
 constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::int64_t row_slices) {
   if (!has_partials(c, row_slices)) return 0;
   std::int64_t count = row_slices;
+  if (c.kernel == Kernel::columns) return rows * count;
   for (; row_slices > finish_chunk(row_slices); count += row_slices)
     row_slices = ceil_div(row_slices, finish_chunk(row_slices));
   return rows * count;
@@ -164,7 +218,7 @@ constexpr int partial_bytes(Reduce f, DType dtype) {
 
 // The most additions between an element and the result, so that the error of a float sum is at most this, times the
 // unit roundoff, times the sum of |x|. From the order in which the kernels add; warp: 32 (64 adds one).
-constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_t row_slices, int element_bytes) {
+constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {
   const auto log2 = [](std::int64_t n) {
     int log = 0;
     for (; n > 1; n = (n + 1) / 2) ++log;
@@ -173,11 +227,16 @@ constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_
   const auto block = [&](std::int64_t threads) {
     return log2(32) + threads / 32;
   };  // tree in the warp, then warp by warp
-  if (c.kernel == Kernel::atomic) return cols;
+  if (c.kernel == Kernel::atomic) return e.cols;
+  if (c.kernel == Kernel::columns) {
+    const tile::ColumnBlock k = columns_of(c, e, element_bytes), finish = finish_columns(e.rows, row_slices);
+    const std::int64_t depth =
+        slice_tiles(c, e, row_slices, element_bytes) * column_vectors(c.vectors, element_bytes) + log2(k.depth);
+    return depth + (row_slices > 1 ? ceil_div(row_slices, finish.depth) + log2(finish.depth) : 0);
+  }
   const int v = access_elements(c, element_bytes);
-  const std::int64_t tiles =
-      slice_tiles(c, cols, row_slices, element_bytes) + (v > 1);       // a row may start amid an access
-  std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);  // 2: the row's edges
+  const std::int64_t tiles = slice_tiles(c, e, row_slices, element_bytes) + (v > 1);  // a row may start amid an access
+  std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);                 // 2: the row's edges
   depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
   if (has_partials(c, row_slices))
     for (;; row_slices = ceil_div(row_slices, finish_chunk(row_slices))) {
@@ -189,15 +248,20 @@ constexpr std::int64_t additions(const Config& c, std::int64_t cols, std::int64_
 
 // ---- what is instantiated ----------------------------------------------------------------------------------------
 
-// Whether the textbook's steps are compiled for this; the others are for everything that the contract names.
-constexpr bool is_textbook(const Config& c) { return c.cut == Cut::tiles || c.kernel == Kernel::atomic; }
+// The textbook's steps are for few; the others are for everything that the contract names.
+constexpr bool is_short_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
 constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
-  const bool scalar = c.cut == Cut::fill && !c.strided && c.access_bytes == 0;
-  if (f == Reduce::dot) return c.kernel == Kernel::slices && (!is_textbook(c) || simple);
+  const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
+  if (f == Reduce::dot)
+    return (c.kernel == Kernel::slices && (!is_textbook(c) || simple)) || (c.kernel == Kernel::columns && c.strided);
   if (scalar) return false;
+  // Columns of other types are read one by one.
+  if (c.kernel == Kernel::columns) return c.strided || is_short_float(dtype);
   // Many short rows of other types are left to a warp each.
-  if (c.lanes == 8) return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  if (c.lanes == 8) return is_short_float(dtype);
   if (c.kernel == Kernel::atomic)  // what one atomic instruction does
     return (f == Reduce::sum && simple) || ((f == Reduce::max || f == Reduce::min) && dtype == DType::i32);
   return !is_textbook(c) || (simple && !arg);

@@ -1,0 +1,8 @@
+// What the command line's check and bench know of gemv.
+#include <ridge/gemv/cases.hpp>
+
+namespace ridge::gemv_detail {
+
+static const check::RegisterCases registered(book());
+
+}  // namespace ridge::gemv_detail

@@ -1,0 +1,69 @@
+// gemv by name. a is as it is stored, and layout= says whether it is transposed.
+#include <ridge/gemv/request.hpp>
+#include <ridge/gemv/variants.hpp>
+
+namespace ridge {
+
+using namespace gemv_detail;
+
+static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t) {
+  auto request = request_of(options);
+  if (!request) return request.error();
+  return request->inputs();
+}
+
+// Preconditions: as many inputs as the request has; a has 2 axes.
+static GemvTensors tensors_of(const Request& r, Views in, const TensorView& y) {
+  GemvTensors t{.a = r.transposed ? transposed(in[0]) : in[0], .x = in[1], .y = y};
+  std::size_t next = 2;
+  if (r.has_c()) t.c = in[next++];
+  if (r.bias) t.bias = in[next++];
+  return t;
+}
+
+static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto request = request_of(options);
+  if (!request) return request.error();
+  if (in[0].rank() != 2) return Status::invalid("gemv", "a.shape", in[0].layout.text(), "of 2 axes");
+  return std::vector<TensorType>{{in[0].dtype, {in[0].size(request->transposed ? 1 : 0)}}};
+}
+
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto request = request_of(options);
+  if (!request) return request.error();
+  auto problem = GemvProblem::of(tensors_of(*request, in, out[0]), request->scalars);
+  if (!problem) return problem.error();
+  auto plan = plan_gemv(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan),
+                      [r = *request](const GemvPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
+                        return p.run(tensors_of(r, x, y[0]), workspace, stream);
+                      });
+}
+
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  const Config& c = row.config;
+  if (c.kernel == Kernel::naive || c.strided) return {};
+  if (c.split || c.kernel == Kernel::block || c.lanes < 32) return "occupancy";
+  return c.textbook ? "coalescing" : "coarsening";
+}
+
+static const RegisterOp registered({.name = "gemv",
+                                    .family = "gemm",
+                                    .summary = "y = act(alpha * op(a) x + beta * c + bias)",
+                                    .inputs = {"a", "x", "c", "bias"},
+                                    .outputs = {"y"},
+                                    .dtypes = {f32, f16, bf16, f64},
+                                    .options = {{"layout", "n|t", "t: a is stored transposed, as [k, m]"},
+                                                {"epilogue", "bias+relu ...",
+                                                 "bias (of m), an activation, joined by +"},
+                                                {"alpha", "number", "default 1"},
+                                                {"beta", "number", "default 0; other than 0, c is an input"}},
+                                    .variants = variant_infos(variants, checklist_item),
+                                    .infer = infer,
+                                    .plan = plan_by_name,
+                                    .takes = takes});
+
+}  // namespace ridge

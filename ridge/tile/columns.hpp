@@ -1,0 +1,29 @@
+// ColumnBlock: how the threads of a block share columns: results whose elements lie beside those of other results. What
+// plans and kernels agree on; columns.cuh is the kernels' side.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace ridge::tile {
+
+// The threads are [groups, depth, lanes]: lanes have results that lie side by side, `depth` threads share a result.
+struct ColumnBlock {
+  int lanes = 1, depth = 1, groups = 1;
+};
+
+// beside: accesses that lie side by side;  turns: of one thread, if it had a column's elements to itself
+// Precondition: threads and most_lanes are powers of two.
+constexpr ColumnBlock column_block(int threads, int most_lanes, std::int64_t beside, std::int64_t turns) {
+  const auto power_of_two = [](std::int64_t n, int most) {  // the least from n on, and at most `most`
+    int power = 1;
+    while (power < n && power < most) power *= 2;
+    return power;
+  };
+  ColumnBlock k;
+  k.lanes = power_of_two(beside, std::min(most_lanes, threads));
+  k.depth = power_of_two(turns, threads / k.lanes);
+  k.groups = threads / (k.lanes * k.depth);
+  return k;
+}
+
+}  // namespace ridge::tile
