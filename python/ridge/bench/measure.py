@@ -1,0 +1,162 @@
+"""A case measured: Ridge and its peers on the same tensors, in turns."""
+
+import dataclasses
+import time
+
+import torch
+
+import ridge
+from ridge.bench.clock import CpuClock, GpuClock, Timing
+from ridge.bench.peers import TABLE
+from ridge.bench.tensors import Source
+
+# How far two right answers may be apart, relative to the output (and to Row.scale where sums cancel).
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
+
+
+@dataclasses.dataclass
+class Measurement:
+    case: str
+    variant: str = ""
+    time: Timing = None
+    bytes: float = 0
+    operations: float = 0
+    predicted_us: float = 0
+    least_us: float = 0
+    plan_us: float = 0
+    copy_gbs: float = 0  # measured in the same rounds; 0: not
+    peers: dict = dataclasses.field(default_factory=dict)  # {name: Timing}
+    refusals: dict = dataclasses.field(default_factory=dict)  # {name: why a peer was not measured}
+    error: str = ""
+
+    @property
+    def gbs(self):
+        return self.bytes / self.time.us * 1e-3
+
+    @property
+    def copy_share(self):
+        return self.gbs / self.copy_gbs if self.copy_gbs else None
+
+    @property
+    def tflops(self):
+        return self.operations / self.time.us * 1e-6
+
+    def times_faster(self, peer):
+        return self.peers[peer].us / self.time.us
+
+
+def make_clock(device):
+    return GpuClock(device) if torch.device(device).type == "cuda" else CpuClock()
+
+
+def measure(case, device, clock, wanted=None, repeats=None):
+    """One case on one device. `wanted`: names of peers; None: all that the table has for the operator."""
+    row = TABLE.get(case.op)
+    if row is None:
+        return Measurement(case.text, error=f"no row for '{case.op}' in ridge/bench/peers.py")
+    try:
+        with torch.no_grad():
+            return _measure(case, row, device, clock, wanted, repeats or clock.repeats)
+    except (ValueError, TypeError, RuntimeError, ridge.Unsupported) as error:
+        return Measurement(case.text, error=_sentence(error))
+
+
+def _measure(case, row, device, clock, wanted, repeats):
+    inputs = row.inputs(case, Source(case, device))
+    options = case.operator_options({option.name for op in ridge.ops() if op.name == case.op for option in op.options})
+    start = time.perf_counter()
+    plan = ridge.plan(case.op, *inputs, **options)
+    plan_us = (time.perf_counter() - start) * 1e6
+    account = plan.explain_json()
+    result = Measurement(case.text, plan.variant, bytes=account["bytes"], operations=account["operations"],
+                         predicted_us=account["predicted_us"], least_us=account["least_us"], plan_us=plan_us)
+
+    outputs = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in ridge.infer(case.op, *inputs, **options)]
+    workspace = torch.empty(max(plan.workspace, 1), dtype=torch.uint8, device=device)
+
+    def ours():
+        stream = torch.cuda.current_stream(device).cuda_stream if outputs[0].is_cuda else None
+        plan.run(*inputs, out=outputs, workspace=workspace, stream=stream)
+
+    contenders = {"": clock.prepare(ours)}
+    for name, make in _peers(row, wanted):
+        try:
+            contenders[name] = _prepare_peer(make(case), case, row, inputs, outputs, clock)
+        except Exception as error:  # whatever a peer raises is the peer's: the case stands without it
+            result.refusals[name] = _sentence(error)
+    if torch.device(device).type == "cuda":
+        contenders["copy"] = _copy(device, clock)
+
+    # In turns, so that a change of clocks meets all of them. The first two rounds warm up.
+    times = {name: [] for name in contenders}
+    for turn in range(-2, repeats):
+        for name, once in contenders.items():
+            us = once()
+            if turn >= 0:
+                times[name].append(us)
+    timings = {name: Timing(measured) for name, measured in times.items()}
+    result.time = timings.pop("")
+    if "copy" in timings:
+        result.copy_gbs = 2 * _COPY_BYTES / timings.pop("copy").us * 1e-3
+    result.peers = timings
+    return result
+
+
+# ---- peers ----------------------------------------------------------------------------------------------------------
+
+
+def peer_names(op):
+    row = TABLE[op]
+    return [row.library, "compile", *row.others]
+
+
+def _peers(row, wanted):
+    makers = {row.library: row.peer, "compile": lambda case: _compiled(row.peer(case)), **row.others}
+    if wanted is None:
+        return list(makers.items())
+    # "torch" is eager mode, whatever library runs there.
+    return [(name, make) for name, make in makers.items() if name in wanted or (name == row.library and "torch" in wanted)]
+
+
+def _compiled(function):
+    torch._dynamo.reset()  # one shape, one graph: nothing is dynamic because another case came before
+    return torch.compile(function, dynamic=False)
+
+
+def _prepare_peer(function, case, row, inputs, outputs, clock):
+    """Its result is compared with Ridge's once; then it is ready to be timed."""
+    _check(row, case, inputs, outputs, function(*inputs))
+    work = lambda: function(*inputs)
+    try:
+        return clock.prepare(work)
+    except torch.AcceleratorError:  # it waits for the device, which a graph cannot hold
+        return clock.queued(work)
+
+
+def _check(row, case, inputs, ours, theirs):
+    theirs = list(theirs) if isinstance(theirs, (tuple, list)) else [theirs]
+    for got, want in zip(row.comparable(ours, inputs), row.comparable(theirs, inputs)):
+        if got.shape != want.shape:
+            raise ValueError(f"its result is of shape {tuple(want.shape)}, Ridge's of {tuple(got.shape)}")
+        exact = not got.dtype.is_floating_point
+        tolerance = 0 if exact else max(_TOLERANCE.get(got.dtype, 0.1), _TOLERANCE.get(inputs[0].dtype, 0.1))
+        compute = torch.float64 if got.dtype in (torch.float64, torch.int64) else torch.float32
+        got, want = got.to(compute), want.to(compute)
+        away = (got - want).abs_() - tolerance * want.abs()
+        worst = away.max().item() if away.numel() else 0.0
+        if not worst <= tolerance * row.scale(case):
+            raise ValueError(f"its result differs from Ridge's by {worst:.3g} more than {tolerance:g} of it")
+
+
+_COPY_BYTES = 1 << 30
+
+
+def _copy(device, clock):
+    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=device).fill_(0x5a)
+    target = torch.empty_like(source)
+    return clock.queued(lambda: target.copy_(source))
+
+
+def _sentence(error):
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]

@@ -1,0 +1,257 @@
+"""What each operator is measured beside: for every operator, how a case becomes tensors, and what PyTorch would run.
+
+A row of the table:
+  inputs(case, make) -> tensors   in the operator's order; make(*shape, dtype=) fills one as the case says
+  peer(case)         -> function  of those tensors, in PyTorch: measured in eager mode, and under torch.compile
+  library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn, torchvision
+  others             {name: peer}: further ways to compute the same
+  comparable(outputs, inputs)     what is compared with the peer's, where the outputs themselves need not agree
+  scale(case)        the size of the sums behind an output, to which its rounding errors are relative
+  cases              what is measured when no case is given
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Callable
+
+import torch
+import torch.nn.functional as F
+
+from ridge.bench.tensors import DTYPES
+
+TABLE = {}
+
+
+@dataclasses.dataclass
+class Row:
+    inputs: Callable
+    peer: Callable
+    library: str = "torch"
+    others: dict = dataclasses.field(default_factory=dict)
+    comparable: Callable = lambda outputs, inputs: outputs
+    scale: Callable = lambda case: 1.0
+    cases: tuple = ()
+    axis: str = "n"  # the size that a plot has along its axis
+
+
+def _add(operators, **row):
+    for operator in operators.split():
+        cases = tuple(f"{operator}:{case}" for case in row.pop("cases", ()))
+        TABLE[operator] = Row(**row, cases=cases)
+        row["cases"] = tuple(case.partition(":")[2] for case in cases)
+
+
+def _typed(types, sizes):
+    return tuple(f"{dtype}:{size}" for dtype in types.split() for size in sizes.split())
+
+
+# ---- elementwise ----------------------------------------------------------------------------------------------------
+
+
+def _flat(case):
+    return (case["rows"], case["n"]) if case.get("rows") else (case["n"],)
+
+
+def _binary(case, make):
+    return [make(*_flat(case)), make(case["n"]) if case.get("bias") else make(*_flat(case))]
+
+
+_FLAT_CASES = _typed("f32 bf16", "n=65536 n=1048576 n=16777216 n=268435456")
+
+for _name, _function in {
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "exp": torch.exp,
+    "copy": torch.clone,
+}.items():
+    _add(_name, inputs=lambda case, make: [make(*_flat(case))], peer=lambda case, f=_function: f, cases=_FLAT_CASES)
+for _name, _function in {"add": torch.add, "mul": torch.mul}.items():
+    _add(_name, inputs=_binary, peer=lambda case, f=_function: f, cases=_FLAT_CASES)
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+def _line_or_matrix(case):
+    return (case["n"],) if case.get("n") is not None else (case["rows"], case["cols"])
+
+
+def _reduction(function):
+    """A torch reduction of everything, or along the last axis."""
+
+    def peer(case):
+        return (lambda x: function(x)) if case.option("axis") is None else (lambda x: function(x, dim=-1))
+
+    return peer
+
+
+def _count(case):
+    return case["cols"] if case.option("axis") is not None else math.prod(_line_or_matrix(case))
+
+
+def _picked(outputs, inputs):
+    """The elements that indices point at: among equal ones the index is a matter of taste."""
+    x, index = inputs[0], outputs[0].long()
+    return [x.reshape(-1)[index]] if index.dim() == 0 else [x.gather(-1, index.unsqueeze(-1))]
+
+
+_ROWS = "rows=65536,cols=128 rows=65536,cols=1024 rows=16384,cols=4096 rows=8192,cols=8192 rows=4096,cols=32768"
+_ROW_CASES = _typed("f32 bf16", _ROWS + " rows=1024,cols=131072 rows=4096,cols=50257")
+_REDUCE_CASES = _typed("f32 bf16", "n=65536 n=268435456")
+
+
+def _one(case, make):
+    return [make(*_line_or_matrix(case))]
+
+
+_add("sum", inputs=_one, peer=_reduction(torch.sum), scale=lambda case: math.sqrt(_count(case)), axis="cols",
+     cases=_REDUCE_CASES + tuple(case + ":axis=-1" for case in _ROW_CASES))
+_add("mean", inputs=_one, peer=_reduction(torch.mean), cases=_REDUCE_CASES)
+_add("max", inputs=_one, peer=_reduction(torch.amax), cases=_REDUCE_CASES)
+_add("min", inputs=_one, peer=_reduction(torch.amin), cases=_REDUCE_CASES)
+_add("argmax", inputs=_one, peer=_reduction(torch.argmax), comparable=_picked, cases=_REDUCE_CASES)
+_add("argmin", inputs=_one, peer=_reduction(torch.argmin), comparable=_picked, cases=_REDUCE_CASES)
+_add("dot", inputs=lambda case, make: [make(case["n"]), make(case["n"])], peer=lambda case: torch.dot,
+     library="cublas", scale=lambda case: math.sqrt(case["n"]), cases=_REDUCE_CASES)
+
+# ---- histogram ------------------------------------------------------------------------------------------------------
+
+
+def _histogram(case):
+    bins = case.get("bins") or int(case.option("bins", 256))
+    low, high = (float(edge) for edge in case.option("range", "-128,128" if case.dtype == "i8" else "0,256").split(","))
+    if not DTYPES[case.dtype].is_floating_point:
+        # torch counts whole numbers with bincount, which knows no range: the same where bins are the numbers themselves
+        if (low, high) != (0, bins):
+            raise NotImplementedError("torch counts integers only in bins of one, from 0")
+        return lambda x: torch.bincount(x.reshape(-1), minlength=bins)
+    return lambda x: torch.histc(x, bins, low, high).long()
+
+
+_add("histogram", inputs=lambda case, make: [make(*_flat(case))], peer=_histogram,
+     cases=("u8:n=268435456:fill=uniform", "i32:n=268435456:range=0,256:fill=uniform",
+            "f32:n=268435456:range=0,1:fill=uniform"))
+
+# ---- transpose ------------------------------------------------------------------------------------------------------
+
+
+def _axes(case):
+    axes = [key for key in case.sizes if key.startswith("d")]
+    order = case.option("axes")
+    return [int(axis) for axis in order.split(",")] if order else list(reversed(range(len(axes))))
+
+
+_add("transpose",
+     inputs=lambda case, make: [make(*([case["batch"]] if case.get("batch") else []), case["rows"], case["cols"])],
+     peer=lambda case: lambda x: x.transpose(-1, -2).contiguous(), axis="cols",
+     cases=_typed("f32 bf16 u8", "rows=16384,cols=16384 rows=8192,cols=8200 rows=1000,cols=100003"))
+_add("permute", inputs=lambda case, make: [make(*case.sizes.values())],
+     peer=lambda case: lambda x: x.permute(_axes(case)).contiguous(), axis="d0",
+     cases=("bf16:d0=8,d1=4096,d2=32,d3=128:axes=0,2,1,3", "bf16:d0=64,d1=128,d2=56,d3=56:axes=0,2,3,1",
+            "f32:d0=512,d1=512,d2=512:axes=2,1,0"))
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _row(case):
+    return (case["rows"], case["cols"])
+
+
+for _name in ("softmax", "log_softmax"):
+    _add(_name, inputs=lambda case, make: [make(*_row(case))], axis="cols", cases=_ROW_CASES,
+         peer=lambda case, f=getattr(torch, _name): lambda x: f(x, -1))
+
+# ---- gemm -----------------------------------------------------------------------------------------------------------
+
+_ACTIVATIONS = {"relu": torch.relu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+                "silu": F.silu, "sigmoid": torch.sigmoid}
+
+
+def _epilogue(case):
+    parts = [part for part in case.option("epilogue", "").split("+") if part]
+    return parts, next((part for part in parts if part in _ACTIVATIONS), None)
+
+
+def _gemm_inputs(case, make):
+    layout, (parts, _) = case.option("layout", "nn"), _epilogue(case)
+    m, n, k = case["m"], case["n"], case["k"]
+    batch = [case["batch"]] if case.get("batch") else []
+    out = DTYPES[case.option("out", "i32" if case.dtype == "i8" else "f32" if case.dtype[:2] == "f8" else case.dtype)]
+    tensors = [make(*batch, *((k, m) if layout[0] == "t" else (m, k))),
+               make(*batch, *((n, k) if layout[1] == "t" else (k, n)))]
+    if float(case.option("beta", 0)):
+        tensors.append(make(*batch, m, n, dtype=out))
+    if "bias" in parts or "bias_m" in parts:
+        tensors.append(make(m if "bias_m" in parts else n, dtype=out))
+    if "residual" in parts:
+        tensors.append(make(*batch, m, n, dtype=out))
+    return tensors
+
+
+def _operands(case, a, b):
+    layout = case.option("layout", "nn")
+    return a.mT if layout[0] == "t" else a, b.mT if layout[1] == "t" else b
+
+
+@functools.cache
+def _unit_scale(device):  # made once, so that no graph makes it again
+    return torch.ones((), device=device)
+
+
+def _matmul(case, a, b):
+    """The product by the library's own call for the dtype; float32 without TF32 unless the case names it."""
+    if case.dtype == "i8":
+        return torch._int_mm(a, b)
+    if case.dtype.startswith("f8"):
+        one = _unit_scale(a.device)
+        return torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=DTYPES[case.option("out", "f32")])
+    return a @ b
+
+
+def _gemm(case):
+    parts, activation = _epilogue(case)
+    alpha, beta, scale = (float(case.option(key, value)) for key, value in (("alpha", 1), ("beta", 0), ("scale", 1)))
+    torch.backends.cuda.matmul.allow_tf32 = case.option("math") == "tf32"
+
+    def peer(a, b, *rest):
+        rest = list(rest)
+        d = _matmul(case, *_operands(case, a, b))
+        d = d * alpha if alpha != 1 else d
+        d = d + beta * rest.pop(0) if beta else d
+        if "bias" in parts:
+            d = d + rest.pop(0)
+        elif "bias_m" in parts:
+            d = d + rest.pop(0).unsqueeze(-1)
+        d = _ACTIVATIONS[activation](d) if activation else d
+        d = d + rest.pop(0) if "residual" in parts else d
+        return d * scale if scale != 1 else d
+
+    return peer
+
+
+def _cublaslt(case):
+    """The product with its epilogue fused, where cublasLt has that: a bias along n, and relu or the tanh form of gelu."""
+    parts, activation = _epilogue(case)
+    if parts not in (["bias"], ["bias", "relu"], ["bias", "gelu_tanh"]) or not set(case.options) <= {"layout", "epilogue",
+                                                                                                   "fill", "seed"}:
+        raise NotImplementedError("not an epilogue of cublasLt's")
+
+    def peer(a, b, bias):
+        a, b = _operands(case, a, b)
+        if not activation:
+            return torch.addmm(bias, a, b)
+        return torch._addmm_activation(bias, a, b, use_gelu=activation == "gelu_tanh")
+
+    return peer
+
+
+_add("gemm", inputs=_gemm_inputs, peer=_gemm, library="cublas", others={"cublaslt": _cublaslt}, axis="k",
+     scale=lambda case: math.sqrt(case["k"]),
+     cases=_typed("bf16 f16", "m=2048,n=2048,k=2048 m=4096,n=4096,k=4096 m=8192,n=8192,k=8192 m=10240,n=4096,k=4096")
+     + ("bf16:m=8192,n=8192,k=8192:layout=nt", "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+relu",
+        "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+gelu_tanh", "f32:m=4096,n=4096,k=4096",
+        "f64:m=4096,n=4096,k=4096"))

@@ -1,0 +1,72 @@
+"""Every operator of the registry under torch.ops.ridge: schema, kernels, shapes, gradient."""
+
+import functools
+
+import torch
+
+from ridge.torch import library, schema, shapes
+from ridge.torch.autograd import FORMULAS, Call
+
+_LIBRARY = torch.library.Library("ridge", "DEF")
+
+
+def register(op):
+    """One operator. Nothing here knows any operator by name; only the gradients' formulas do."""
+    names = schema.arguments(op)
+    _LIBRARY.define(op.name + schema.schema_of(op), tags=(torch.Tag.pt2_compliant_tag,))
+    for device in ("CPU", "CUDA"):
+        _LIBRARY.impl(op.name, _kernel(op, names), device)
+    torch.library.register_fake(f"ridge::{op.name}", _fake(op, names), lib=_LIBRARY)
+    backward, setup_context = _gradient(op, names)
+    torch.library.register_autograd(f"ridge::{op.name}", backward, setup_context=setup_context, lib=_LIBRARY)
+
+
+def _inputs(op, names, tensors):
+    """The tensors that were given, in the operator's own order."""
+    given = dict(zip(names, tensors))
+    return [given[name] for name in op.inputs if given.get(name) is not None]
+
+
+def _given(options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _returned(outputs):
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _kernel(op, names):
+    def kernel(*tensors, **options):
+        return _returned(library.run(op.name, _inputs(op, names, tensors), _given(options)))
+
+    return kernel
+
+
+def _fake(op, names):
+    def fake(*tensors, **options):
+        inputs, given = _inputs(op, names, tensors), _given(options)
+        infer = functools.partial(library.infer, op.name, [t.dtype for t in inputs], options=given)
+        types = shapes.infer_symbolic(infer, [t.shape for t in inputs])
+        return _returned([inputs[0].new_empty(shape, dtype=dtype) for dtype, shape in types])
+
+    return fake
+
+
+def _gradient(op, names):
+    keep, formula = FORMULAS.get(op.name, ((), None))
+
+    def setup_context(ctx, inputs, keyword_only_inputs, output):
+        known = dict(zip(names, inputs))
+        known.update(zip(op.outputs, output if isinstance(output, tuple) else (output,)))
+        ctx.options = _given(keyword_only_inputs)
+        ctx.save_for_backward(*(known.get(name) for name in keep))
+
+    def backward(ctx, *gradients):
+        if formula is None:
+            raise NotImplementedError(f"ridge::{op.name} has no gradient; call it on tensors that do not require one")
+        needs = dict(zip(names, ctx.needs_input_grad))
+        found = formula(Call(dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
+        results = tuple(found.get(name) if needs.get(name) else None for name in names)
+        return results if len(results) > 1 else results[0]
+
+    return backward, setup_context
