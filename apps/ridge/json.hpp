@@ -1,6 +1,7 @@
 // JSON for programs: the same names wherever a thing appears.
 #pragma once
 #include <ridge/core/device.hpp>
+#include <ridge/core/json.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
 
@@ -43,64 +44,6 @@ inline Json to_json(const DeviceInfo& d) {
             {"int8", d.int8_tops}}}};
 }
 
-inline Json to_json(const Analysis& a) {
-  Json terms = Json::array(), levels = Json::array(), advice = Json::array();
-  for (const Analysis::Term& t : a.terms) terms.push_back({{"name", t.name}, {"us", t.us}, {"why", t.why}});
-  for (const Analysis::Level& l : a.levels)
-    levels.push_back(
-        {{"level", l.name}, {"gbs", l.gbs}, {"operations_per_byte", l.balance > 0 ? Json(l.balance) : Json(nullptr)}});
-  for (const std::string& s : a.advice) advice.push_back(s);
-  return {{"terms", terms},
-          {"unit", a.unit.empty() ? Json(nullptr) : Json(a.unit)},
-          {"intensity", a.intensity},
-          {"levels", levels},
-          {"blocks", a.blocks},
-          {"threads", a.threads},
-          {"shared_bytes", a.smem_bytes},
-          {"registers", a.registers},
-          {"registers_source", a.registers_source},
-          {"blocks_per_multiprocessor", a.blocks_per_sm},
-          {"limiter", a.limiter},
-          {"occupancy", a.occupancy},
-          {"waves", a.waves},
-          {"wave_efficiency", a.wave_efficiency},
-          {"tail_share", a.tail_share},
-          {"tile_efficiency", a.tile_efficiency},
-          {"bytes_in_flight", a.bytes_in_flight},
-          {"bytes_needed", a.bytes_needed},
-          {"advice", advice}};
-}
-
-inline Json to_json(const Explanation& e) {
-  Json units = Json::object(), candidates = Json::array();
-  for (int u = 0; u < unit_count; ++u)
-    if (e.cost.operations[u] > 0) units[std::string(name(static_cast<Unit>(u)))] = e.cost.operations[u];
-  for (const Candidate& c : e.candidates)
-    candidates.push_back({{"variant", c.variant},
-                          {"fits", c.fits()},
-                          {"reason", c.refusal},
-                          {"predicted_us", c.fits() ? Json(c.predicted_us) : Json(nullptr)}});
-  return {{"operator", e.op},
-          {"problem", e.problem},
-          {"device", e.device},
-          {"variant", e.variant},
-          {"bound", e.bound},
-          {"bytes", e.cost.bytes()},
-          {"bytes_read", e.cost.bytes_read},
-          {"bytes_written", e.cost.bytes_written},
-          {"operations", e.cost.all_operations()},
-          {"operations_by_unit", units},
-          {"least_us", e.least_us},
-          {"predicted_us", e.predicted_us},
-          {"workspace_bytes", e.workspace_bytes},
-          {"analysis", to_json(e.analysis)},
-          {"candidates", candidates}};
-}
-
-template <class Strings> Json strings(const Strings& list) {
-  Json array = Json::array();
-  for (const auto& s : list) array.push_back(std::string(s));
-  return array;
-}
+inline Json to_json(const Explanation& e) { return Json::parse(ridge::to_json(e)); }
 
 }  // namespace ridge::cli

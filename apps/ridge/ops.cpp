@@ -4,6 +4,7 @@
 #include "request.hpp"
 #include "table.hpp"
 
+#include <ridge/core/json.hpp>
 #include <ridge/core/op.hpp>
 
 #include <fmt/core.h>
@@ -21,15 +22,6 @@ std::string join(const std::vector<std::string_view>& names) {
   std::string joined;
   for (std::string_view name : names) joined += (joined.empty() ? "" : ", ") + std::string(name);
   return joined;
-}
-
-// The inputs that not every request brings.
-std::vector<std::string_view> optional_inputs(const OpInfo& op) {
-  std::vector<std::string_view> optional;
-  const auto least = op.takes ? op.takes({}, 0) : op.inputs;
-  for (std::string_view input : op.inputs)
-    if (least && std::ranges::find(*least, input) == least->end()) optional.push_back(input);
-  return optional;
 }
 
 // "a, b, [c]"
@@ -75,27 +67,6 @@ void print_group(const std::vector<const OpInfo*>& group) {
   print_options_and_variants(*group.front());
 }
 
-Json to_json(const OpInfo& op) {
-  Json dtypes = Json::array(), options = Json::array(), variants = Json::array();
-  for (DType dtype : op.dtypes) dtypes.push_back(std::string(name(dtype)));
-  for (const OptionInfo& o : op.options)
-    options.push_back(
-        {{"name", std::string(o.name)}, {"values", std::string(o.values)}, {"help", std::string(o.help)}});
-  for (const VariantInfo& v : op.variants)
-    variants.push_back({{"name", std::string(v.name)},
-                        {"step", std::string(v.step)},
-                        {"item", v.item.empty() ? Json(nullptr) : Json(std::string(v.item))}});
-  return {{"name", std::string(op.name)},
-          {"family", std::string(op.family)},
-          {"summary", std::string(op.summary)},
-          {"inputs", strings(op.inputs)},
-          {"optional_inputs", strings(optional_inputs(op))},
-          {"outputs", strings(op.outputs)},
-          {"dtypes", dtypes},
-          {"options", options},
-          {"variants", variants}};
-}
-
 Result<int> show(const std::vector<std::string>& names, bool json) {
   std::vector<const OpInfo*> shown = ops();
   if (!names.empty()) {
@@ -107,7 +78,7 @@ Result<int> show(const std::vector<std::string>& names, bool json) {
   }
   if (json) {
     Json list = Json::array();
-    for (const OpInfo* op : shown) list.push_back(to_json(*op));
+    for (const OpInfo* op : shown) list.push_back(Json::parse(to_json(*op)));
     std::fputs(dump({{"operators", list}}).c_str(), stdout);
     return exit_done;
   }

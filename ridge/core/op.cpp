@@ -49,6 +49,14 @@ Result<std::vector<std::string_view>> input_names(const OpInfo& op, const Option
                          std::to_string(expected->size()) + " (" + names + ")");
 }
 
+std::vector<std::string_view> optional_inputs(const OpInfo& op) {
+  std::vector<std::string_view> optional;
+  const auto least = op.takes ? op.takes({}, 0) : op.inputs;
+  for (std::string_view input : op.inputs)
+    if (least && std::ranges::find(*least, input) == least->end()) optional.push_back(input);
+  return optional;
+}
+
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
     const bool known =

@@ -72,6 +72,9 @@ RIDGE_API Result<std::vector<TensorType>> infer_op(const OpInfo&, Views inputs, 
 RIDGE_API Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo&, Views inputs, Views outputs, const Options&,
                                                   const DeviceInfo&);
 
+// The inputs that not every request brings.
+RIDGE_API std::vector<std::string_view> optional_inputs(const OpInfo&);
+
 struct RIDGE_API RegisterOp {
   explicit RegisterOp(OpInfo);
 };

@@ -100,4 +100,4 @@ inline void throw_if(const Status& status) {
 
 // Leaves the calling function with the error, if there is one.
 #define RIDGE_TRY(expression) \
-  if (::ridge::Status ridge_status = (expression); !ridge_status.ok()) return ridge_status
+  if (::ridge::Status ridge_tried = (expression); !ridge_tried.ok()) return ridge_tried

@@ -1,0 +1,15 @@
+// In a file of its own: where these are inlined, g++ takes free() for a mismatch of new.
+#include "allocations.hpp"
+
+#include <cstdlib>
+#include <new>
+
+thread_local long allocations = 0;
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* data = std::malloc(bytes ? bytes : 1)) return data;
+  throw std::bad_alloc();
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }

@@ -1,0 +1,75 @@
+"""Operators as Python functions: their names, signatures and docstrings, from the library's list."""
+
+import copy
+import functools
+import inspect
+import json
+import keyword
+import pathlib
+
+from . import _ridge
+
+_PACKAGE = pathlib.Path(__file__).parent
+
+
+@functools.lru_cache(None)
+def _listed():
+    return {op["name"]: op for op in json.loads(_ridge.ops_json())["operators"]}
+
+
+def operators():
+    return copy.deepcopy(_listed())
+
+
+@functools.lru_cache(None)
+def _contracts():
+    """The head of each operator folder's header, which says what it promises; put beside this file by the build."""
+    path = _PACKAGE / "contracts.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def optional_inputs(op):
+    return [name for name in op["inputs"] if name in op.get("optional_inputs", ())]
+
+
+def keyword_names(op):
+    """The options that are arguments of their own. `out` is the result's place and, as a text, the option."""
+    names = [option["name"] for option in op["options"]]
+    taken = {*op["inputs"], "out", "variant"}
+    return [name for name in names if name not in taken and name.isidentifier() and not keyword.iskeyword(name)]
+
+
+def signature(op):
+    P = inspect.Parameter
+    optional = optional_inputs(op)
+    parameters, defaults = [], False
+    for name in op["inputs"]:
+        defaults = defaults or name in optional
+        parameters.append(P(name, P.POSITIONAL_OR_KEYWORD, default=None if defaults else P.empty))
+    for name in ["out", *keyword_names(op), "variant"]:
+        parameters.append(P(name, P.KEYWORD_ONLY, default=None))
+    return inspect.Signature(parameters)
+
+
+def docstring(op):
+    optional = optional_inputs(op)
+    lines = [op["summary"] + ".", ""]
+    lines.append("Takes     " + ", ".join(f"{n} (optional)" if n in optional else n for n in op["inputs"]))
+    lines.append("Gives     " + ", ".join(op["outputs"]) + ", as arrays of the first input's library, or in `out`")
+    lines.append("Dtypes    " + " ".join(op["dtypes"]) + f", of {op['inputs'][0]}")
+    options = [*op["options"], {"name": "variant", "values": " ".join(v["name"] for v in op["variants"]), "help": ""}]
+    lines.append("Options")
+    for option in options:
+        lines.append(f"    {option['name']}={option['values']}" + (f"  {option['help']}" if option["help"] else ""))
+    lines.append("Raises    ValueError or TypeError for a request that is wrong, ridge.Unsupported for one that no")
+    lines.append("          variant takes, ridge.NoDevice; each says which argument, what it is and what it must be")
+    contract = _contracts().get(op["family"])
+    if contract:
+        lines += [f"Source    ridge/{op['family']}, whose header says:", "", *contract]
+    return "\n".join(lines)
+
+
+def function(op):
+    result_type_option = any(option["name"] == "out" for option in op["options"])
+    text = f"{op['name']}{signature(op)}\n--\n\n{docstring(op)}"
+    return _ridge.add_operator(op["name"], tuple(op["inputs"]), tuple(op["outputs"]), result_type_option, text)

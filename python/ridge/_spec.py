@@ -1,0 +1,45 @@
+"""ridge.Spec: a tensor that is not there."""
+
+_DTYPES = {
+    "f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "f8e4m3": (10, 8), "f8e5m2": (12, 8),
+    "i64": (0, 64), "i32": (0, 32), "i8": (0, 8), "u8": (1, 8), "bool": (6, 8),
+    "float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16),
+    "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8), "int64": (0, 64), "int32": (0, 32), "int8": (0, 8),
+    "uint8": (1, 8),
+}  # fmt: skip
+_CPU, _CUDA = 1, 2
+
+
+class Spec:
+    """What a tensor would be: enough for ridge.plan().
+
+    shape    its sizes
+    dtype    "f32", "bf16", ... or a library's name for it, "float32", "torch.bfloat16"
+    strides  in elements; row major without gaps where they are not given
+    device   "cpu" or "cuda:1"
+    """
+
+    def __init__(self, shape, dtype="f32", strides=None, device="cpu"):
+        self.shape = tuple(int(size) for size in shape)
+        self.dtype = str(dtype).rpartition(".")[2]
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"Spec: dtype is '{dtype}'; it must be one of {' '.join(_DTYPES)}")
+        if strides is None:
+            strides, step = [], 1
+            for size in reversed(self.shape):
+                strides.insert(0, step)
+                step *= max(size, 1)
+        self.strides = tuple(int(stride) for stride in strides)
+        if len(self.strides) != len(self.shape):
+            raise ValueError(f"Spec: strides are of {len(self.strides)} axes; they must be of {len(self.shape)}")
+        kind, _, index = str(device).partition(":")
+        if kind not in ("cpu", "cuda") or not (index or "0").isdecimal():
+            raise ValueError(f"Spec: device is '{device}'; it must be cpu, cuda or cuda:N")
+        self.device = str(device)
+        self._place = (_CPU, 0) if kind == "cpu" else (_CUDA, int(index or 0))
+
+    def _fields(self):  # what the extension reads
+        return (*_DTYPES[self.dtype], *self._place, self.shape, self.strides)
+
+    def __repr__(self):
+        return f"ridge.Spec({self.shape}, '{self.dtype}', strides={self.strides}, device='{self.device}')"

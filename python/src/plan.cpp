@@ -1,0 +1,164 @@
+#include "plan.hpp"
+
+#include "function.hpp"
+
+namespace ridge_python {
+
+namespace {
+
+struct State {
+  const Operator& op;
+  std::shared_ptr<Planned> planned;
+  std::vector<std::size_t> inputs;  // which of the operator's
+  std::size_t output_count;
+};
+
+struct PlanObject {
+  PyObject ob_base;
+  State* state;
+};
+
+State& state_of(PyObject* self) { return *reinterpret_cast<PlanObject*>(self)->state; }
+
+void deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete reinterpret_cast<PlanObject*>(self)->state;
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "a plan is made by ridge.plan()");
+  return nullptr;
+}
+
+// What was planned is what is brought; the library looks at types, shapes and strides.
+void check_count(const State& state, const Request& r) {
+  if (r.input_slots() != state.inputs) {
+    std::string names;
+    for (std::size_t slot : state.inputs) names += (names.empty() ? "" : ", ") + r.op.inputs[slot];
+    raise(PyExc_TypeError, r.op.name + ": the inputs are not those planned for; they must be " + names);
+  }
+  if (r.output_objects.size() != state.output_count)
+    raise(PyExc_TypeError, r.op.name + ": out is of " + std::to_string(r.output_objects.size()) +
+                               " tensors; it must be of " + std::to_string(state.output_count) + ", as planned");
+}
+
+// A number, or an object of a library's that holds one: torch.cuda.Stream, cupy.cuda.Stream.
+void* stream_handle(PyObject* stream) {
+  Ref number = Ref::share(stream);
+  for (const char* name : {"cuda_stream", "ptr"})
+    if (PyObject_HasAttrString(stream, name)) {
+      number = attribute(stream, name);
+      break;
+    }
+  if (!PyLong_Check(number.get()))
+    raise(PyExc_TypeError, "stream is of type " + type_name(stream) + "; it must be a stream or its address");
+  void* handle = PyLong_AsVoidPtr(number.get());
+  if (!handle && PyErr_Occurred()) throw Raised{};
+  return handle;
+}
+
+PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    State& state = state_of(self);
+    const std::shared_ptr<Planned> planned = state.planned;
+    PyObject *workspace = nullptr, *stream = nullptr;
+    Request r(state.op);
+    r.parse(arguments, count, keywords, [&](std::string_view key, PyObject* value) {
+      if (key == "workspace") workspace = value;
+      else if (key == "stream") stream = value;
+      else if (!r.is_tensor(key)) raise(PyExc_TypeError, r.op.name + ": run() takes no " + std::string(key) +
+                                                         "; options are planned for, and given to plan()");
+      else return false;
+      return true;
+    });
+    r.read_tensors();
+    if (stream && stream != Py_None) r.stream = stream_handle(stream);
+    if (!r.out) r.take_outputs(planned->make_outputs(r.framework(), r.device()));
+    check_count(state, r);
+    Tensor scratch;
+    std::size_t bytes = 0;
+    if (workspace && workspace != Py_None) {
+      const Label label{r.op.name, "workspace"};
+      scratch.framework = framework_of(workspace, label);
+      read(workspace, label, r.stream, scratch);
+      check_writable(scratch, label);
+      bytes = static_cast<std::size_t>(scratch.view.dtype.bits / 8);
+      for (int axis = 0; axis < scratch.view.ndim; ++axis) bytes *= static_cast<std::size_t>(scratch.shape[axis]);
+    }
+    planned->run(r, scratch.view.data, bytes);
+    return result_of(r).release();
+  });
+}
+
+PyObject* explain_text(PyObject* self, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(state_of(self).planned->explain()); });
+}
+PyObject* explain_json(PyObject* self, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(state_of(self).planned->explain_json()); });
+}
+PyObject* workspace(PyObject* self, void*) { return PyLong_FromSize_t(state_of(self).planned->workspace_bytes()); }
+PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(state_of(self).op.name.c_str()); }
+
+PyMethodDef methods[] = {
+    {"run", as_c_function(run), METH_FASTCALL | METH_KEYWORDS,
+     "run($self, /, *inputs, out=None, workspace=None, stream=None)\n--\n\n"
+     "Run the plan on tensors like those planned for.\n\n"
+     "out:        where the result goes; made anew where it is not given\n"
+     "workspace:  scratch memory on the plan's device, 256-byte aligned, of Plan.workspace bytes or more; borrowed\n"
+     "            from the inputs' library where it is not given\n"
+     "stream:     a stream or its address; the current one of the inputs' library where it is not given"},
+    {"_explain_text", explain_text, METH_NOARGS, nullptr},
+    {"_explain_json", explain_json, METH_NOARGS, nullptr},
+    {},
+};
+
+PyGetSetDef properties[] = {
+    {"workspace", workspace, nullptr, "Bytes of scratch memory that a run borrows.", nullptr},
+    {"op", op_name, nullptr, "The operator's name.", nullptr},
+    {},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {Py_tp_doc, const_cast<char*>("A plan that the caller keeps.")},
+    {},
+};
+
+PyType_Spec spec = {"_ridge.Plan", sizeof(PlanObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+void add_plan_type(PyObject* module) {
+  const Ref type = checked(PyType_FromSpec(&spec));
+  checked(PyModule_AddObjectRef(module, "Plan", type.get()));
+}
+
+PyObject* make_plan(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    if (count < 2) raise(PyExc_TypeError, "plan() needs an operator's name, and its inputs");
+    auto* type = reinterpret_cast<PyTypeObject*>(arguments[0]);
+    const Operator& op = find_operator(arguments[1]);
+    PyObject* device = nullptr;
+    Request r(op);
+    r.parse(arguments + 2, count - 2, keywords, [&](std::string_view key, PyObject* value) {
+      if (key != "device") return false;
+      device = value;
+      return true;
+    });
+    r.read_tensors();
+    const std::string where = device && device != Py_None ? text_of(device) : std::string();
+    auto planned = Planned::of(r, where.empty() ? nullptr : where.c_str());
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    Ref object = checked(allocate(type, 0));
+    reinterpret_cast<PlanObject*>(object.get())->state = new State{op, planned, r.input_slots(), planned->output_count()};
+    return object.release();
+  });
+}
+
+}  // namespace ridge_python
