@@ -1,5 +1,6 @@
 """Requests that the tests of ridge.torch make of each operator: shapes or tensors of the inputs, and options."""
 
+import ridge
 import torch
 
 # operator: [(inputs by name, options)]. A shape stands for random numbers; an operator that is not here is asked with
@@ -17,6 +18,8 @@ SAMPLES = {
     "softmax": [({"x": (4, 9)}, {}), ({"x": (2, 3, 17)}, {"variant": "online"})],
     "transpose": [({"x": (4, 7)}, {}), ({"x": (2, 4, 7)}, {})],
     "permute": [({"x": (2, 3, 5)}, {}), ({"x": (2, 3, 5)}, {"axes": "2,0,1"}), ({"x": (2, 3, 5)}, {"axes": "-1,0,1"})],
+    "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": "3", "stride": "2", "pad": "1"})],
+    "avg_pool2d": [({"x": (2, 3, 9, 8)}, {"r": "3", "stride": "2", "pad": "1"})],
     "gemm": [
         ({"a": (4, 6), "b": (6, 5)}, {}),
         ({"a": (6, 4), "b": (5, 6)}, {"layout": "tt", "alpha": 0.5}),
@@ -33,7 +36,14 @@ SAMPLES = {
 
 
 def samples(op):
-    return SAMPLES.get(op.name, [({name: (6, 8) for name in op.inputs if name not in op.optional_inputs}, {})])
+    matrices = {name: (6, 8) for name in op.inputs if name not in op.optional_inputs}
+    if op.name in SAMPLES:
+        return SAMPLES[op.name]
+    try:
+        ridge.infer(op.name, *(ridge.Spec(shape, op.dtypes[0]) for shape in matrices.values()))
+    except (ValueError, TypeError, ridge.Unsupported):
+        return []  # it takes no matrices: what it takes is for SAMPLES to say
+    return [(matrices, {})]
 
 
 def tensors(op, inputs, device="cpu", dtype=None, requires_grad=False):

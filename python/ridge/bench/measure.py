@@ -9,6 +9,7 @@ import ridge
 from ridge.bench.clock import CpuClock, GpuClock, Timing
 from ridge.bench.peers import TABLE
 from ridge.bench.tensors import Source
+from ridge.torch.library import DTYPES
 
 # How far two right answers may be apart, relative to the output (and to Row.scale where sums cancel).
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
@@ -63,20 +64,21 @@ def measure(case, device, clock, wanted=None, repeats=None):
 
 def _measure(case, row, device, clock, wanted, repeats):
     inputs = row.inputs(case, Source(case, device))
-    options = case.operator_options({option.name for op in ridge.ops() if op.name == case.op for option in op.options})
+    options = case.operator_options({option["name"] for option in ridge.ops()[case.op]["options"]})
     start = time.perf_counter()
     plan = ridge.plan(case.op, *inputs, **options)
     plan_us = (time.perf_counter() - start) * 1e6
-    account = plan.explain_json()
+    account = plan.explain().json
     result = Measurement(case.text, plan.variant, bytes=account["bytes"], operations=account["operations"],
                          predicted_us=account["predicted_us"], least_us=account["least_us"], plan_us=plan_us)
 
-    outputs = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in ridge.infer(case.op, *inputs, **options)]
-    workspace = torch.empty(max(plan.workspace, 1), dtype=torch.uint8, device=device)
+    outputs = [torch.empty(spec.shape, dtype=DTYPES[spec.dtype], device=device)
+               for spec in ridge.infer(case.op, *inputs, **options)]
+    workspace = torch.empty(plan.workspace + 255, dtype=torch.uint8, device=device)
+    workspace = workspace[-workspace.data_ptr() % 256:]
 
     def ours():
-        stream = torch.cuda.current_stream(device).cuda_stream if outputs[0].is_cuda else None
-        plan.run(*inputs, out=outputs, workspace=workspace, stream=stream)
+        plan.run(*inputs, out=outputs, workspace=workspace)  # on the current stream
 
     contenders = {"": clock.prepare(ours)}
     for name, make in _peers(row, wanted):

@@ -18,7 +18,7 @@ from typing import Callable
 import torch
 import torch.nn.functional as F
 
-from ridge.bench.tensors import DTYPES
+from ridge.torch.library import DTYPES
 
 TABLE = {}
 
@@ -164,6 +164,41 @@ def _row(case):
 for _name in ("softmax", "log_softmax"):
     _add(_name, inputs=lambda case, make: [make(*_row(case))], axis="cols", cases=_ROW_CASES,
          peer=lambda case, f=getattr(torch, _name): lambda x: f(x, -1))
+
+# ---- planes ---------------------------------------------------------------------------------------------------------
+
+
+def _image(case, make):
+    n, c, h, w = (case[key] for key in "nchw")
+    return [make(n, h, w, c) if case.option("layout") == "nhwc" else make(n, c, h, w)]
+
+
+def _pair(case, key, otherwise):
+    """Along h and w, from `2` or `2,1`."""
+    numbers = [int(number) for number in case.option(key, str(otherwise)).split(",")]
+    return numbers * (2 // len(numbers))
+
+
+def _pooling(function):
+    def peer(case):
+        window = [case["r"], case.get("s", case["r"])]
+        more = {"dilation": _pair(case, "dilation", 1)} if function is F.max_pool2d else \
+            {"count_include_pad": case.option("count_include_pad") != "0"}
+
+        def run(x):
+            return function(x, window, stride=_pair(case, "stride", 1), padding=_pair(case, "pad", 0), **more)
+
+        if case.option("layout") == "nhwc":
+            return lambda x: run(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        return run
+
+    return peer
+
+
+for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}.items():
+    _add(_name, inputs=_image, peer=_pooling(_function),
+         cases=_typed("f32 f16", "n=32,c=64,h=112,w=112,r=3") + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
+                                                                "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"))
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 

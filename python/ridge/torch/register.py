@@ -4,6 +4,7 @@ import functools
 
 import torch
 
+import ridge
 from ridge.torch import library, schema, shapes
 from ridge.torch.autograd import FORMULAS, Call
 
@@ -21,33 +22,31 @@ def register(op):
     torch.library.register_autograd(f"ridge::{op.name}", backward, setup_context=setup_context, lib=_LIBRARY)
 
 
-def _inputs(op, names, tensors):
-    """The tensors that were given, in the operator's own order."""
-    given = dict(zip(names, tensors))
-    return [given[name] for name in op.inputs if given.get(name) is not None]
-
-
 def _given(options):
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _returned(outputs):
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
 def _kernel(op, names):
+    function = getattr(ridge, op.name)  # on the tensors' device and its current stream, with PyTorch's memory
+    if names == op.inputs:
+        return function
+
     def kernel(*tensors, **options):
-        return _returned(library.run(op.name, _inputs(op, names, tensors), _given(options)))
+        return function(**dict(zip(names, tensors)), **options)
 
     return kernel
 
 
 def _fake(op, names):
     def fake(*tensors, **options):
-        inputs, given = _inputs(op, names, tensors), _given(options)
-        infer = functools.partial(library.infer, op.name, [t.dtype for t in inputs], options=given)
-        types = shapes.infer_symbolic(infer, [t.shape for t in inputs])
-        return _returned([inputs[0].new_empty(shape, dtype=dtype) for dtype, shape in types])
+        given = dict(zip(names, tensors))
+        inputs = [given.get(name) for name in op.inputs]
+        dtypes = [None if t is None else t.dtype for t in inputs]
+        infer = functools.partial(library.infer, op.name, dtypes, options=_given(options))
+        types = shapes.infer_symbolic(infer, [() if t is None else t.shape for t in inputs])
+        like = next(t for t in inputs if t is not None)
+        outputs = tuple(like.new_empty(shape, dtype=dtype) for dtype, shape in types)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     return fake
 
