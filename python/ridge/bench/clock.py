@@ -1,9 +1,12 @@
 """How runs are timed. On a GPU: each run is a CUDA graph replayed between two events, after the L2 cache was emptied."""
 
+import functools
 import statistics
 import time
 
 import torch
+
+COPY_BYTES = 1 << 30
 
 
 class Timing:
@@ -20,6 +23,7 @@ class CpuClock:
     """Times calls by the steady clock. What it measures of Ridge is the CPU runtime, which checks rather than hurries."""
 
     repeats = 5
+    copy = None
 
     def prepare(self, work):
         work()  # warm
@@ -62,6 +66,13 @@ class GpuClock:
         """For work that a graph cannot hold (it waits for the device), or does at half its speed (a copy)."""
         self._warm(work)
         return lambda: self._measure(work)
+
+    @functools.cached_property
+    def copy(self):
+        """What measures a copy of COPY_BYTES."""
+        source = torch.full((COPY_BYTES,), 0x5A, dtype=torch.uint8, device=self.device)
+        target = torch.empty_like(source)
+        return self.queued(lambda: target.copy_(source))
 
     def _warm(self, work):
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # the inputs were made there

@@ -1,12 +1,13 @@
 """A case measured: Ridge and its peers on the same tensors, in turns."""
 
 import dataclasses
+import functools
 import time
 
 import torch
 
 import ridge
-from ridge.bench.clock import CpuClock, GpuClock, Timing
+from ridge.bench.clock import COPY_BYTES, CpuClock, GpuClock, Timing
 from ridge.bench.peers import TABLE
 from ridge.bench.tensors import Source
 from ridge.torch.library import DTYPES
@@ -83,11 +84,14 @@ def _measure(case, row, device, clock, wanted, repeats):
     contenders = {"": clock.prepare(ours)}
     for name, make in _peers(row, wanted):
         try:
-            contenders[name] = _prepare_peer(make(case), case, row, inputs, outputs, clock)
+            function = make(case)
+            _check(row, case, inputs, outputs, function(*inputs))
+            prepare = clock.queued if row.waits(case) else clock.prepare
+            contenders[name] = prepare(functools.partial(function, *inputs))
         except Exception as error:  # whatever a peer raises is the peer's: the case stands without it
             result.refusals[name] = _sentence(error)
-    if torch.device(device).type == "cuda":
-        contenders["copy"] = _copy(device, clock)
+    if clock.copy:
+        contenders["copy"] = clock.copy
 
     # In turns, so that a change of clocks meets all of them. The first two rounds warm up.
     times = {name: [] for name in contenders}
@@ -99,7 +103,7 @@ def _measure(case, row, device, clock, wanted, repeats):
     timings = {name: Timing(measured) for name, measured in times.items()}
     result.time = timings.pop("")
     if "copy" in timings:
-        result.copy_gbs = 2 * _COPY_BYTES / timings.pop("copy").us * 1e-3
+        result.copy_gbs = 2 * COPY_BYTES / timings.pop("copy").us * 1e-3
     result.peers = timings
     return result
 
@@ -125,16 +129,6 @@ def _compiled(function):
     return torch.compile(function, dynamic=False)
 
 
-def _prepare_peer(function, case, row, inputs, outputs, clock):
-    """Its result is compared with Ridge's once; then it is ready to be timed."""
-    _check(row, case, inputs, outputs, function(*inputs))
-    work = lambda: function(*inputs)
-    try:
-        return clock.prepare(work)
-    except torch.AcceleratorError:  # it waits for the device, which a graph cannot hold
-        return clock.queued(work)
-
-
 def _check(row, case, inputs, ours, theirs):
     theirs = list(theirs) if isinstance(theirs, (tuple, list)) else [theirs]
     for got, want in zip(row.comparable(ours, inputs), row.comparable(theirs, inputs)):
@@ -148,15 +142,6 @@ def _check(row, case, inputs, ours, theirs):
         worst = away.max().item() if away.numel() else 0.0
         if not worst <= tolerance * row.scale(case):
             raise ValueError(f"its result differs from Ridge's by {worst:.3g} more than {tolerance:g} of it")
-
-
-_COPY_BYTES = 1 << 30
-
-
-def _copy(device, clock):
-    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=device).fill_(0x5a)
-    target = torch.empty_like(source)
-    return clock.queued(lambda: target.copy_(source))
 
 
 def _sentence(error):

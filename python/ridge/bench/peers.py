@@ -6,6 +6,7 @@ A row of the table:
   library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn, torchvision
   others             {name: peer}: further ways to compute the same
   comparable(outputs, inputs)     what is compared with the peer's, where the outputs themselves need not agree
+  waits(case)        whether it waits for the device, so that no CUDA graph can hold it: its time is then the caller's
   scale(case)        the size of the sums behind an output, to which its rounding errors are relative
   cases              what is measured when no case is given
 """
@@ -30,6 +31,7 @@ class Row:
     library: str = "torch"
     others: dict = dataclasses.field(default_factory=dict)
     comparable: Callable = lambda outputs, inputs: outputs
+    waits: Callable = lambda case: False
     scale: Callable = lambda case: 1.0
     cases: tuple = ()
     axis: str = "n"  # the size that a plot has along its axis
@@ -133,6 +135,7 @@ def _histogram(case):
 
 
 _add("histogram", inputs=lambda case, make: [make(*_flat(case))], peer=_histogram,
+     waits=lambda case: not DTYPES[case.dtype].is_floating_point,  # bincount looks for the greatest first
      cases=("u8:n=268435456:fill=uniform", "i32:n=268435456:range=0,256:fill=uniform",
             "f32:n=268435456:range=0,1:fill=uniform"))
 
