@@ -1,10 +1,12 @@
-"""stubs.py OUT.pyi: the types of `import ridge`, for editors and type checkers; made from the library's list."""
+"""stubs.py BUILT OUT.pyi: the types of `import ridge`, for editors and type checkers; made from the library's list."""
 
 import pathlib
 import sys
 
-import ridge
-from ridge import _docs
+sys.path[0] = sys.argv[1]  # the package as built, in place of its source, which lies beside this file
+
+import ridge  # noqa: E402
+from ridge import _docs  # noqa: E402
 
 HEAD = '''\
 # Made by python/stubs.py from the operators of this build.
@@ -56,4 +58,4 @@ def stub(op):
 
 
 lines = [stub(op) for name, op in ridge.ops().items() if name != "trace"]
-pathlib.Path(sys.argv[1]).write_text(HEAD + "\n" + "\n".join(lines) + "\n", "utf-8")
+pathlib.Path(sys.argv[2]).write_text(HEAD + "\n" + "\n".join(lines) + "\n", "utf-8")

@@ -43,7 +43,7 @@ static bool is_aligned(const Request& r) {
 
 static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    auto& function = *static_cast<Function*>(PyCapsule_GetPointer(self, nullptr));
+    Function& function = **static_cast<Function**>(PyModule_GetState(self));
     Request r(function.op);
     r.parse(arguments, count, keywords);
     r.read_tensors();
@@ -57,6 +57,10 @@ static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t cou
     return result_of(r).release();
   });
 }
+
+// What a built-in function is bound to. Of a module, help() and inspect say that it is a function and no method.
+static PyModuleDef holder = {PyModuleDef_HEAD_INIT, "ridge", nullptr, sizeof(Function*), nullptr, nullptr, nullptr, nullptr,
+                             nullptr};
 
 static std::vector<std::string> strings(PyObject* tuple) {
   std::vector<std::string> list;
@@ -76,7 +80,8 @@ PyObject* add_operator(PyObject*, PyObject* arguments) {
     function->definition = {function->op.name.c_str(), as_c_function(call), METH_FASTCALL | METH_KEYWORDS,
                             function->doc.c_str()};
     functions()[function->op.name] = function;  // as long as the process, like the library's operators
-    const Ref self = checked(PyCapsule_New(function, nullptr, nullptr));
+    const Ref self = checked(PyModule_Create(&holder));
+    *static_cast<Function**>(PyModule_GetState(self.get())) = function;
     const Ref module = checked(PyUnicode_FromString("ridge"));
     return checked(PyCFunction_NewEx(&function->definition, self.get(), module.get())).release();
   });
