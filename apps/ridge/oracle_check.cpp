@@ -161,6 +161,7 @@ Result<OracleCheck> check_against_oracle(const OpInfo& op, const Options& option
   for (std::size_t i = 0; i < inputs.size(); ++i) tensors.push_back({types[i], values_of(inputs[i])});
   const std::vector<check::Expected> expected = book->oracle(*found, tensors);
 
+  RIDGE_CLI_TAKE(names, output_names(op, options));
   OracleCheck result;
   result.case_text = found->text();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -173,7 +174,7 @@ Result<OracleCheck> check_against_oracle(const OpInfo& op, const Options& option
       result.worst = std::max(result.worst, share);
       if (share <= 1) continue;
       if (result.wrong++ == 0)
-        result.first_wrong = fmt::format("{}[{}] is {:.9g}; the oracle has {:.9g} +- {:.3g}", op.outputs[o], i, got[i],
+        result.first_wrong = fmt::format("{}[{}] is {:.9g}; the oracle has {:.9g} +- {:.3g}", names[o], i, got[i],
                                          expected[o].value[i], tolerance);
     }
     result.elements += static_cast<std::int64_t>(got.size());

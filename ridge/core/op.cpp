@@ -40,27 +40,74 @@ Result<const OpInfo*> find_op(std::string_view wanted) {
 
 static std::string count_text(std::size_t n) { return std::to_string(n) + (n == 1 ? " tensor" : " tensors"); }
 
+static std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+static bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Of `all`, the names that a list "x,beta" picks. It leaves out what is optional, and keeps the order.
+static Result<std::vector<std::string_view>> picked(const OpInfo& op, std::string_view option,
+                                                    const std::vector<std::string_view>& all, std::string_view list) {
+  std::vector<std::string_view> names;
+  std::size_t next = 0;
+  const auto wrong = [&] {
+    std::string known;
+    for (std::string_view name : all)
+      known += (known.empty() ? "" : ", ") +
+               (contains(op.optional, name) ? "[" + std::string(name) + "]" : std::string(name));
+    return Status::invalid(op.name, std::string(option), "'" + std::string(list) + "'", "of " + known + ", in order");
+  };
+  for (std::string_view rest = list; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    while (next < all.size() && all[next] != name)
+      if (!contains(op.optional, all[next++])) return wrong();
+    if (next == all.size()) return wrong();
+    names.push_back(all[next++]);
+  }
+  for (; next < all.size(); ++next)
+    if (!contains(op.optional, all[next])) return wrong();
+  return names;
+}
+
 Result<std::vector<std::string_view>> input_names(const OpInfo& op, const Options& options, std::size_t given) {
   auto expected = op.takes ? op.takes(options, given) : op.inputs;
+  if (!expected) return expected;
+  if (options.has("inputs")) expected = picked(op, "inputs", *expected, options.text("inputs"));
+  else
+    while (expected->size() > given && contains(op.optional, expected->back())) expected->pop_back();
   if (!expected || expected->size() == given) return expected;
-  std::string names;
-  for (auto n : *expected) names += (names.empty() ? "" : ", ") + std::string(n);
   return Status::invalid(op.name, "the number of inputs", std::to_string(given),
-                         std::to_string(expected->size()) + " (" + names + ")");
+                         std::to_string(expected->size()) + " (" + joined(*expected) + ")");
+}
+
+Result<std::vector<std::string_view>> output_names(const OpInfo& op, const Options& options) {
+  auto names = op.gives ? op.gives(options) : op.outputs;
+  return names && options.has("outputs") ? picked(op, "outputs", *names, options.text("outputs")) : names;
+}
+
+const TensorView* find_view(Views views, std::span<const std::string_view> names, std::string_view wanted) {
+  const auto found = static_cast<std::size_t>(std::ranges::find(names, wanted) - names.begin());
+  return found < views.size() ? &views[found] : nullptr;
 }
 
 std::vector<std::string_view> optional_inputs(const OpInfo& op) {
   std::vector<std::string_view> optional;
   const auto least = op.takes ? op.takes({}, 0) : op.inputs;
   for (std::string_view input : op.inputs)
-    if (least && std::ranges::find(*least, input) == least->end()) optional.push_back(input);
+    if ((least && !contains(*least, input)) || contains(op.optional, input)) optional.push_back(input);
   return optional;
 }
 
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
-    const bool known =
-        key == "variant" || std::ranges::any_of(op.options, [&key = key](auto& o) { return o.name == key; });
+    const bool known = key == "variant" || key == "inputs" || key == "outputs" ||
+                       std::ranges::any_of(op.options, [&key = key](auto& o) { return o.name == key; });
     if (known) continue;
     std::string names = "variant";
     for (auto& o : op.options) names += " " + std::string(o.name);
@@ -68,6 +115,7 @@ static Status check_request(const OpInfo& op, Views inputs, const Options& optio
   }
   const auto input = input_names(op, options, inputs.size());
   if (!input) return input.error();
+  RIDGE_TRY(output_names(op, options).error());
   if (!inputs.empty() && std::ranges::find(op.dtypes, inputs[0].dtype) == op.dtypes.end()) {
     std::string names;
     for (DType d : op.dtypes) names += (names.empty() ? "" : " ") + std::string(name(d));
@@ -92,14 +140,15 @@ Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views ou
   if (!types) return types.error();
   if (outputs.size() != types->size())
     return Status::invalid(op.name, "outputs", count_text(outputs.size()), count_text(types->size()));
+  const auto names = *output_names(op, options);  // infer_op took them
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& expected = (*types)[i];
     const Layout layout = Layout::contiguous(expected.shape);
     if (outputs[i].dtype != expected.dtype)
-      return Status::invalid(op.name, std::string(op.outputs[i]) + ".dtype", std::string(name(outputs[i].dtype)),
+      return Status::invalid(op.name, std::string(names[i]) + ".dtype", std::string(name(outputs[i].dtype)),
                              std::string(name(expected.dtype)));
     if (!outputs[i].layout.same_shape(layout))
-      return Status::invalid(op.name, std::string(op.outputs[i]) + ".shape", outputs[i].layout.text(), layout.text());
+      return Status::invalid(op.name, std::string(names[i]) + ".shape", outputs[i].layout.text(), layout.text());
   }
   return op.plan(inputs, outputs, options, device);
 }

@@ -56,8 +56,13 @@ struct OpInfo {
   // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
   // options may hold "variant". Unknown options have been refused before (plan_op).
   Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
-  // Which of `inputs`, in their order, a request with these options takes when it brings `given` tensors; null: all.
+  // The names of what a request with these options takes, when it brings `given` tensors, and of what it gives, where
+  // that is not `inputs` and `outputs` as they are.
   Result<std::vector<std::string_view>> (*takes)(const Options&, std::size_t given) = nullptr;
+  Result<std::vector<std::string_view>> (*gives)(const Options&) = nullptr;
+  // Inputs and outputs that a request may leave out: any of them by naming in the options `inputs` and `outputs` those
+  // that it brings ("x,beta"); inputs at the end also by bringing fewer tensors. Every operator knows these options.
+  std::vector<std::string_view> optional = {};
 };
 
 RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family, then in the order registered
@@ -65,9 +70,13 @@ RIDGE_API Result<const OpInfo*> find_op(std::string_view);  // the sentence of a
 
 // The names of the tensors that a request brings: one for each, or a sentence with what it should have brought.
 RIDGE_API Result<std::vector<std::string_view>> input_names(const OpInfo&, const Options&, std::size_t given);
+// The names of the tensors that it gets.
+RIDGE_API Result<std::vector<std::string_view>> output_names(const OpInfo&, const Options&);
+// The view of this name; null: the request goes without.
+RIDGE_API const TensorView* find_view(Views, std::span<const std::string_view> names, std::string_view wanted);
 
-// infer() and plan() with the checks that are the same for every operator: number of inputs and outputs, unknown
-// options, outputs' types and shapes.
+// infer() and plan() with the checks that are the same for every operator: number and names of inputs and outputs,
+// unknown options, outputs' types and shapes.
 RIDGE_API Result<std::vector<TensorType>> infer_op(const OpInfo&, Views inputs, const Options&);
 RIDGE_API Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo&, Views inputs, Views outputs, const Options&,
                                                   const DeviceInfo&);

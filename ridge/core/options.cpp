@@ -23,6 +23,12 @@ Result<double> Options::real(std::string_view op, std::string_view key, double o
   return number<double>(op, key, text(key), "a number");
 }
 
+Result<bool> Options::flag(std::string_view op, std::string_view key) const {
+  const std::string_view value = text(key, "0");
+  if (value == "0" || value == "1") return value == "1";
+  return Status::invalid(op, std::string(key), "'" + std::string(value) + "'", "0 or 1");
+}
+
 void Options::erase(std::string_view key) {
   std::erase_if(pairs_, [&](const auto& pair) { return pair.first == key; });
 }

@@ -26,6 +26,9 @@ class Options {
   RIDGE_API Result<std::int64_t> integer(std::string_view op, std::string_view key, std::int64_t otherwise) const;
   RIDGE_API Result<double> real(std::string_view op, std::string_view key, double otherwise) const;
 
+  // Whether it is given: alone or as 1; as 0 it is not.
+  RIDGE_API Result<bool> flag(std::string_view op, std::string_view key) const;
+
   void set(std::string key, std::string value) {
     if (auto* old = const_cast<std::string*>(find(key))) *old = std::move(value);
     else pairs_.emplace_back(std::move(key), std::move(value));
