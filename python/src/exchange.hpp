@@ -12,7 +12,8 @@ struct ExchangeApi {
                   void (*set_error)(void* context, const char* kind, const char* message));
   int (*managed_of_object)(void* object, DLManagedTensorVersioned** out);
   int (*object_of_managed)(DLManagedTensorVersioned*, void** object);
-  int (*view_of_object)(void* object, DLTensor* out);  // may be null. Valid while the object is; 0, or -1 and a Python error
+  int (*view_of_object)(void* object,
+                        DLTensor* out);  // may be null. Valid while the object is; 0, or -1 and a Python error
   int (*current_stream)(DLDeviceType, std::int32_t device, void** stream);
 };
 

@@ -59,8 +59,8 @@ static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t cou
 }
 
 // What a built-in function is bound to. Of a module, help() and inspect say that it is a function and no method.
-static PyModuleDef holder = {PyModuleDef_HEAD_INIT, "ridge", nullptr, sizeof(Function*), nullptr, nullptr, nullptr, nullptr,
-                             nullptr};
+static PyModuleDef holder = {
+    PyModuleDef_HEAD_INIT, "ridge", nullptr, sizeof(Function*), nullptr, nullptr, nullptr, nullptr, nullptr};
 
 static std::vector<std::string> strings(PyObject* tuple) {
   std::vector<std::string> list;

@@ -22,8 +22,8 @@ static PyMethodDef methods[] = {
     {},
 };
 
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_ridge", nullptr, -1, methods, nullptr, nullptr, nullptr,
-                                 nullptr};
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_ridge", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace ridge_python
 

@@ -68,8 +68,9 @@ PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyOb
     r.parse(arguments, count, keywords, [&](std::string_view key, PyObject* value) {
       if (key == "workspace") workspace = value;
       else if (key == "stream") stream = value;
-      else if (!r.is_tensor(key)) raise(PyExc_TypeError, r.op.name + ": run() takes no " + std::string(key) +
-                                                         "; options are planned for, and given to plan()");
+      else if (!r.is_tensor(key))
+        raise(PyExc_TypeError,
+              r.op.name + ": run() takes no " + std::string(key) + "; options are planned for, and given to plan()");
       else return false;
       return true;
     });
@@ -129,8 +130,7 @@ PyType_Slot slots[] = {
     {},
 };
 
-PyType_Spec spec = {"_ridge.Plan", sizeof(PlanObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"_ridge.Plan", sizeof(PlanObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 }  // namespace
 
@@ -156,7 +156,8 @@ PyObject* make_plan(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyO
     auto planned = Planned::of(r, where.empty() ? nullptr : where.c_str());
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     Ref object = checked(allocate(type, 0));
-    reinterpret_cast<PlanObject*>(object.get())->state = new State{op, planned, r.input_slots(), planned->output_count()};
+    reinterpret_cast<PlanObject*>(object.get())->state =
+        new State{op, planned, r.input_slots(), planned->output_count()};
     return object.release();
   });
 }

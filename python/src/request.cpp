@@ -168,7 +168,9 @@ template <class T> static void append_bytes(std::string& key, const T* data, std
 }
 
 void append_key(std::string& key, const DLTensor& t) {
-  const std::int32_t head[] = {t.device.device_type, t.device.device_id, t.ndim,
+  const std::int32_t head[] = {t.device.device_type,
+                               t.device.device_id,
+                               t.ndim,
                                t.dtype.code << 24 | t.dtype.bits << 16 | t.dtype.lanes,
                                static_cast<std::int32_t>(reinterpret_cast<std::uintptr_t>(t.data) % 16),  // its phase
                                t.data == nullptr};
@@ -189,8 +191,7 @@ std::string Request::key() const {
       for (const Tensor& t : inputs) key += static_cast<char>(meeting(outputs[i].view, t.view));
       for (std::size_t j = 0; j < i; ++j) key += static_cast<char>(meeting(outputs[i].view, outputs[j].view));
     }
-  else
-    append_bytes(key, &inputs.front().framework, 1);  // whose results are made
+  else append_bytes(key, &inputs.front().framework, 1);  // whose results are made
   for (const Option& o : options) {
     key += o.key;
     key += '\0';

@@ -40,7 +40,7 @@ class Request {
     parse(arguments, count, keywords, [](std::string_view, PyObject*) { return false; });
   }
 
-  void read_tensors();  // fills inputs, outputs, stream
+  void read_tensors();                                 // fills inputs, outputs, stream
   void take_outputs(const std::vector<Ref>& objects);  // made for a request that brought none
 
   // All that a plan depends on, as bytes: equal texts, equal plans.
@@ -70,9 +70,9 @@ class Request {
   void read_stream();
   [[noreturn]] void refuse_count(Py_ssize_t given) const;
 
-  std::vector<PyObject*> slots_;       // an object, or null, for each of the operator's inputs; borrowed
+  std::vector<PyObject*> slots_;  // an object, or null, for each of the operator's inputs; borrowed
   std::vector<std::size_t> input_slots_;
-  Ref sequence_;                       // keeps output_objects
+  Ref sequence_;  // keeps output_objects
   std::vector<Ref> made_;
 };
 

@@ -93,11 +93,11 @@ static DLDataType named_type(PyObject* array, const ArrayStruct& a, const Label&
     if (name == "float8_e4m3fn") return {kDLFloat8_e4m3fn, 8, 1};
     if (name == "float8_e5m2") return {kDLFloat8_e5m2, 8, 1};
   }
-  raise(PyExc_TypeError, label.text() + ".dtype is " + name +
-                             (a.flags & native_order
-                                  ? "; it must be a number's that Ridge has: float64 float32 float16 bfloat16 "
-                                    "float8_e4m3fn float8_e5m2 int64 int32 int8 uint8 bool"
-                                  : "; it must be in this machine's byte order"));
+  raise(PyExc_TypeError,
+        label.text() + ".dtype is " + name +
+            (a.flags & native_order ? "; it must be a number's that Ridge has: float64 float32 float16 bfloat16 "
+                                      "float8_e4m3fn float8_e5m2 int64 int32 int8 uint8 bool"
+                                    : "; it must be in this machine's byte order"));
 }
 
 static DLDataType element_type(PyObject* array, const ArrayStruct& a, const Label& label) {
@@ -129,9 +129,9 @@ static void read_numpy(PyObject* object, const Label& label, Tensor& t) {
     t.shape[axis] = a->shape[axis];
     t.strides[axis] = a->strides[axis] / a->item_bytes;
     if (a->strides[axis] % a->item_bytes != 0 && a->shape[axis] > 1)
-      raise(PyExc_ValueError, label.text() + ".strides are of " + std::to_string(a->strides[axis]) + " bytes along axis " +
-                                  std::to_string(axis) + "; they must be multiples of the element's " +
-                                  std::to_string(a->item_bytes));
+      raise(PyExc_ValueError, label.text() + ".strides are of " + std::to_string(a->strides[axis]) +
+                                  " bytes along axis " + std::to_string(axis) +
+                                  "; they must be multiples of the element's " + std::to_string(a->item_bytes));
   }
   t.view.shape = t.shape.data();
   t.view.strides = t.strides.data();
@@ -175,8 +175,9 @@ static void check_gradient(PyObject* object, const Label& label, const Framework
   static PyObject* const name = PyUnicode_InternFromString("requires_grad");
   if (attribute(object, name).get() != Py_True) return;
   if (checked(PyObject_CallNoArgs(f.grad_enabled)).get() == Py_True)
-    raise(PyExc_ValueError, label.text() + " requires grad, and no gradient is recorded here; it must be detached "
-                                           "(x.detach()), or the call be made under torch.no_grad()");
+    raise(PyExc_ValueError, label.text() +
+                                " requires grad, and no gradient is recorded here; it must be detached "
+                                "(x.detach()), or the call be made under torch.no_grad()");
 }
 
 static void read_torch(PyObject* object, const Label& label, Tensor& t) {
@@ -205,7 +206,9 @@ static void read_dlpack(PyObject* object, const Label& label, void* stream, Tens
   // -1: the caller works on the producer's current stream, so that nothing need wait. 1: CUDA's default stream.
   const bool gpu = type == kDLCUDA || type == kDLCUDAManaged;
   if (gpu) {
-    const Ref number = checked(f.stream ? PyLong_FromLong(-1) : stream ? PyLong_FromVoidPtr(stream) : PyLong_FromLong(1));
+    const Ref number = checked(f.stream ? PyLong_FromLong(-1)
+                               : stream ? PyLong_FromVoidPtr(stream)
+                                        : PyLong_FromLong(1));
     checked(PyDict_SetItemString(keywords.get(), "stream", number.get()));
   }
   if (f.versioned) {

@@ -135,12 +135,15 @@ def test_one_graph_for_all_sizes():
 
 
 def symbolic(*sizes):
+    """Shapes of symbols, as a compiler has them in its hands."""
+    from torch._dynamo.source import ConstantSource
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
     mode = FakeTensorMode(shape_env=ShapeEnv())
-    with mode:
-        return [mode.from_tensor(torch.empty(s, device="meta"), static_shapes=False).shape for s in sizes]
+    return [mode.from_tensor(torch.empty(size), source=ConstantSource(f"t{i}"),
+                             symbolic_context=StatelessSymbolicContext([DimDynamic.DYNAMIC] * len(size))).shape
+            for i, size in enumerate(sizes)]
 
 
 def are_symbols(shape):
