@@ -6,6 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$1" && pwd)
 shift
 python=$(command -v python3)
+unset PYTHONPATH PYTHONHOME
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

@@ -110,12 +110,10 @@ class _ArrayApi(Framework):
                 f"{self._cls.__module__}.{self._cls.__qualname__}: its library cannot be asked for memory on a GPU; give "
                 "out=, or bring PyTorch or CuPy arrays"
             )
-        if "numpy" not in sys.modules:
-            try:
-                import numpy  # noqa: F401
-            except ImportError:
-                raise Unsupported("the result's array is made by NumPy, which is not here; give out=") from None
-        return _NumPy().make(shape, dtype, device)
+        try:
+            return _NumPy().make(shape, dtype, device)
+        except ImportError:
+            raise Unsupported("the result's array is made by NumPy, which is not here; give out=") from None
 
     def finish(self, result):
         if self._namespace is None:

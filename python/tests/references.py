@@ -1,0 +1,326 @@
+"""Every operator by NumPy and SciPy, in double: cases of small sizes, the right answer, and how far from it one may be.
+
+OPERATORS[name](dtype, rng) gives Case after Case. A test fails where the library has an operator that is not here.
+"""
+
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+from scipy import special
+
+DTYPES = {
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2,
+    "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8, "bool": np.bool_,
+}  # fmt: skip
+ROUNDOFF = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f8e5m2": 2.0**-3}
+SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133, "f8e4m3": 2.0**-9, "f8e5m2": 2.0**-16}  # subnormal; half is a rounding
+
+
+class Case(NamedTuple):
+    inputs: tuple  # arrays, or None for an optional input that is left out
+    options: dict
+    want: Any  # an array for each output, in double where it is not exact
+    tolerance: Any  # for each output: of the computation; its rounding to the output's type is added by check()
+
+
+def computed_in(dtype):
+    """The roundoff of the arithmetic: 16- and 8-bit types are computed in float32."""
+    return ROUNDOFF["f64"] if dtype == "f64" else ROUNDOFF["f32"]
+
+
+def check(case, outputs):
+    for got, want, tolerance in zip(outputs, case.want, case.tolerance, strict=True):
+        want = np.asarray(want)
+        assert got.shape == want.shape
+        if np.isscalar(tolerance) and tolerance == 0:
+            np.testing.assert_array_equal(double(got), double(want.astype(got.dtype)))
+            continue
+        dtype = next(name for name, numpy_type in DTYPES.items() if got.dtype == numpy_type)
+        near = tolerance + ROUNDOFF[dtype] * np.abs(want) + SMALLEST.get(dtype, 0)
+        error = np.abs(got.astype(np.float64) - want)
+        assert (error <= near).all(), f"off by {np.max(error - near)} more than is allowed; {case.options}"
+
+
+def make(rng, dtype, *shape):
+    if dtype in ROUNDOFF:
+        return rng.standard_normal(shape).astype(DTYPES[dtype])
+    low, high = {"u8": (0, 200), "bool": (0, 2)}.get(dtype, (-100, 100))
+    return rng.integers(low, high, shape).astype(DTYPES[dtype])
+
+
+def double(x):
+    return x.astype(np.float64 if x.dtype.kind not in "iub" else np.int64)
+
+
+# ---- elementwise -----------------------------------------------------------------------------------------------------
+
+
+def elementwise(function, ulps=4):
+    def cases(dtype, rng):
+        for shape in [(1,), (0,), (33,), (3, 129)]:
+            x = make(rng, dtype, *shape)
+            exact = ulps == 0 or dtype not in ROUNDOFF
+            want = function(double(x)) if dtype != "bool" else x
+            # erf and exp err by some roundoffs of the largest thing in sight, which is 1 or x
+            yield Case((x,), {}, (want,), (0 if exact else ulps * computed_in(dtype) * np.maximum(np.abs(double(x)), 1),))
+
+    return cases
+
+
+def exp(dtype, rng):
+    for case in elementwise(np.exp)(dtype, rng):
+        yield case._replace(tolerance=(8 * computed_in(dtype) * case.want[0] + 2.0**-126,))
+
+
+def binary(function):
+    def cases(dtype, rng):
+        for shape, other in [((17,), (17,)), ((0,), (0,)), ((5, 33), (5, 33)), ((5, 33), (33,))]:
+            a, b = make(rng, dtype, *shape), make(rng, dtype, *other)
+            want = function(double(a), double(b))
+            yield Case((a, b), {}, (want,), (2 * computed_in(dtype) * np.abs(want) if dtype in ROUNDOFF else 0,))
+
+    return cases
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------
+
+
+def reduction(function, error, empty=False):
+    """error(x, axis, roundoff) bounds the computation; None: the answer is exact."""
+
+    def cases(dtype, rng):
+        for shape, options in [((1,), {}), ((1000,), {}), ((7, 65), {"axis": -1}), ((7, 65), {})] + [((0,), {})] * empty:
+            x = make(rng, dtype, *shape)
+            axis = options.get("axis")
+            with np.errstate(all="ignore"):
+                want = np.asarray(function(double(x), axis=axis)) if x.size else np.float64(empty_of[function])
+            rounds = error is not None and (dtype in ROUNDOFF or function is np.mean) and x.size
+            unit = computed_in(dtype if dtype in ROUNDOFF else "f64")
+            yield Case((x,), options, (want,), (error(np.abs(double(x)), axis, unit) if rounds else 0,))
+
+    return cases
+
+
+empty_of = {np.sum: 0, np.mean: np.nan}
+
+
+def sum_error(x, axis, roundoff):
+    return (x.size if axis is None else x.shape[axis]) * roundoff * np.sum(x, axis=axis)
+
+
+def mean_error(x, axis, roundoff):  # and the division
+    return sum_error(x, axis, roundoff) / (x.size if axis is None else x.shape[axis]) + 2 * roundoff * np.mean(x, axis=axis)
+
+
+def dot(dtype, rng):
+    for n in [0, 1, 1000]:
+        x, z = make(rng, dtype, n), make(rng, dtype, n)
+        products = double(x) * double(z)
+        bound = n * computed_in(dtype) * np.sum(np.abs(products)) if dtype in ROUNDOFF else 0
+        yield Case((x, z), {}, (np.sum(products),), (bound,))
+
+
+def trace(dtype, rng):
+    for shape in [(1, 1), (5, 7), (33, 20)]:
+        x = make(rng, dtype, *shape)
+        diagonal = np.diagonal(double(x))
+        bound = diagonal.size * computed_in(dtype) * np.sum(np.abs(diagonal)) if dtype in ROUNDOFF else 0
+        yield Case((x,), {}, (np.sum(diagonal),), (bound,))
+
+
+# ---- histogram -------------------------------------------------------------------------------------------------------
+
+
+def histogram(dtype, rng):
+    for n, bins in [(0, 4), (1, 1), (1000, 7), (1000, 256)]:
+        x = make(rng, dtype, n)
+        want, _ = np.histogram(double(x), bins=bins, range=(-2.5, 3))
+        yield Case((x,), {"bins": bins, "range": (-2.5, 3)}, (want,), (0,))
+    if dtype == "u8":
+        x = make(rng, dtype, 1000)
+        want = np.bincount(x, minlength=256)
+        yield Case((x,), {}, (want,), (0,))
+        yield Case((x,), {"bins": 256, "range": (0, 256), "out": "i32"}, (want.astype(np.int32),), (0,))
+
+
+# ---- transpose -------------------------------------------------------------------------------------------------------
+
+
+def transpose(dtype, rng):
+    for shape in [(1, 1), (0, 3), (33, 65), (2, 7, 5)]:
+        x = make(rng, dtype, *shape)
+        yield Case((x,), {}, (np.swapaxes(x, -1, -2),), (0,))
+
+
+def permute(dtype, rng):
+    for shape, axes in [((3, 4, 5), None), ((3, 4, 5), (2, 0, 1)), ((2, 3, 4, 5), [-1, 1, 0, 2])]:
+        x = make(rng, dtype, *shape)
+        yield Case((x,), {} if axes is None else {"axes": axes}, (np.transpose(x, axes),), (0,))
+
+
+# ---- softmax and norms -----------------------------------------------------------------------------------------------
+
+
+def softmax(function, logarithm):
+    def cases(dtype, rng):
+        for shape in [(1,), (3, 1), (5, 100), (2, 3, 1025)]:
+            x = make(rng, dtype, *shape)
+            want = function(double(x), axis=-1)
+            # The exponent errs by its argument's roundoff, the sum by one for each lane that is added.
+            relative = (16 + 2 * np.log2(shape[-1] + 1)) * computed_in(dtype) * (1 + np.abs(want) * logarithm)
+            yield Case((x,), {}, (want,), (relative * (1 if logarithm else want),))
+
+    return cases
+
+
+def normed(x, gamma, beta, eps, centred):
+    mean = x.mean(-1, keepdims=True) if centred else 0
+    scaled = (x - mean) / np.sqrt(np.mean((x - mean) ** 2, -1, keepdims=True) + eps)
+    return scaled * (1 if gamma is None else double(gamma)) + (0 if beta is None else double(beta))
+
+
+def norm(centred, residual=False):
+    def cases(dtype, rng):
+        for shape, has_gamma, has_beta in [((3, 64), 1, 1), ((3, 65), 0, 1), ((3, 65), 1, 0), ((2, 2, 100), 0, 0)]:
+            x = make(rng, dtype, *shape)
+            gamma = make(rng, dtype, shape[-1]) if has_gamma else None
+            beta = make(rng, dtype, shape[-1]) if has_beta else None
+            total, others = double(x), ()
+            if residual:
+                other = make(rng, dtype, *shape)
+                others = (other,)
+                # Both are written, and the norm is that of the sum as rounded to its type.
+                total = double((total + double(other)).astype(DTYPES[dtype]))
+            want = normed(total, gamma, beta, 1e-5, centred)
+            size = (1 + np.abs(want)) * (1 if gamma is None else 1 + np.abs(double(gamma)))
+            bound = 64 * computed_in(dtype) * size + (0 if beta is None else 4 * computed_in(dtype) * np.abs(double(beta)))
+            wants, bounds = ((want, total), (bound, ROUNDOFF[dtype] * np.abs(total))) if residual else ((want,), (bound,))
+            yield Case((x, *others, gamma, beta), {"eps": 1e-5}, wants, bounds)
+
+    return cases
+
+
+# ---- products --------------------------------------------------------------------------------------------------------
+
+
+def gemm(dtype, rng):
+    for (m, n, k), layout in [((1, 1, 1), "nn"), ((33, 17, 65), "nn"), ((16, 24, 40), "tn"), ((16, 24, 40), "nt")]:
+        a, b = make(rng, dtype, m, k), make(rng, dtype, k, n)
+        products, magnitude = double(a) @ double(b), np.abs(double(a)) @ np.abs(double(b))
+        stored = (a.T.copy() if layout[0] == "t" else a, b.T.copy() if layout[1] == "t" else b)
+        options = {"layout": layout}
+        if dtype == "i8":
+            yield Case(stored, options, (products.astype(np.int32),), (0,))
+            continue
+        bound = (k + 8) * computed_in(dtype) * magnitude
+        yield Case(stored, options, (products,), (bound,))
+        if not dtype.startswith("f8"):
+            c, bias = make(rng, dtype, m, n), make(rng, dtype, n)
+            want = 0.5 * products + 2 * double(c) + double(bias)
+            more = bound + 8 * computed_in(dtype) * (2 * np.abs(double(c)) + np.abs(double(bias)))
+            options = {"layout": layout, "alpha": 0.5, "beta": 2.0, "epilogue": "bias+relu"}
+            yield Case((*stored, c, bias), options, (np.maximum(want, 0),), (more,))
+
+
+def gemv(dtype, rng):
+    for m, k in [(1, 1), (33, 65)]:
+        a, x = make(rng, dtype, m, k), make(rng, dtype, k)
+        bound = (k + 8) * computed_in(dtype) * (np.abs(double(a)) @ np.abs(double(x))) if dtype in ROUNDOFF else 0
+        yield Case((a, x), {}, (double(a) @ double(x),), (bound,))
+
+
+# ---- pooling ---------------------------------------------------------------------------------------------------------
+
+
+def windows(x, size, stride, pad, value):
+    padded = np.pad(double(x), ((0, 0), (0, 0), (pad, pad), (pad, pad)), constant_values=value)
+    return np.lib.stride_tricks.sliding_window_view(padded, (size, size), (2, 3))[:, :, ::stride, ::stride]
+
+
+def pool(mean):
+    def cases(dtype, rng):
+        for size, stride, pad in [(2, 2, 0), (3, 2, 1), (3, 1, 1)]:
+            x = make(rng, dtype, 2, 3, 9, 11)
+            view = windows(x, size, stride, pad, 0 if mean else -np.inf)
+            want = view.mean((-1, -2)) if mean else view.max((-1, -2))
+            bound = size * size * 4 * computed_in(dtype) * np.abs(view).mean((-1, -2)) if mean else 0
+            yield Case((x,), {"r": size, "s": size, "stride": stride, "pad": pad}, (want,), (bound,))
+
+    return cases
+
+
+# ---- the textbook's checklist ----------------------------------------------------------------------------------------
+
+
+def lesson(function, integers=False):
+    def cases(dtype, rng):
+        for n in [0, 1, 300]:
+            x = rng.integers(0, 100, n).astype(DTYPES[dtype]) if integers else make(rng, dtype, n)
+            yield Case((x,), {}, (function(x),), (0,))
+
+    return cases
+
+
+def hashed(x):
+    h, odd = x.astype(np.uint32), x.astype(np.uint32)
+    for _ in range(64):
+        h = h * np.uint32(1664525) + np.uint32(1013904223)
+        odd = odd ^ (odd << np.uint32(13))
+        odd = odd ^ (odd >> np.uint32(17))
+        odd = odd ^ (odd << np.uint32(5))
+    return np.where(np.arange(x.size) % 2 == 0, h, odd).astype(np.uint32).view(np.int32)
+
+
+def blocks_reversed(x):
+    return np.concatenate([x[i : i + 128][::-1] for i in range(0, x.size, 128)]) if x.size else x
+
+
+def window(dtype, rng):
+    for n, width in [(1, 9), (300, 9), (300, 33)]:
+        x = make(rng, dtype, n)
+        sums = np.convolve(double(x), np.ones(width), "full")[width // 2 :][:n]
+        magnitude = np.convolve(np.abs(double(x)), np.ones(width), "full")[width // 2 :][:n]
+        yield Case((x,), {"w": width}, (sums,), (width * computed_in(dtype) * magnitude,))
+
+
+OPERATORS = {
+    "add": binary(np.add),
+    "mul": binary(np.multiply),
+    "relu": elementwise(lambda x: np.maximum(x, 0), 0),
+    "copy": elementwise(lambda x: x, 0),
+    "sigmoid": elementwise(special.expit),
+    "tanh": elementwise(np.tanh),
+    "gelu": elementwise(lambda x: x * special.ndtr(x), 8),
+    "gelu_tanh": elementwise(lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), 8),
+    "silu": elementwise(lambda x: x * special.expit(x)),
+    "exp": exp,
+    "sum": reduction(np.sum, sum_error, empty=True),
+    "mean": reduction(np.mean, mean_error, empty=True),
+    "max": reduction(np.max, None),
+    "min": reduction(np.min, None),
+    "argmax": reduction(np.argmax, None),
+    "argmin": reduction(np.argmin, None),
+    "dot": dot,
+    "trace": trace,
+    "histogram": histogram,
+    "transpose": transpose,
+    "permute": permute,
+    "softmax": softmax(special.softmax, False),
+    "log_softmax": softmax(special.log_softmax, True),
+    "layer_norm": norm(True),
+    "rms_norm": norm(False),
+    "add_layer_norm": norm(True, residual=True),
+    "add_rms_norm": norm(False, residual=True),
+    "gemm": gemm,
+    "gemv": gemv,
+    "max_pool2d": pool(False),
+    "avg_pool2d": pool(True),
+    "checklist_copy": lesson(lambda x: x),
+    "checklist_branch": lesson(hashed, integers=True),
+    "checklist_vecadd": lambda dtype, rng: (c for c in binary(np.add)(dtype, rng) if c.inputs[1].shape == c.inputs[0].shape),
+    "checklist_histogram": lesson(lambda x: np.bincount(x, minlength=256).astype(np.int32)),
+    "checklist_window": window,
+    "checklist_banks": lesson(blocks_reversed),
+}

@@ -1,0 +1,123 @@
+"""What is in the package: names, signatures, docstrings, stubs, and what it needs to be imported."""
+
+import ast
+import inspect
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ridge
+
+PACKAGE = pathlib.Path(ridge.__file__).parent
+
+
+@pytest.mark.parametrize("name", ridge.ops())
+def test_functions_say_what_they_are(name):
+    op, function = ridge.ops()[name], getattr(ridge, name)
+    if name == "trace":
+        return  # two in one: test_trace
+    assert function.__name__ == name and function.__module__ == "ridge" and name in ridge.__all__
+    parameters = inspect.signature(function).parameters
+    assert [*op["inputs"], "out"] == list(parameters)[: len(op["inputs"]) + 1]
+    for option in op["options"]:
+        assert option["name"] in parameters and option["help"] in function.__doc__
+    for text in [op["summary"], *op["dtypes"], *op["outputs"], *(variant["name"] for variant in op["variants"])]:
+        assert text in function.__doc__
+    assert f"Source    ridge/{op['family']}" in function.__doc__
+
+
+def test_ops_cannot_be_changed():
+    ridge.ops()["softmax"]["dtypes"].clear()
+    assert ridge.ops()["softmax"]["dtypes"]
+
+
+def test_stubs_are_of_this_build():
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+    classes = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
+    assert set(ridge.__all__) == set(functions) | classes
+    for name, op in ridge.ops().items():
+        if name != "trace":
+            assert [a.arg for a in functions[name].args.args] == op["inputs"]
+    assert (PACKAGE / "py.typed").exists()
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+
+
+def test_nothing_else_is_imported():
+    libraries = ["numpy", "torch", "cupy", "jax", "ml_dtypes"]
+    done = run(f"import sys, ridge; print([name for name in {libraries} if name in sys.modules])")
+    assert done.stdout.strip() == "[]", done
+
+
+def test_without_numpy():
+    """Tensors of DLPack are served; a result that only NumPy could make is refused in a sentence."""
+    test = pathlib.Path(__file__).with_name("test_errors.py").read_text()
+    foreign = test[test.index("class Foreign:") : test.index("def read_only")]
+    code = f"""
+import ctypes, sys
+sys.modules["numpy"] = None
+import ridge
+{foreign}
+class Array:  # what Foreign needs of NumPy's
+    ndim, shape = 1, (3,)
+    def __init__(self, *values):
+        self.values = (ctypes.c_float * 3)(*values)
+        self.ctypes = type("", (), dict(data=ctypes.addressof(self.values)))
+x, y = Array(-1, 0, 2), Array(7, 7, 7)
+ridge.relu(Foreign(x), out=Foreign(y))
+assert list(y.values) == [0, 0, 2]
+try:
+    ridge.relu(Foreign(x))
+except ridge.Unsupported as refusal:
+    print(refusal)
+"""
+    done = run(code)
+    assert "give out=" in done.stdout, done
+
+
+def test_the_library_is_in_the_package():
+    libraries = list(PACKAGE.glob("libridge.so*"))
+    if not libraries:
+        pytest.skip("this is the build's folder and no installed wheel")
+    needed = subprocess.run(["ldd", PACKAGE / "_ridge.abi3.so", *libraries], capture_output=True, text=True).stdout
+    assert str(libraries[0]) in needed and "not found" not in needed
+    system = {"linux-vdso.so.1", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libridge.so"}
+    names = {line.split()[0] for line in needed.splitlines() if line.startswith("\t")}
+    assert {n for n in names if not n.startswith("/")} <= system | {libraries[0].name}
+
+
+def test_trace():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    if "trace" in ridge.ops():
+        assert ridge.trace(x) == 15
+    else:
+        with pytest.raises(ridge.Unsupported):
+            ridge.trace(x)
+
+
+def test_trace_of_a_case(monkeypatch, tmp_path):
+    monkeypatch.delenv("RIDGE_TRACE", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ridge.Unsupported, match="ridge-trace"):
+        ridge.trace("relu:f32:n=64")
+    program = tmp_path / "ridge-trace"
+    program.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    program.chmod(0o755)
+    arguments = ["trace", "relu:f32:n=64", "--json", "--variant", "all"]
+    assert ridge.trace("relu:f32:n=64", variant="all") == arguments == ridge.trace_case("relu:f32:n=64", variant="all")
+    program.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('no such case')\n")
+    with pytest.raises(ValueError, match="no such case"):
+        ridge.trace_case("relu")
+
+
+def test_contracts_are_the_headers():
+    contracts = json.loads((PACKAGE / "contracts.json").read_text())
+    assert {op["family"] for op in ridge.ops().values()} <= set(contracts)
+    assert any("Aliasing" in line for line in contracts["softmax"])

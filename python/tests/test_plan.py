@@ -1,0 +1,126 @@
+"""ridge.plan(): what it says, and what it runs."""
+
+import numpy as np
+import pytest
+
+import ridge
+
+X = np.random.default_rng(0).standard_normal((8, 100)).astype(np.float32)
+
+
+def test_explains():
+    plan = ridge.plan("softmax", X)
+    explanation = plan.explain()
+    assert plan.op == "softmax" and plan.variant == explanation.json["variant"] and plan.workspace == 0
+    for key in ["operator", "device", "variant", "bound", "bytes", "operations", "least_us", "predicted_us", "candidates"]:
+        assert key in explanation.json
+    assert [c["variant"] for c in explanation.json["candidates"]] == [v["name"] for v in ridge.ops()["softmax"]["variants"]]
+    assert plan.variant in str(explanation) and repr(explanation) == str(explanation)
+    assert "softmax" in repr(plan) and "8x100" in repr(plan) and plan.variant in repr(plan)
+    assert "<table>" in plan._repr_html_() and plan.variant in plan._repr_html_()
+    for candidate in explanation.json["candidates"]:
+        assert candidate["variant"] in explanation._repr_html_()
+
+
+def test_html_is_escaped():
+    facts = ridge.plan("softmax", X).explain()
+    facts.json["variant"] = "<b>"
+    assert "&lt;b&gt;" in facts._repr_html_() and "<b>" not in facts._repr_html_()
+
+
+def test_runs():
+    plan = ridge.plan("softmax", X)
+    want = ridge.softmax(X)
+    np.testing.assert_array_equal(plan.run(X), want)
+    y = np.empty_like(X)
+    assert plan.run(X, out=y) is y
+    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(ridge.plan(ridge.softmax, X, out=y).run(X), want)
+    z = X.copy()
+    in_place = ridge.plan("softmax", z, out=z)
+    np.testing.assert_array_equal(in_place.run(z, out=z), want)
+
+
+def test_planned_without_tensors():
+    plan = ridge.plan("softmax", ridge.Spec((8, 100), "f32"))
+    np.testing.assert_array_equal(plan.run(X), ridge.softmax(X))
+    assert ridge.plan("histogram", ridge.Spec((8,), np.uint8.__name__), bins=256).variant
+
+
+def test_planned_for_another_device():
+    plan = ridge.plan("gemm", ridge.Spec((4096, 4096), "bf16"), ridge.Spec((4096, 4096), "bf16"), device="H200")
+    assert "H200" in plan.explain().json["device"] and plan.explain().json["predicted_us"] > 0
+    with pytest.raises((ValueError, ridge.Unsupported, ridge.NoDevice)):
+        ridge.plan("softmax", X, device="H200").run(X)
+    with pytest.raises(ValueError, match="XYZ"):
+        ridge.plan("softmax", X, device="XYZ")
+
+
+def test_options_and_variants():
+    plan = ridge.plan("histogram", X, bins=10, range=(-3, 3))
+    np.testing.assert_array_equal(plan.run(X), np.histogram(X.astype(float), 10, (-3, 3))[0])
+    assert ridge.plan("softmax", X, variant="naive").variant == "naive"
+    with pytest.raises(TypeError, match="run\\(\\) takes no bins"):
+        plan.run(X, bins=10)
+
+
+def test_other_tensors_than_planned_for_are_refused():
+    plan = ridge.plan("softmax", X)
+    for other in [X[:4], X.astype(np.float64), X[:, ::2], X.T.copy().T]:
+        with pytest.raises((TypeError, ValueError)):
+            plan.run(other)
+    with pytest.raises(TypeError, match="x is missing"):
+        plan.run()
+    with pytest.raises(TypeError, match="must be a, b"):
+        ridge.plan("add", X, X).run(X)
+    with pytest.raises(TypeError, match="must be of 1, as planned"):
+        plan.run(X, out=(X.copy(), X.copy()))
+
+
+def workspaces():
+    """A plan that borrows a workspace, and its input."""
+    x = np.ones(1 << 20, np.float32)
+    for variant in ridge.ops()["sum"]["variants"]:
+        try:
+            plan = ridge.plan("sum", x, variant=variant["name"])
+        except ridge.Unsupported:
+            continue
+        if plan.workspace:
+            yield plan, x
+
+
+def test_workspace():
+    plan, x = next(workspaces())
+    want = np.float32(1 << 20)
+    assert plan.run(x) == want
+    room = np.empty(plan.workspace + 256, np.uint8)
+    room = room[-room.ctypes.data % 256 :][: plan.workspace]
+    assert plan.run(x, workspace=room) == want
+    with pytest.raises(ValueError, match="workspace"):
+        plan.run(x, workspace=room[:-1])
+
+
+def test_streams():
+    plan = ridge.plan("relu", X)
+
+    class Stream:
+        cuda_stream = 0
+
+    for stream in [None, 0, Stream()]:
+        np.testing.assert_array_equal(plan.run(X, stream=stream), np.maximum(X, 0))
+    with pytest.raises(TypeError, match="stream is of type str"):
+        plan.run(X, stream="default")
+
+
+def test_specs():
+    spec = ridge.Spec((2, 0, 3), "torch.float16", device="cuda:1")
+    assert spec.strides == (3, 3, 1) and spec.dtype == "float16" and "cuda:1" in repr(spec)
+    for wrong in [{"dtype": "f31"}, {"device": "tpu"}, {"strides": (1,)}]:
+        with pytest.raises(ValueError):
+            ridge.Spec((2, 2), **wrong)
+
+
+def test_plans_are_made_by_plan():
+    for make in [ridge.Plan, lambda: ridge.Plan.__new__(ridge.Plan), lambda: object.__new__(ridge.Plan)]:
+        with pytest.raises(TypeError):
+            make()
