@@ -57,5 +57,5 @@ def stub(op):
     return f"def {op['name']}({', '.join(parameters)}) -> Any: ...  # {op['summary']}"
 
 
-lines = [stub(op) for name, op in ridge.ops().items() if name != "trace"]
+lines = [stub(op) for name, op in _docs.with_gradients().items() if name != "trace"]
 pathlib.Path(sys.argv[2]).write_text(HEAD + "\n" + "\n".join(lines) + "\n", "utf-8")

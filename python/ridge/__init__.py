@@ -17,7 +17,7 @@ from ._spec import Spec
 from ._trace import trace_case
 
 _ridge.connect(_frameworks.of)
-_functions = {name: _docs.function(op) for name, op in _docs.operators().items()}
+_functions = {name: _docs.function(op) for name, op in _docs.with_gradients().items()}
 _trace_operator = _functions.pop("trace", None)
 
 

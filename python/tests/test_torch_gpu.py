@@ -30,7 +30,7 @@ def test_same_as_on_the_cpu(op, inputs, options):
         pytest.skip("a variant by name may not fit both devices")
     on_cpu, on_gpu = tensors(op, inputs), tensors(op, inputs, "cuda")
     want, got = overload(op)(**on_cpu, **options), overload(op)(**on_gpu, **options)
-    for g, w in zip(*(x if isinstance(x, tuple) else (x,) for x in (got, want)), strict=True):
+    for g, w in zip(*(x if isinstance(x, (tuple, list)) else (x,) for x in (got, want)), strict=True):
         assert g.is_cuda
         torch.testing.assert_close(g.cpu(), w, equal_nan=True)
 
@@ -86,7 +86,7 @@ def test_every_operator_in_a_cuda_graph():
         with torch.cuda.graph(graph):
             got = overload(op)(**made, **options)
         graph.replay()
-        for g, w in zip(*(x if isinstance(x, tuple) else (x,) for x in (got, want)), strict=True):
+        for g, w in zip(*(x if isinstance(x, (tuple, list)) else (x,) for x in (got, want)), strict=True):
             torch.testing.assert_close(g, w, rtol=0, atol=0, equal_nan=True, msg=op.name)
 
 

@@ -12,8 +12,9 @@ FORMULAS = {}
 class Call:
     """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options."""
 
-    def __init__(self, tensors, options, needs):
+    def __init__(self, op, tensors, options, needs):
         self.__dict__.update(tensors)
+        self.op = op
         self.options = options
         self.needs = needs  # {input name: whether its gradient is wanted}
 
@@ -152,14 +153,36 @@ def _(call, dy):
 # ---- softmax --------------------------------------------------------------------------------------------------------
 
 
-@formula("softmax", keep=("y",))
+@formula("softmax", "log_softmax", keep=("y",))
 def _(call, dy):
-    return {"x": torch.ops.aten._softmax_backward_data(dy, call.y, -1, call.y.dtype)}
+    name = call.op + "_backward"
+    if hasattr(torch.ops.ridge, name):
+        return {"x": _ridge(name)(dy, call.y)}
+    aten = {"softmax": torch.ops.aten._softmax_backward_data, "log_softmax": torch.ops.aten._log_softmax_backward_data}
+    return {"x": aten[call.op](dy, call.y, -1, call.y.dtype)}
 
 
-@formula("log_softmax", keep=("y",))
+# ---- norms ----------------------------------------------------------------------------------------------------------
+
+
+def _norm(call, dy, x, dsum=None):
+    """The gradients by name, of those that are wanted."""
+    wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
+    more = () if dsum is None else (dsum,)
+    gradients = _ridge(call.op + "_backward")(dy, x, call.gamma, *more, eps=call.options.get("eps"),
+                                              outputs=",".join(wanted))
+    return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
+
+
+@formula("layer_norm", "rms_norm", keep=("x", "gamma"))
 def _(call, dy):
-    return {"x": torch.ops.aten._log_softmax_backward_data(dy, call.y, -1, call.y.dtype)}
+    return _norm(call, dy, call.x)
+
+
+@formula("add_layer_norm", "add_rms_norm", keep=("sum", "gamma"))
+def _(call, dy, dsum):
+    gradients = _norm(call, dy, call.sum, dsum)
+    return gradients | {"residual": gradients["x"]}
 
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import types
 import torch
 
 import ridge
+from ridge import _docs
 
 DTYPES = {
     "f64": torch.float64,
@@ -23,9 +24,10 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def operators():
-    """The registry: of each operator name, summary, inputs, optional_inputs, outputs, dtypes, options, variants."""
+    """The registry, gradients too: name, summary, inputs, outputs (optional_ ones), dtypes, options, variants of each."""
     found = []
-    for op in ridge.ops().values():
+    for op in _docs.with_gradients().values():
+        op.setdefault("optional_outputs", [])
         op["options"] = [types.SimpleNamespace(**option) for option in op["options"]]
         found.append(types.SimpleNamespace(**op))
     return found

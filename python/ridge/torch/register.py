@@ -28,13 +28,16 @@ def _given(options):
 
 def _kernel(op, names):
     function = getattr(ridge, op.name)  # on the tensors' device and its current stream, with PyTorch's memory
+    if schema.returns_list(op):
+
+        def kernel(*tensors, **options):
+            outputs = function(**dict(zip(names, tensors)), **options)
+            return list(outputs) if isinstance(outputs, tuple) else [outputs]
+
+        return kernel
     if names == op.inputs:
         return function
-
-    def kernel(*tensors, **options):
-        return function(**dict(zip(names, tensors)), **options)
-
-    return kernel
+    return lambda *tensors, **options: function(**dict(zip(names, tensors)), **options)
 
 
 def _fake(op, names):
@@ -45,8 +48,8 @@ def _fake(op, names):
         infer = functools.partial(library.infer, op.name, dtypes, options=_given(options))
         types = shapes.infer_symbolic(infer, [() if t is None else t.shape for t in inputs])
         like = next(t for t in inputs if t is not None)
-        outputs = tuple(like.new_empty(shape, dtype=dtype) for dtype, shape in types)
-        return outputs[0] if len(outputs) == 1 else outputs
+        outputs = [like.new_empty(shape, dtype=dtype) for dtype, shape in types]
+        return outputs if schema.returns_list(op) else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return fake
 
@@ -56,7 +59,7 @@ def _gradient(op, names):
 
     def setup_context(ctx, inputs, keyword_only_inputs, output):
         known = dict(zip(names, inputs))
-        known.update(zip(op.outputs, output if isinstance(output, tuple) else (output,)))
+        known.update(zip(op.outputs, output if isinstance(output, (tuple, list)) else (output,)))
         ctx.options = _given(keyword_only_inputs)
         ctx.save_for_backward(*(known.get(name) for name in keep))
 
@@ -64,7 +67,7 @@ def _gradient(op, names):
         if formula is None:
             raise NotImplementedError(f"ridge::{op.name} has no gradient; call it on tensors that do not require one")
         needs = dict(zip(names, ctx.needs_input_grad))
-        found = formula(Call(dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
+        found = formula(Call(op.name, dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
         results = tuple(found.get(name) if needs.get(name) else None for name in names)
         return results if len(results) > 1 else results[0]
 

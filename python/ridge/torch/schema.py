@@ -3,6 +3,8 @@
     softmax   (Tensor x, *, str? variant=None) -> Tensor
     gemm      (Tensor a, Tensor b, Tensor? c=None, ..., *, str? layout=None, float? alpha=None, ...) -> Tensor
 
+    layer_norm_backward   (Tensor dy, Tensor x, Tensor? gamma=None, *, ..., str? outputs=None) -> Tensor[]
+
 Inputs are positional, since a gradient is defined for positional tensors only. Options are keyword-only, and None where
 the request does not have them.
 """
@@ -25,8 +27,10 @@ def option_type(values):
 
 
 def option_types(op):
-    """{name: type} of every option, `variant` (which every operator takes) last."""
+    """{name: type} of every option; those that every operator takes come last."""
     types = {option.name: option_type(option.values) for option in op.options}
+    if op.optional_outputs:
+        types["outputs"] = str  # which of them, "dx,dgamma"
     types.setdefault("variant", str)
     return types
 
@@ -37,8 +41,14 @@ def arguments(op):
     return required + [name for name in op.inputs if name in op.optional_inputs]
 
 
+def returns_list(op):
+    """How many outputs there are, the request decides."""
+    return bool(op.optional_outputs)
+
+
 def schema_of(op):
     tensors = [f"Tensor? {name}=None" if name in op.optional_inputs else f"Tensor {name}" for name in arguments(op)]
     options = [f"{kind.__name__}? {name}=None" for name, kind in option_types(op).items()]
-    outputs = "Tensor" if len(op.outputs) == 1 else "(" + ", ".join(["Tensor"] * len(op.outputs)) + ")"
+    outputs = ", ".join(["Tensor"] * len(op.outputs))
+    outputs = "Tensor[]" if returns_list(op) else f"({outputs})" if len(op.outputs) > 1 else outputs
     return f"({', '.join(tensors)}, *, {', '.join(options)}) -> {outputs}"
