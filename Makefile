@@ -13,12 +13,14 @@ options = -DCMAKE_BUILD_TYPE=Release -DRIDGE_CUDA=$(RIDGE_CUDA) \
 # MAKEFLAGS is ours, not for a generator's make.
 compile = MAKEFLAGS= cmake --build $(BUILD) --parallel $(JOBS)
 
-.PHONY: help setup configure build demo test bench registers format check-format clean
+.PHONY: help setup configure build demo test bench wheel python-test registers format check-format clean
 help:
 	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked"
 	@echo "make test          build, then every test that can run here (those of the GPU where there is one)"
 	@echo "make build         build everything"
 	@echo "make bench         build, then measure; ARGS='softmax --peers' goes to 'ridge bench'"
+	@echo "make wheel         build, then pack the Python package: $(BUILD)/wheel/ridge-*.whl"
+	@echo "make python-test   build, then test that wheel in a virtual environment of its own"
 	@echo "make format        format every C++ and CUDA file; make check-format shows what it would change"
 	@echo "make clean         remove $(BUILD)"
 	@echo
@@ -27,7 +29,7 @@ help:
 	@echo "           CMAKE_CUDA_ARCHITECTURES (default 80;90a), CMAKE_ARGS (any -D option)"
 
 setup:
-	@scripts/setup.sh build
+	@scripts/setup.sh build $(group)
 
 configure: setup
 	@scripts/configure.sh $(BUILD) $(options)
@@ -45,6 +47,15 @@ test: build
 bench: configure
 	@$(compile) --target ridge_cli
 	@$(BUILD)/bin/ridge bench $(ARGS)
+
+wheel python-test: group = python
+wheel: configure
+	@$(compile) --target ridge_python
+	@python/build_wheel.py $(BUILD)
+
+python-test: configure
+	@$(compile) --target ridge_python
+	@python/check.sh $(BUILD) $(ARGS)
 
 registers:
 	@scripts/registers.sh $(ARGS)

@@ -20,7 +20,11 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
 def metadata(project):
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {project['version']}"]
-    lines += [f"Summary: {project['description']}", f"License-Expression: {project['license']}", "License-File: LICENSE"]
+    lines += [
+        f"Summary: {project['description']}",
+        f"License-Expression: {project['license']}",
+        "License-File: LICENSE",
+    ]
     lines += [f"Requires-Python: {project['requires-python']}", "Description-Content-Type: text/markdown"]
     return "\n".join(lines) + "\n\n" + (SOURCE / project["readme"]).read_text("utf-8")
 
@@ -32,7 +36,11 @@ def pack(files, wheel, project, tag):
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: build_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n",
         f"{info}/licenses/LICENSE": (SOURCE / "LICENSE").read_text("utf-8"),
     }
-    contents = [(path.relative_to(files).as_posix(), path.read_bytes(), path.stat().st_mode) for path in sorted(files.rglob("*")) if path.is_file()]
+    contents = [
+        (path.relative_to(files).as_posix(), path.read_bytes(), path.stat().st_mode)
+        for path in sorted(files.rglob("*"))
+        if path.is_file()
+    ]
     contents += [(name, text.encode(), 0o644) for name, text in made.items()]
     record = ""
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:

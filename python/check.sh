@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check.sh BUILD [PYTEST OPTION...]: packs the wheel of what is built in BUILD, installs it with NumPy and SciPy into a
-# virtual environment of its own, and runs the package's tests there. Exits 77 where there is nothing to do that with.
+# check.sh BUILD [PYTEST OPTION...]: packs the wheel of what is built in BUILD, installs it with NumPy into a virtual
+# environment of its own, and runs the package's tests there. Exits 77 where there is nothing to do that with.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$1" && pwd)
@@ -16,8 +16,8 @@ skip() {
 }
 "$python" -m venv "$scratch/venv" >"$scratch/log" 2>&1 || skip "python3 makes no virtual environment (Debian: python3-venv)"
 pip=("$scratch/venv/bin/python" -m pip --disable-pip-version-check --quiet --retries 1 --timeout 60)
-"${pip[@]}" install numpy scipy pytest ml_dtypes >"$scratch/log" 2>&1 ||
-  skip "NumPy, SciPy, pytest and ml_dtypes could not be installed from PyPI ($(tail -1 "$scratch/log"))"
+"${pip[@]}" install numpy ml_dtypes pytest >"$scratch/log" 2>&1 ||
+  skip "NumPy, ml_dtypes and pytest could not be installed from PyPI ($(tail -1 "$scratch/log"))"
 
 wheel=$("$python" "$here/build_wheel.py" "$build" "$scratch")
 "${pip[@]}" install --no-index "$wheel"

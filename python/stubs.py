@@ -8,7 +8,7 @@ sys.path[0] = sys.argv[1]  # the package as built, in place of its source, which
 import ridge  # noqa: E402
 from ridge import _docs  # noqa: E402
 
-HEAD = '''\
+HEAD = """\
 # Made by python/stubs.py from the operators of this build.
 from typing import Any, Sequence
 
@@ -22,7 +22,9 @@ class Spec:
     dtype: str
     strides: tuple[int, ...]
     device: str
-    def __init__(self, shape: Sequence[int], dtype: Any = ..., strides: Sequence[int] | None = ..., device: Any = ...) -> None: ...
+    def __init__(
+        self, shape: Sequence[int], dtype: Any = ..., strides: Sequence[int] | None = ..., device: Any = ...
+    ) -> None: ...
 
 class Explanation:
     text: str
@@ -43,7 +45,7 @@ def infer(op: Any, /, *inputs: Any, **options: Any) -> tuple[Spec, ...]: ...
 def ops() -> dict[str, dict[str, Any]]: ...
 def trace_case(case: str, /, *, variant: str | None = ...) -> dict[str, Any]: ...
 def trace(x: Any, /, **options: Any) -> Any: ...
-'''
+"""
 
 
 def stub(op):
@@ -52,7 +54,11 @@ def stub(op):
     for name in op["inputs"]:
         defaults = defaults or name in optional
         parameters.append(f"{name}: Any = ..." if defaults else f"{name}: Any")
-    parameters += ["*", *(f"{name}: Any = ..." for name in ["out", *_docs.keyword_names(op)]), "variant: str | None = ..."]
+    parameters += [
+        "*",
+        *(f"{name}: Any = ..." for name in ["out", *_docs.keyword_names(op)]),
+        "variant: str | None = ...",
+    ]
     # A comment, for a docstring in a stub is not shown by every editor; the function itself has one.
     return f"def {op['name']}({', '.join(parameters)}) -> Any: ...  # {op['summary']}"
 

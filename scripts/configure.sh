@@ -7,7 +7,8 @@ build=$1
 shift
 
 # What the configuration depends on and CMake does not watch: the options, the compilers found on the PATH.
-wanted=$(printf '%s\n' "$source" "$@" "nvcc=$(command -v nvcc || true)" "CXX=${CXX:-}" "CXXFLAGS=${CXXFLAGS:-}" \
+wanted=$(printf '%s\n' "$source" "$@" "nvcc=$(command -v nvcc || true)" \
+  "python=$(python3-config --includes 2>/dev/null || true)" "CXX=${CXX:-}" "CXXFLAGS=${CXXFLAGS:-}" \
   "CUDACXX=${CUDACXX:-}" "CUDAARCHS=${CUDAARCHS:-}")
 stamp=$build/configured-with
 [[ -f $stamp && -f $build/CMakeCache.txt && $(<"$stamp") == "$wanted" ]] && exit 0

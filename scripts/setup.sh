@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip.
+# scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip,
+# python.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -74,13 +75,20 @@ check_fuzz() {
 
 check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
+check_python() {
+  python3 -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ||
+    lacks "Python's headers" python3-dev
+  python3 -c 'import ensurepip, venv' 2>/dev/null || lacks "Python's virtual environments" python3-venv
+}
+
 groups=("${@:-build}")
 check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip) "check_$group" ;;
-      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip" >&2; exit 2 ;;
+      build | format | fuzz | hip | python) "check_$group" ;;
+      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip python" >&2; exit 2 ;;
     esac
   done
 }

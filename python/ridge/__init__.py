@@ -1,6 +1,6 @@
 """Ridge: GPU operators at the roof of the hardware, on NumPy, PyTorch, CuPy and JAX arrays.
 
-Every operator of the library is a function of this module, made from the library's own list when the module is imported:
+Every operator of the library is a function of this module, made from the library's own list on import:
 
     >>> import numpy, ridge
     >>> ridge.softmax(numpy.ones((2, 4), numpy.float32))

@@ -25,7 +25,9 @@ def _numpy_dtype(dtype):
     try:
         import ml_dtypes
     except ImportError:
-        raise Unsupported(f"a NumPy array of {name} is wanted, and NumPy has it from ml_dtypes, which is not here") from None
+        raise Unsupported(
+            f"a NumPy array of {name} is wanted, and NumPy has it from ml_dtypes, which is not here"
+        ) from None
     return numpy.dtype(getattr(ml_dtypes, name))
 
 
@@ -107,8 +109,8 @@ class _ArrayApi(Framework):
     def make(self, shape, dtype, device):
         if device[0] == _CUDA:
             raise Unsupported(
-                f"{self._cls.__module__}.{self._cls.__qualname__}: its library cannot be asked for memory on a GPU; give "
-                "out=, or bring PyTorch or CuPy arrays"
+                f"{self._cls.__module__}.{self._cls.__qualname__}: its library cannot be asked for memory on a GPU; "
+                "give out=, or bring PyTorch or CuPy arrays"
             )
         try:
             return _NumPy().make(shape, dtype, device)

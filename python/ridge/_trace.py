@@ -12,8 +12,8 @@ def _program():
     program = os.environ.get("RIDGE_TRACE") or shutil.which("ridge-trace")
     if program is None:
         raise Unsupported(
-            "trace: kernels are traced by the program ridge-trace, which is not on the PATH and not named by RIDGE_TRACE; "
-            "it is made in a clone of Ridge by `cmake --build build --target ridge_trace_cli`"
+            "trace: kernels are traced by the program ridge-trace, which is neither on the PATH nor named by "
+            "RIDGE_TRACE; it is made in a clone of Ridge by `cmake --build build --target ridge_trace_cli`"
         )
     return program
 

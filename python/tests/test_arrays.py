@@ -19,7 +19,17 @@ def relu(x):
 
 @pytest.mark.parametrize(
     "x",
-    [X, X.T, X[::-1], X[:, ::2], X[1:, 1:], X[0, 0], np.float32(3) * np.ones(()), np.broadcast_to(X[:1], (4, 6)), X[:0]],
+    [
+        X,
+        X.T,
+        X[::-1],
+        X[:, ::2],
+        X[1:, 1:],
+        X[0, 0],
+        np.float32(3) * np.ones(()),
+        np.broadcast_to(X[:1], (4, 6)),
+        X[:0],
+    ],
     ids=["rows", "columns", "backwards", "gaps", "off 16 bytes", "scalar", "0-d", "broadcast", "empty"],
 )
 def test_layouts(x):
@@ -88,6 +98,19 @@ def test_inputs_by_name():
     np.testing.assert_array_equal(ridge.add(b=X, a=X), X + X)
     np.testing.assert_array_equal(ridge.add(X, b=X[0]), X + X[0])
     np.testing.assert_array_equal(ridge.gemm(X, X.T.copy(), None, None), ridge.gemm(X, X.T.copy()))
+
+
+def test_inputs_that_are_left_out():
+    a, b, bias = X, X.T.copy(), np.arange(4, dtype=np.float32)
+    try:
+        ridge.add(X, X, inputs="a,b")
+    except ValueError:
+        pytest.skip("this build's operators are not told which inputs they are brought")
+    np.testing.assert_allclose(ridge.gemm(a, b, bias=bias, epilogue="bias"), X @ b + bias, rtol=1e-5)
+    plan = ridge.plan("gemm", a, b, bias=bias, epilogue="bias")
+    np.testing.assert_allclose(plan.run(a, b, bias=bias), X @ b + bias, rtol=1e-5)
+    with pytest.raises(TypeError, match="must be a, b, bias"):
+        plan.run(a, b, bias)
 
 
 def test_equal_options_of_different_types_are_told_apart():

@@ -51,9 +51,10 @@ def off_element():
 
 
 RECORDS = np.zeros(4, [("a", np.float32), ("b", np.uint8), ("c", np.uint8)])
+SQUARE = np.ones((4, 4), np.float32)
 
 BAD = {
-    "dtype": (lambda: ridge.softmax(np.ones((2, 2), np.int32)), TypeError, "softmax: x.dtype is i32; it must be one of"),
+    "dtype": (lambda: ridge.softmax(np.ones((2, 2), np.int32)), TypeError, "softmax: x.dtype is i32; it must be"),
     "complex": (lambda: ridge.relu(np.ones(3, np.complex64)), TypeError, "relu: a.dtype is complex64"),
     "int16": (lambda: ridge.relu(np.ones(3, np.int16)), TypeError, "relu: a.dtype is"),
     "object": (lambda: ridge.relu(np.array([X, None], object)), TypeError, "relu: a.dtype is object"),
@@ -73,15 +74,15 @@ BAD = {
     "option": (lambda: ridge.softmax(X, axis=0), ValueError, "softmax: option is 'axis'"),
     "option's value": (lambda: ridge.histogram(X, bins="many"), ValueError, "histogram: "),
     "variant": (lambda: ridge.softmax(X, variant="fastest"), ValueError, "'fastest'; it must be one of"),
-    "variant that does not fit": (lambda: ridge.relu(X[:, ::2], variant="vec4"), (ridge.Unsupported, ValueError), "relu: "),
+    "unfit variant": (lambda: ridge.relu(X[:, ::2], variant="vec4"), (ridge.Unsupported, ValueError), "relu: "),
     "read-only out": (lambda: ridge.relu(X, out=read_only()), ValueError, "relu: y is read-only"),
     "out's dtype": (lambda: ridge.relu(X, out=np.empty(X.shape)), TypeError, "relu: y.dtype is f64; it must be f32"),
     "out's shape": (lambda: ridge.relu(X, out=X[:2].copy()), ValueError, "relu: y.shape is 2x6; it must be 4x6"),
     "out is a number": (lambda: ridge.relu(X, out=3), TypeError, "relu: y is of type int"),
-    "outs": (lambda: ridge.relu(X, out=(X.copy(), X.copy())), ValueError, "relu: outputs is 2 tensors; it must be 1 tensor"),
+    "outs": (lambda: ridge.relu(X, out=(X.copy(), X.copy())), ValueError, "relu: outputs is 2 tensors; it must be 1"),
     "no outs": (lambda: ridge.relu(X, out=()), ValueError, "relu: out is an empty sequence"),
-    "overlap": (lambda: (lambda z: ridge.relu(z[:-1], out=z[1:]))(X.copy()), ValueError, "relu: y is overlapping"),
-    "in place": (lambda: (lambda z: ridge.transpose(z, out=z))(np.ones((4, 4), "f4")), ValueError, "transpose: y is overlapping"),
+    "overlap": (lambda: ridge.relu(SQUARE[:-1], out=SQUARE[1:]), ValueError, "relu: y is overlapping"),
+    "in place": (lambda: ridge.transpose(SQUARE, out=SQUARE), ValueError, "transpose: y is overlapping"),
     "a spec": (lambda: ridge.relu(ridge.Spec((4,))), TypeError, "relu: a is a ridge.Spec"),
     "two devices": (lambda: ridge.add(X, Foreign(X, (2, 0))), ValueError, "add: b.device is"),
     "out's device": (lambda: ridge.relu(X, out=Foreign(X.copy(), (2, 0))), ValueError, "relu: "),
@@ -140,11 +141,16 @@ def used():
 
 
 def assert_costs_no_memory(calls):
-    calls(1000)
-    blocks, size = used()
-    calls(10000)
-    more_blocks, more_size = used()
-    assert more_blocks - blocks < 500 and more_size - size < 512  # one object, or 50 bytes, a call would be more
+    """Caches fill in the first rounds. What leaked in one kind of call out of thirty would show in every round."""
+    before = used()
+    for _ in range(20):
+        calls(10000)
+        after = used()
+        grown = after[0] - before[0], after[1] - before[1]
+        if grown[0] < 100 and grown[1] < 64:
+            return
+        before = after
+    raise AssertionError(f"the last 10,000 calls left {grown[0]} objects and {grown[1]} KiB behind")
 
 
 def test_refusals_cost_no_memory():

@@ -22,7 +22,15 @@ class TestTorch:
             np.testing.assert_array_equal(ridge.relu(view).numpy(), view.clamp(min=0).numpy())
 
     def test_types(self, torch):
-        for dtype in [torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn, torch.int32, torch.uint8, torch.bool]:
+        for dtype in [
+            torch.bfloat16,
+            torch.float16,
+            torch.float64,
+            torch.float8_e4m3fn,
+            torch.int32,
+            torch.uint8,
+            torch.bool,
+        ]:
             x = torch.arange(10).to(dtype)
             y = ridge.copy(x)
             assert y.dtype == dtype and torch.equal(y.float(), x.float())
@@ -71,7 +79,9 @@ class TestTorch:
 class TestJax:
     @pytest.fixture(autouse=True)
     def jax(self):
-        return pytest.importorskip("jax")
+        jax = pytest.importorskip("jax")
+        with jax.default_device(jax.devices("cpu")[0]):
+            yield jax
 
     def test_kind_and_values(self, jax):
         x = jax.numpy.asarray(X)

@@ -164,3 +164,15 @@ def test_cupy():
     assert isinstance(y, cupy.ndarray) and (y == cupy.maximum(x, 0)).all()
     out = cupy.empty_like(x)
     assert ridge.softmax(x, out=out) is out
+
+
+def test_jax():
+    """Its arrays are read on a GPU; results there need another library's memory, and say so."""
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("this JAX has no GPU")
+    x = jax.numpy.arange(-4.0, 4.0)
+    with pytest.raises(ridge.Unsupported, match="give out="):
+        ridge.relu(x)
+    y = torch.empty(8, device="cuda")
+    assert ridge.relu(x, out=y) is y and y.tolist() == [0, 0, 0, 0, 0, 1, 2, 3]

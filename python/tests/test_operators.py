@@ -1,4 +1,4 @@
-"""Every registered operator, on every type that it takes, against NumPy and SciPy."""
+"""Every registered operator, on every type that it takes, against NumPy."""
 
 import numpy as np
 import pytest

@@ -12,9 +12,21 @@ def test_explains():
     plan = ridge.plan("softmax", X)
     explanation = plan.explain()
     assert plan.op == "softmax" and plan.variant == explanation.json["variant"] and plan.workspace == 0
-    for key in ["operator", "device", "variant", "bound", "bytes", "operations", "least_us", "predicted_us", "candidates"]:
+    for key in [
+        "operator",
+        "device",
+        "variant",
+        "bound",
+        "bytes",
+        "operations",
+        "least_us",
+        "predicted_us",
+        "candidates",
+    ]:
         assert key in explanation.json
-    assert [c["variant"] for c in explanation.json["candidates"]] == [v["name"] for v in ridge.ops()["softmax"]["variants"]]
+    assert [c["variant"] for c in explanation.json["candidates"]] == [
+        v["name"] for v in ridge.ops()["softmax"]["variants"]
+    ]
     assert plan.variant in str(explanation) and repr(explanation) == str(explanation)
     assert "softmax" in repr(plan) and "8x100" in repr(plan) and plan.variant in repr(plan)
     assert "<table>" in plan._repr_html_() and plan.variant in plan._repr_html_()
