@@ -8,6 +8,7 @@ import torch
 
 import ridge
 from ridge.bench.clock import COPY_BYTES, CpuClock, GpuClock, Timing
+from ridge.bench.gradient import Gradient
 from ridge.bench.peers import TABLE
 from ridge.bench.tensors import Source
 from ridge.torch.library import DTYPES
@@ -65,16 +66,16 @@ def measure(case, device, clock, wanted=None, repeats=None):
 
 def _measure(case, row, device, clock, wanted, repeats):
     inputs = row.inputs(case, Source(case, device))
-    options = case.operator_options({option["name"] for option in ridge.ops()[case.op]["options"]})
+    op, options = _request(case)
     start = time.perf_counter()
-    plan = ridge.plan(case.op, *inputs, **options)
+    plan = ridge.plan(op, *inputs, **options)
     plan_us = (time.perf_counter() - start) * 1e6
     account = plan.explain().json
     result = Measurement(case.text, plan.variant, bytes=account["bytes"], operations=account["operations"],
                          predicted_us=account["predicted_us"], least_us=account["least_us"], plan_us=plan_us)
 
     outputs = [torch.empty(spec.shape, dtype=DTYPES[spec.dtype], device=device)
-               for spec in ridge.infer(case.op, *inputs, **options)]
+               for spec in ridge.infer(op, *inputs, **options)]
     workspace = torch.empty(plan.workspace + 255, dtype=torch.uint8, device=device)
     workspace = workspace[-workspace.data_ptr() % 256:]
 
@@ -108,6 +109,13 @@ def _measure(case, row, device, clock, wanted, repeats):
     return result
 
 
+def _request(case):
+    """The operator's or its gradient's name in Python, and the options."""
+    options = case.operator_options({option["name"] for option in ridge.ops()[case.op]["options"]})
+    backward = options.pop("backward", "0") != "0"
+    return case.op + ("_backward" if backward else ""), options
+
+
 # ---- peers ----------------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +134,8 @@ def _peers(row, wanted):
 
 def _compiled(function):
     torch._dynamo.reset()  # one shape, one graph: nothing is dynamic because another case came before
-    return torch.compile(function, dynamic=False)
+    compile = functools.partial(torch.compile, dynamic=False)
+    return function.compiled(compile) if isinstance(function, Gradient) else compile(function)
 
 
 def _check(row, case, inputs, ours, theirs):
