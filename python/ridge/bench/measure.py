@@ -140,7 +140,7 @@ def _compiled(function):
 
 def _check(row, case, inputs, ours, theirs):
     theirs = list(theirs) if isinstance(theirs, (tuple, list)) else [theirs]
-    for got, want in zip(row.comparable(ours, inputs), row.comparable(theirs, inputs)):
+    for got, want in zip(row.comparable(case, ours, inputs), row.comparable(case, theirs, inputs)):
         if got.shape != want.shape:
             raise ValueError(f"its result is of shape {tuple(want.shape)}, Ridge's of {tuple(got.shape)}")
         exact = not got.dtype.is_floating_point

@@ -5,7 +5,7 @@ A row of the table:
   peer(case)         -> function  of those tensors, in PyTorch: measured in eager mode, and under torch.compile
   library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn, torchvision
   others             {name: peer}: further ways to compute the same
-  comparable(outputs, inputs)     what is compared with the peer's, where the outputs themselves need not agree
+  comparable(case, outputs, inputs)    what is compared with the peer's, where the outputs themselves need not agree
   waits(case)        whether it waits for the device, so that no CUDA graph can hold it: its time is then the caller's
   scale(case)        the size of the sums behind an output, to which its rounding errors are relative
   cases              what is measured when no case is given
@@ -31,7 +31,7 @@ class Row:
     peer: Callable
     library: str = "torch"
     others: dict = dataclasses.field(default_factory=dict)
-    comparable: Callable = lambda outputs, inputs: outputs
+    comparable: Callable = lambda case, outputs, inputs: outputs
     waits: Callable = lambda case: False
     scale: Callable = lambda case: 1.0
     cases: tuple = ()
@@ -79,27 +79,35 @@ for _name, _function in {"add": torch.add, "mul": torch.mul}.items():
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
-def _line_or_matrix(case):
-    return (case["n"],) if case.get("n") is not None else (case["rows"], case["cols"])
+def _line_or_matrices(case):
+    if case.get("n") is not None:
+        return (case["n"],)
+    return tuple(case[key] for key in ("batch", "rows", "cols") if key != "batch" or case.get("batch") is not None)
+
+
+def _reduced_axis(case):
+    return None if case.option("axis") is None else int(case.option("axis"))
 
 
 def _reduction(function):
-    """A torch reduction of everything, or along the last axis."""
+    """A torch reduction of everything, or along an axis."""
 
     def peer(case):
-        return (lambda x: function(x)) if case.option("axis") is None else (lambda x: function(x, dim=-1))
+        axis = _reduced_axis(case)
+        return (lambda x: function(x)) if axis is None else (lambda x: function(x, dim=axis))
 
     return peer
 
 
 def _count(case):
-    return case["cols"] if case.option("axis") is not None else math.prod(_line_or_matrix(case))
+    shape, axis = _line_or_matrices(case), _reduced_axis(case)
+    return math.prod(shape) if axis is None else shape[axis]
 
 
-def _picked(outputs, inputs):
+def _picked(case, outputs, inputs):
     """The elements that indices point at: among equal ones the index is a matter of taste."""
-    x, index = inputs[0], outputs[0].long()
-    return [x.reshape(-1)[index]] if index.dim() == 0 else [x.gather(-1, index.unsqueeze(-1))]
+    x, index, axis = inputs[0], outputs[0].long(), _reduced_axis(case)
+    return [x.reshape(-1)[index]] if axis is None else [x.gather(axis, index.unsqueeze(axis))]
 
 
 _ROWS = "rows=65536,cols=128 rows=65536,cols=1024 rows=16384,cols=4096 rows=8192,cols=8192 rows=4096,cols=32768"
@@ -108,11 +116,11 @@ _REDUCE_CASES = _typed("f32 bf16", "n=65536 n=268435456")
 
 
 def _one(case, make):
-    return [make(*_line_or_matrix(case))]
+    return [make(*_line_or_matrices(case))]
 
 
 _add("sum", inputs=_one, peer=_reduction(torch.sum), scale=lambda case: math.sqrt(_count(case)), axis="cols",
-     cases=_REDUCE_CASES + tuple(case + ":axis=-1" for case in _ROW_CASES))
+     cases=_REDUCE_CASES + tuple(f"{case}:axis={axis}" for axis in (-1, 0) for case in _ROW_CASES))
 _add("mean", inputs=_one, peer=_reduction(torch.mean), cases=_REDUCE_CASES)
 _add("max", inputs=_one, peer=_reduction(torch.amax), cases=_REDUCE_CASES)
 _add("min", inputs=_one, peer=_reduction(torch.amin), cases=_REDUCE_CASES)
@@ -120,6 +128,9 @@ _add("argmax", inputs=_one, peer=_reduction(torch.argmax), comparable=_picked, c
 _add("argmin", inputs=_one, peer=_reduction(torch.argmin), comparable=_picked, cases=_REDUCE_CASES)
 _add("dot", inputs=lambda case, make: [make(case["n"]), make(case["n"])], peer=lambda case: torch.dot,
      library="cublas", scale=lambda case: math.sqrt(case["n"]), cases=_REDUCE_CASES)
+
+_add("trace", inputs=lambda case, make: [make(*_row(case))], peer=lambda case: torch.trace, axis="rows",
+     scale=lambda case: math.sqrt(min(_row(case))), cases=_typed("f32", "rows=4096,cols=4096 rows=16384,cols=16384"))
 
 # ---- histogram ------------------------------------------------------------------------------------------------------
 
@@ -223,9 +234,9 @@ def _norm(case):
     return peer
 
 
-def _norm_comparable(outputs, inputs):
+def _norm_comparable(case, outputs, inputs):
     """dgamma and dbeta are sums over rows: by the size of such a sum."""
-    return [x / math.sqrt(inputs[0].shape[0]) if x.dim() == 1 else x for x in outputs]
+    return [x / math.sqrt(case["rows"]) if x.dim() == 1 else x for x in outputs]
 
 
 for _name in ("layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"):
@@ -244,6 +255,19 @@ def _image(case, make):
     return [make(n, h, w, c) if case.option("layout") == "nhwc" else make(n, c, h, w)]
 
 
+def _channels_first(case, function):
+    """A peer of x [n, c, h, w] for the case's layout; in PyTorch nhwc is memory, not shape."""
+    if case.option("layout") != "nhwc":
+        return function
+
+    def peer(x, *parameters):
+        outputs = function(x.permute(0, 3, 1, 2), *parameters)
+        y, *rest = outputs if isinstance(outputs, tuple) else (outputs,)
+        return (y.permute(0, 2, 3, 1), *rest)
+
+    return peer
+
+
 def _pair(case, key, otherwise):
     """Along h and w, from `2` or `2,1`."""
     numbers = [int(number) for number in case.option(key, str(otherwise)).split(",")]
@@ -256,12 +280,8 @@ def _pooling(function):
         more = {"dilation": _pair(case, "dilation", 1)} if function is F.max_pool2d else \
             {"count_include_pad": case.option("count_include_pad") != "0"}
 
-        def run(x):
-            return function(x, window, stride=_pair(case, "stride", 1), padding=_pair(case, "pad", 0), **more)
-
-        if case.option("layout") == "nhwc":
-            return lambda x: run(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-        return run
+        return _channels_first(case, lambda x: function(x, window, stride=_pair(case, "stride", 1),
+                                                        padding=_pair(case, "pad", 0), **more))
 
     return peer
 
@@ -270,6 +290,58 @@ for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}
     _add(_name, inputs=_image, peer=_pooling(_function),
          cases=_typed("f32 f16", "n=32,c=64,h=112,w=112,r=3") + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
                                                                 "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"))
+
+def _batch_norm_inputs(case, make):
+    parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
+    if case.op == "batch_norm":
+        parameters[1].abs_()  # a variance
+    return _image(case, make) + ([] if case.op == "batch_norm_stats" else parameters)
+
+
+def _batch_norm(case):
+    eps = float(case.option("eps", 1e-5))
+
+    def given(x, mean, var, gamma, beta):
+        return F.batch_norm(x, mean, var, gamma, beta, eps=eps)
+
+    def train(x, gamma, beta):
+        y, mean, inverse = torch.native_batch_norm(x, gamma, beta, None, None, True, 0.0, eps)
+        return y, mean, inverse**-2 - eps
+
+    return _channels_first(case, given if case.op == "batch_norm" else train)
+
+
+def _batch_norm_stats(case):
+    axes = (0, 1, 2) if case.option("layout") == "nhwc" else (0, 2, 3)
+
+    def peer(x):
+        var, mean = torch.var_mean(x, axes, correction=0)
+        return mean.float(), var.float()
+
+    return peer
+
+
+_PLANES = "n=32,c=64,h=112,w=112 n=32,c=64,h=112,w=112:layout=nhwc n=32,c=2048,h=7,w=7"
+_add("batch_norm batch_norm_train", inputs=_batch_norm_inputs, peer=_batch_norm, library="cudnn",
+     cases=_typed("f32 bf16", _PLANES))
+_add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=_typed("f32 bf16", _PLANES))
+
+# ---- windows --------------------------------------------------------------------------------------------------------
+
+
+def _window_sum(case):
+    width = int(case.get("w") or case.option("w"))
+
+    def peer(x):
+        sums = F.avg_pool1d(x.reshape(-1, 1, x.shape[-1]), width, stride=1, padding=width // 2, count_include_pad=True)
+        return sums.reshape(x.shape) * width
+
+    return peer
+
+
+_add("window_sum", inputs=lambda case, make: [make(*_flat(case))], peer=_window_sum,
+     scale=lambda case: math.sqrt(int(case.get("w") or case.option("w"))),
+     cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"))
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
@@ -361,3 +433,31 @@ _add("gemm", inputs=_gemm_inputs, peer=_gemm, library="cublas", others={"cublasl
      + ("bf16:m=8192,n=8192,k=8192:layout=nt", "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+relu",
         "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+gelu_tanh", "f32:m=4096,n=4096,k=4096",
         "f64:m=4096,n=4096,k=4096"))
+
+
+# ---- gemv -----------------------------------------------------------------------------------------------------------
+
+
+def _gemv_inputs(case, make):
+    m, k, (parts, _) = case["m"], case["k"], _epilogue(case)
+    tensors = [make(*((k, m) if case.option("layout") == "t" else (m, k))), make(k)]
+    return tensors + [make(m) for wanted in (float(case.option("beta", 0)), "bias" in parts) if wanted]
+
+
+def _gemv(case):
+    parts, activation = _epilogue(case)
+    alpha, beta = float(case.option("alpha", 1)), float(case.option("beta", 0))
+
+    def peer(a, x, *rest):
+        rest = list(rest)
+        y = (a.T if case.option("layout") == "t" else a) @ x
+        y = y * alpha if alpha != 1 else y
+        y = y + beta * rest.pop(0) if beta else y
+        y = y + rest.pop(0) if "bias" in parts else y
+        return _ACTIVATIONS[activation](y) if activation else y
+
+    return peer
+
+
+_add("gemv", inputs=_gemv_inputs, peer=_gemv, library="cublas", axis="k", scale=lambda case: math.sqrt(case["k"]),
+     cases=_typed("f32 bf16", "m=4096,k=4096 m=16384,k=16384 m=128256,k=4096 m=1048576,k=16 m=262144,k=128"))

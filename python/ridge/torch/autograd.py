@@ -118,13 +118,13 @@ def _(call, dy):
 
 def _spread(call, gradient, like):
     """A gradient of the result, over the elements that it was reduced from."""
-    if call.options.get("axis") is not None:
-        gradient = gradient.unsqueeze(-1)
-    return gradient.expand(like.shape)
+    axis = call.options.get("axis")
+    return (gradient if axis is None else gradient.unsqueeze(axis)).expand(like.shape)
 
 
 def _reduced(call, x):
-    return x.numel() if call.options.get("axis") is None else x.shape[-1]
+    axis = call.options.get("axis")
+    return x.numel() if axis is None else x.shape[axis]
 
 
 @formula("sum", keep=("x",))
@@ -141,7 +141,8 @@ def _(call, dy):
 def _(call, dy):
     """Ties share evenly, as in torch.amax."""
     at = call.x == _spread(call, call.y, call.x)
-    ties = at.sum() if call.options.get("axis") is None else at.sum(-1)
+    axis = call.options.get("axis")
+    ties = at.sum() if axis is None else at.sum(axis)
     return {"x": _spread(call, dy / ties, call.x) * at}
 
 
@@ -196,12 +197,20 @@ _ACTIVATIONS = {
 }
 
 
+def _through_activation(call, g, inputs):
+    """The gradient of what the activation was given. That is computed again: a product more, and nothing kept."""
+    parts = (call.options.get("epilogue") or "").split("+")
+    for part in parts:
+        if part in _ACTIVATIONS:
+            options = {k: v for k, v in call.options.items() if k not in ("scale", "variant")}
+            options["epilogue"] = "+".join(p for p in parts if p.startswith("bias")) or None
+            return _ACTIVATIONS[part](g, _ridge(call.op)(*inputs, **options))
+    return g
+
+
 @formula("gemm", keep=("a", "b", "c", "bias", "residual"))
 def _(call, dd):
-    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual), in the axes of d: [batch,] m, n.
-
-    What an activation was given is not kept but computed again: a product more, and no tensor of d's size held.
-    """
+    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual), in the axes of d: [batch,] m, n."""
     a, b, options = call.a, call.b, call.options
     gemm = _ridge("gemm")
     layout = options.get("layout") or "nn"
@@ -212,11 +221,7 @@ def _(call, dd):
     g = dd * scale if scale != 1 else dd
     if call.residual is not None:
         gradients["residual"] = g.to(call.residual.dtype)
-    for part in parts:
-        if part in _ACTIVATIONS:
-            kept = {k: v for k, v in options.items() if k not in ("scale", "variant")}
-            kept["epilogue"] = "+".join(p for p in parts if p.startswith("bias")) or None
-            g = _ACTIVATIONS[part](g, gemm(a, b, call.c, call.bias, **kept))
+    g = _through_activation(call, g, (a, b, call.c, call.bias))
     if call.bias is not None and call.needs["bias"]:
         along = g if "bias" in parts else g.transpose(-1, -2)
         gradients["bias"] = along.reshape(-1, along.shape[-1]).sum(0).to(call.bias.dtype)
@@ -233,4 +238,19 @@ def _(call, dd):
         db = gemm(g, a, layout="t" + ("t" if ta else "n"), **rest) if tb else \
             gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
         gradients["b"] = db.sum(0) if db.dim() > b.dim() else db
+    return gradients
+
+
+@formula("gemv", keep=("a", "x", "c", "bias"))
+def _(call, dy):
+    """y = act(alpha * op(a) x + beta * c + bias)."""
+    options = call.options
+    transposed = options.get("layout") == "t"
+    alpha = 1.0 if options.get("alpha") is None else options["alpha"]
+    g = _through_activation(call, dy, (call.a, call.x, call.c, call.bias))
+    gradients = {"bias": g, "c": g * (options.get("beta") or 0.0)}
+    if call.needs["a"]:
+        gradients["a"] = torch.outer(call.x, g * alpha) if transposed else torch.outer(g * alpha, call.x)
+    if call.needs["x"]:
+        gradients["x"] = _ridge("gemv")(call.a, g, layout="n" if transposed else "t", alpha=alpha)
     return gradients
