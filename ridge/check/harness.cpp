@@ -82,7 +82,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   p.input_names = *input_names(*p.op, c.operator_options(), p.in.size());  // as many as there are: infer_op took them
   p.output_names = *output_names(*p.op, c.operator_options());
   for (const TensorType& type : *types) {
-    if (*place == Place::inplace && p.outputs.empty()) {
+    if (*place == Place::inplace && p.out.empty()) {
       if (type.dtype != p.in[0].dtype || type.shape != p.host[0].type.shape)
         return Status::invalid(c.op, "place", "inplace", "another: the output is not like the input");
       p.out.push_back(p.in[0]);

@@ -1,0 +1,248 @@
+// The norms' cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/case_book.hpp>
+#include <ridge/norm/oracle.hpp>
+#include <ridge/norm/request.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ridge::norm_detail {
+
+// The names that a list "x,beta" has; all of them where there is no list.
+inline Names listed(const check::Case& c, std::string_view option, Names all) {
+  if (!c.options.has(option)) return all;
+  std::erase_if(all, [list = "," + std::string(c.options.text(option)) + ","](std::string_view name) {
+    return list.find("," + std::string(name) + ",") == std::string::npos;
+  });
+  return all;
+}
+
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  auto request = request_of(c.op, c.operator_options());
+  if (!request) return request.error();
+  std::vector<TensorType> types;
+  for (std::string_view name : listed(c, "inputs", request->inputs()))
+    types.push_back(name == "gamma" || name == "beta" ? TensorType{c.dtype, {c.dim("cols")}}
+                                                      : TensorType{c.dtype, {c.dim("rows"), c.dim("cols")}});
+  return types;
+}
+
+// Errors in units u of the type computed in. A sum of n terms errs by at most `summed` u of their absolute sum: its
+// longest chain where a warp or block shares the row, and where one thread has it, as random errors add up.
+struct Roundings {
+  double u;
+  explicit Roundings(DType dtype) : u(dtype == f64 ? check::roundoff(f64) : check::roundoff(f32)) {}
+  static double summed(std::int64_t n) {
+    return std::min<double>(static_cast<double>(n), 64 + std::sqrt(static_cast<double>(n)) * 8);
+  }
+};
+
+// What is known of a row's errors.
+//   base      distances are taken from the mean as it was rounded, `slip` off, or from the row's first element
+//   offset    the mean of these distances: a sum; their own rounding too
+//   scale     relative: the sum of squares, of distances each rounded; then the root, 4 u
+struct RowErrors {
+  double slip, offset, scale, distance;
+  RowErrors(const RowOracle& row, std::int64_t cols, double eps, const Roundings& r) {
+    const double summed = Roundings::summed(cols), u = r.u;
+    slip = summed * u * (std::fabs(row.mean) + row.apart);
+    distance = 2 * row.furthest + slip;
+    offset = summed * u * (row.apart + row.furthest + slip) + u * distance;
+    const double squares = row.variance + slip * slip, divisor = row.variance + eps;
+    scale = divisor > 0 ? ((summed + 8) * u * squares + 2 * u * distance * row.apart) / divisor / 2 + 4 * u : 4 * u;
+  }
+  // Of x normalised to n: the difference rounded, the offset, the scale, the product.
+  double normalised(const RowOracle& row, double n, double u) const {
+    return row.scale * (2 * u * distance + offset) + std::fabs(n) * (scale + 2 * u);
+  }
+};
+
+// An element within `error` before it is rounded into its type. Beyond the type's range it is the infinity.
+inline void expect(check::Expected& e, DType dtype, double want, double error) {
+  const double stored = check::round_to(dtype, want);
+  if (std::isinf(stored)) want = stored;
+  e.value.push_back(want);
+  e.tolerance.push_back(std::isfinite(want) ? error + check::rounding_error(dtype, std::fabs(want) + error) : 0);
+}
+
+inline const double* values_of(const Names& names, const std::vector<check::HostTensor>& in, std::string_view name) {
+  const auto at = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  return at < names.size() ? in[at].values.data() : nullptr;
+}
+
+inline std::vector<check::Expected> forward_oracle(const check::Case& c, const Request& request,
+                                                   const std::vector<check::HostTensor>& in) {
+  const Names names = listed(c, "inputs", request.inputs());
+  const double *residual = values_of(names, in, "residual"), *gamma = values_of(names, in, "gamma"),
+               *beta = values_of(names, in, "beta");
+  const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
+  const Roundings r(c.dtype);
+  const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;  // what underflows on the way
+  check::Expected y, sum;
+  std::vector<double> x(static_cast<std::size_t>(cols));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < cols; ++i) {
+      x[i] = in[0].values[row * cols + i];
+      if (!residual) continue;
+      x[i] += residual[row * cols + i];
+      if (c.dtype != f64) x[i] = check::round_to(c.dtype, check::round_to(f32, x[i]));
+      sum.value.push_back(x[i]);
+      sum.tolerance.push_back(0);
+    }
+    const RowOracle oracle(x.data(), cols, request.eps, request.norm == Norm::rms);
+    const RowErrors errors(oracle, cols, request.eps, r);
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double n = oracle.normalised(x[i]), g = gamma ? gamma[i] : 1, b = beta ? beta[i] : 0;
+      const double error = std::fabs(g) * (errors.normalised(oracle, n, r.u) + least * (1 + oracle.scale)) +
+                           2 * r.u * (std::fabs(n * g) + std::fabs(b)) + least;
+      expect(y, c.dtype, n * g + b, error);
+    }
+  }
+  return request.added ? std::vector{y, sum} : std::vector{y};
+}
+
+// dx = scale (g - mean of g - n mean of (g n)) + dsum, with g = dy gamma; each mean errs as a sum does, and with what n
+// errs by. dgamma and dbeta are sums over rows.
+inline std::vector<check::Expected> backward_oracle(const check::Case& c, const Request& request,
+                                                    const std::vector<check::HostTensor>& in) {
+  const Names names = listed(c, "inputs", request.inputs());
+  const double *dy = in[0].values.data(), *x = in[1].values.data(), *gamma = values_of(names, in, "gamma"),
+               *dsum = values_of(names, in, "dsum");
+  const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
+  const bool rms = request.norm == Norm::rms;
+  const Roundings r(c.dtype);
+  const double u = r.u, summed = Roundings::summed(cols), least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;
+  check::Expected dx;
+  struct Sum {
+    double value = 0, size = 0, error = 0;  // size: of its terms, absolutely; error: of the terms
+  };
+  std::vector<Sum> to_gamma(static_cast<std::size_t>(cols)), to_beta(static_cast<std::size_t>(cols));
+  for (std::int64_t row = 0; row < rows; ++row, dy += cols, x += cols, dsum = dsum ? dsum + cols : nullptr) {
+    const RowOracle oracle(x, cols, request.eps, rms);
+    const RowErrors errors(oracle, cols, request.eps, r);
+    const auto g = [&](std::int64_t i) { return dy[i] * (gamma ? gamma[i] : 1); };
+    double mean_g = 0, mean_gn = 0, size_g = 0, size_gd = 0;
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double share = g(i) / static_cast<double>(cols);
+      mean_g += share;
+      mean_gn += share * oracle.normalised(x[i]);
+      size_g += std::fabs(share);
+      size_gd += std::fabs(share) * (std::fabs(x[i] - oracle.mean) + errors.slip);
+    }
+    if (rms) mean_g = 0;
+    const double error_g = rms ? 0 : (summed + 2) * u * size_g;
+    const double error_gn =
+        oracle.scale * ((summed + 6) * u * size_gd + size_g * (errors.offset + 2 * u * errors.slip)) +
+        std::fabs(mean_gn) * (errors.scale + 2 * u) + oracle.scale * errors.slip * error_g;
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double n = oracle.normalised(x[i]), error_n = errors.normalised(oracle, n, u);
+      const double inner = g(i) - mean_g - n * mean_gn;
+      const double error = oracle.scale * (error_g + std::fabs(n) * error_gn + std::fabs(mean_gn) * error_n +
+                                           4 * u * (std::fabs(g(i)) + std::fabs(mean_g) + std::fabs(n * mean_gn))) +
+                           std::fabs(oracle.scale * inner) * (errors.scale + 2 * u);
+      const double added = dsum ? dsum[i] : 0, want = oracle.scale * inner + added;
+      expect(dx, c.dtype, want, error + 2 * u * (std::fabs(want) + std::fabs(added)) + least * (4 + 2 * oracle.scale));
+      const auto add = [](Sum& sum, double term, double term_error) {
+        sum.value += term;
+        sum.size += std::fabs(term);
+        sum.error += term_error;
+      };
+      add(to_gamma[i], dy[i] * n, std::fabs(dy[i]) * error_n + 2 * least);
+      add(to_beta[i], dy[i], 0);
+    }
+  }
+  std::vector<check::Expected> all;
+  for (std::string_view name : listed(c, "outputs", request.outputs())) {
+    if (name == "dx") {
+      all.push_back(dx);
+      continue;
+    }
+    check::Expected e;
+    for (const Sum& sum : name == "dgamma" ? to_gamma : to_beta)
+      expect(e, c.dtype, sum.value, sum.error + (Roundings::summed(rows) + 2) * u * sum.size);
+    all.push_back(e);
+  }
+  return all;
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const Request request = *request_of(c.op, c.operator_options());
+  return request.backward ? backward_oracle(c, request, in) : forward_oracle(c, request, in);
+}
+
+inline check::CaseBook book_of(const std::string& op) {
+  check::CaseBook book{.op = op,
+                       .keys = {"rows", "cols"},
+                       .optional_keys = {},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  const bool added = op.starts_with("add_"), layer = op == "layer_norm";
+  const std::string dy_x = added ? "dy,sum" : "dy,x", x = added ? "x,residual" : "x";
+  // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes. The whole list for
+  // layer_norm; the others share its kernels.
+  const std::vector<const char*> edges = {
+      "rows=0,cols=5",    "rows=5,cols=0",    "rows=1,cols=1",    "rows=3,cols=1",    "rows=5,cols=31",
+      "rows=4,cols=32",   "rows=9,cols=33",   "rows=7,cols=127",  "rows=5,cols=128",  "rows=5,cols=129",
+      "rows=3,cols=511",  "rows=3,cols=512",  "rows=3,cols=513",  "rows=3,cols=1023", "rows=3,cols=1024",
+      "rows=3,cols=1025", "rows=2,cols=2049", "rows=2,cols=4096", "rows=2,cols=4097", "rows=1,cols=8193"};
+  const std::vector<const char*> few = {"rows=0,cols=5",  "rows=5,cols=0",   "rows=3,cols=1",
+                                        "rows=9,cols=33", "rows=5,cols=128", "rows=3,cols=1025"};
+  for (const char* backward : {"", ":backward"}) {
+    for (const char* size : layer ? edges : few)
+      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + backward);
+    for (const char* type : {"f16", "f64"})
+      for (const char* size : {"rows=3,cols=1", "rows=5,cols=100", "rows=3,cols=1000"})
+        test(std::string(type) + ":" + size + backward);
+    for (const char* type : {"f32", "bf16"})
+      for (const char* place : {"offset", "padded", "strided", "reversed"})
+        test(std::string(type) + ":rows=6,cols=203:place=" + place + backward);
+    for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000"})
+      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64" + backward);
+    test(std::string("f32:rows=5,cols=100:eps=0.5") + backward);
+    test(std::string("bf16:rows=9,cols=72:fill=nan") + backward);
+  }
+  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=6,cols=203:place=inplace");
+  for (const char* some : {"", ",gamma", ",beta"})
+    for (const char* type : {"f32", "f16"}) test(std::string(type) + ":rows=5,cols=300:inputs=" + x + some);
+  for (const char* fill : {"inf", "denormal", "ones", "constant,1e4", "constant,-0.1"})
+    for (const char* type : {"f32", "f16", "bf16", "f64"})
+      if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
+  test("f16:rows=6,cols=200:fill=constant,60000");
+  if (!added) test("f16:rows=6,cols=200:fill=overflow");
+  // More rows than the fused method has blocks here, that start at all places of a unit; and more than one slice of rows.
+  for (const char* type : {"f32", "bf16"}) {
+    test(std::string(type) + ":rows=19,cols=201:backward");
+    if (layer) test(std::string(type) + ":rows=21,cols=72:backward:inputs=" + dy_x + ":outputs=dx,dbeta");
+    if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=fused_32");
+    if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=block_reduce");
+  }
+  test("f32:rows=7,cols=130:backward:outputs=dx");
+  test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
+  test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
+  if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
+  // The widest rows that are kept, and wider ones.
+  if (layer || op == "add_rms_norm") {
+    for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=140000"})
+      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
+    for (const char* size : {"rows=9,cols=16391", "rows=1,cols=50257"})
+      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":backward");
+  }
+  for (const char* type : {"f32", "bf16"}) {
+    for (const char* size : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096",
+                             "rows=8192,cols=8192", "rows=4096,cols=32768", "rows=1024,cols=131072",
+                             "rows=4096,cols=50257", "rows=1,cols=4096", "rows=1,cols=8192"})
+      book.benches.push_back(op + ":" + type + ":" + size);
+    for (const char* size :
+         {"rows=65536,cols=128", "rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=50257"})
+      book.benches.push_back(op + ":" + type + ":" + size + ":backward");
+  }
+  return book;
+}
+
+}  // namespace ridge::norm_detail

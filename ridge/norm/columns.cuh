@@ -1,0 +1,69 @@
+// dgamma and dbeta: sums over rows, for every column. First slices of rows, in an order that the plan fixes; then the
+// slices, in another. Sums of a block's lanes pass through shared memory.
+#pragma once
+#include <ridge/norm/statistics.cuh>
+#include <ridge/norm/variants.hpp>
+
+namespace ridge::norm_detail {
+
+// slices[s][0][j] = sum of dy n over the rows of slice s, and [s][1][j] of dy; n is x normalised.
+// dy, x: [rows, cols], any strides; statistics: [rows, statistics_size]. Block (c, s): columns_wide columns, slice s.
+template <class T>
+__global__ void __launch_bounds__(columns_threads)
+    norm_columns(Backward<T> a, Compute<T>* slices, std::int64_t rows_of_slice) {
+  using X = Compute<T>;
+  constexpr int wide = columns_wide, high = columns_threads / wide;
+  __shared__ X gamma[high][wide], beta[high][wide];
+  const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
+  const std::int64_t groups = (a.cols + wide - 1) / wide, slice = blockIdx.x / groups;
+  const std::int64_t column = (blockIdx.x - slice * groups) * wide + lane;
+  const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
+  X sum_gamma = 0, sum_beta = 0;
+  if (column < a.cols) {
+#pragma unroll 4
+    for (std::int64_t row = first + line; row < end; row += high) {
+      const X* s = a.statistics + row * statistics_size;
+      const X dy = X(a.dy.row(row)[column * a.dy.step]);
+      const X n = Statistics<X>{s[0], s[1], s[2]}(X(a.x.row(row)[column * a.x.step]));
+      sum_gamma = multiply_add(dy, n, sum_gamma);
+      sum_beta += dy;
+    }
+  }
+  gamma[line][lane] = sum_gamma;
+  beta[line][lane] = sum_beta;
+  __syncthreads();
+  if (line > 0 || column >= a.cols) return;
+  for (int i = 1; i < high; ++i) {
+    sum_gamma += gamma[i][lane];
+    sum_beta += beta[i][lane];
+  }
+  slices[(slice * 2 + 0) * a.cols + column] = sum_gamma;
+  slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
+}
+
+// dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide of
+// the 2 cols columns.
+template <class T>
+__global__ void __launch_bounds__(finish_threads)
+    norm_finish(const Compute<T>* slices, std::int64_t count, std::int64_t cols, VectorTensor<T> dgamma,
+                VectorTensor<T> dbeta) {
+  using X = Compute<T>;
+  constexpr int wide = finish_wide, high = finish_threads / wide;
+  __shared__ X partial[high][wide];
+  const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
+  const std::int64_t column = std::int64_t{blockIdx.x} * wide + lane;
+  X sum = 0;
+  if (column < 2 * cols) {
+#pragma unroll 4
+    for (std::int64_t s = line; s < count; s += high) sum += slices[s * 2 * cols + column];
+  }
+  partial[line][lane] = sum;
+  __syncthreads();
+  if (line > 0 || column >= 2 * cols) return;
+  for (int i = 1; i < high; ++i) sum += partial[i][lane];
+  const bool is_gamma = column < cols;
+  const VectorTensor<T>& to = is_gamma ? dgamma : dbeta;
+  if (to.data) to.data[(is_gamma ? column : column - cols) * to.step] = T(sum);
+}
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,37 @@
+// What plan.cpp knows of the .cu files.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/norm/norm.hpp>
+
+namespace ridge::norm_detail {
+
+using Types = TypeList<float, half, bfloat16, double>;
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+
+struct Vector {
+  void* data = nullptr;   // null: there is none
+  std::int64_t step = 1;  // in elements
+};
+
+// What the plan's tensors are, in the order of NormProblem::rows_lie, and its vectors.
+struct Operands {
+  void *x = nullptr, *y = nullptr, *other = nullptr, *added = nullptr;
+  Vector gamma = {}, beta = {}, dgamma = {}, dbeta = {};
+  void* workspace = nullptr;
+};
+
+// Where the sums of dgamma and dbeta come from: `slices` rows of [2, cols] in the workspace, behind the statistics of each
+// row where the kernel over columns needs them.
+struct SumsPlan {
+  bool fused = false;
+  int phases = 1;                               // fused: places of a 16-byte unit where rows start
+  std::int64_t slices = 0;                      // teams of the fused kernel, or slices of rows
+  std::int64_t rows_of_slice = 0;               // not fused
+  std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of the whole workspace
+};
+SumsPlan sums_plan(const NormPlan&);
+
+// Preconditions: the plan's problem has columns, and the operands are as it says.
+template <class Backend, class T> Status launch(const NormPlan&, const Operands&, Stream);
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,125 @@
+// Launches the row of the table that a plan chose, and the sums over columns behind it. Included by one .cu file per type;
+// functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
+#pragma once
+#include <ridge/norm/columns.cuh>
+#include <ridge/norm/fused.cuh>
+#include <ridge/norm/launch.hpp>
+
+#include <utility>
+
+namespace ridge::norm_detail {
+
+// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Row { static constexpr Config config = variants[I].config; };
+
+struct Arguments {
+  const NormPlan& plan;
+  const Operands& operands;
+  SumsPlan sums;
+  Stream stream;
+};
+
+template <class P> static RowTensor<P> rows_at(void* data, const Rows& lie) {
+  return {static_cast<P*>(data), RowOffsets::of(lie.outer), lie.step};
+}
+
+template <class T> static Forward<T> forward_of(const Arguments& args) {
+  const NormProblem& p = args.plan.problem;
+  const Operands& o = args.operands;
+  const auto& lie = *p.rows_lie;
+  return {.x = rows_at<const T>(o.x, lie[0]),
+          .residual = rows_at<const T>(o.other, lie[2]),
+          .y = rows_at<T>(o.y, lie[1]),
+          .sum = rows_at<T>(o.added, lie[3]),
+          .gamma = {static_cast<const T*>(o.gamma.data), o.gamma.step},
+          .beta = {static_cast<const T*>(o.beta.data), o.beta.step},
+          .rows = p.rows,
+          .cols = p.cols,
+          .eps = static_cast<Compute<T>>(p.eps),
+          .rms = p.norm == Norm::rms};
+}
+
+template <class T> static Backward<T> backward_of(const Arguments& args) {
+  const NormProblem& p = args.plan.problem;
+  const Operands& o = args.operands;
+  const auto& lie = *p.rows_lie;
+  const bool keeps_statistics = args.sums.slices > 0 && !args.sums.fused;
+  return {.dy = rows_at<const T>(o.other, lie[2]),
+          .x = rows_at<const T>(o.x, lie[0]),
+          .dsum = rows_at<const T>(o.added, lie[3]),
+          .dx = rows_at<T>(o.y, lie[1]),
+          .gamma = {static_cast<const T*>(o.gamma.data), o.gamma.step},
+          .rows = p.rows,
+          .cols = p.cols,
+          .eps = static_cast<Compute<T>>(p.eps),
+          .rms = p.norm == Norm::rms,
+          .statistics = keeps_statistics ? static_cast<Compute<T>*>(o.workspace) : nullptr};
+}
+
+// The kernel over rows.
+template <int I, class T, int Warp> static Status launch_row(const Arguments& args) {
+  constexpr Config c = variants[I].config;
+  using Team = tile::BlockRows<c.threads, c.rows, Warp>;
+  const NormProblem& p = args.plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(smem_bytes(c, sizeof(T))),
+                        .stream = args.stream.handle,
+                        .warp = Warp};
+  if constexpr (c.method == Method::streaming) {
+    if (!p.backward) return simt::launch(at, norm_streaming<Team, T>, forward_of<T>(args));
+    return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
+  } else if constexpr (std::is_same_v<T, double> || c.cluster > 1) {
+    return Status::error(Code::unsupported, "norm: this variant is another file's");  // refused by fits()
+  } else if constexpr (c.method == Method::vector) {
+    return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
+  } else if constexpr (c.method == Method::resident) {
+    if (!p.backward) return simt::launch(at, norm_resident<Row<I>, Team, T>, forward_of<T>(args));
+    return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
+  } else {
+    return simt::launch(at, norm_fused_gradient<Row<I>, Team, T>, backward_of<T>(args),
+                        static_cast<float*>(args.operands.workspace), args.sums.phases);
+  }
+}
+
+template <class T, int Warp, int... I>
+static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.variant == I ? void(status = launch_row<I, T, Warp>(args)) : void()), ...);
+  return status;
+}
+
+// dgamma and dbeta, from what the kernel over rows has left in the workspace.
+template <class T, int Warp> static Status launch_sums(const Arguments& args) {
+  using X = Compute<T>;
+  const NormProblem& p = args.plan.problem;
+  const Operands& o = args.operands;
+  const SumsPlan& sums = args.sums;
+  X* slices = reinterpret_cast<X*>(static_cast<std::byte*>(o.workspace) + sums.statistics_bytes);
+  const auto blocks = [&](std::int64_t columns, int wide) {
+    return static_cast<unsigned>((columns + wide - 1) / wide);
+  };
+  simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide)),
+                  .block = dim3(columns_threads),
+                  .stream = args.stream.handle,
+                  .warp = Warp};
+  if (!sums.fused && sums.slices > 0)
+    RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(args), slices, sums.rows_of_slice));
+  at.grid = dim3(blocks(2 * p.cols, finish_wide));
+  at.block = dim3(finish_threads);
+  return simt::launch(at, norm_finish<T>, static_cast<const X*>(slices), sums.slices, p.cols,
+                      VectorTensor<T>{static_cast<T*>(o.dgamma.data), o.dgamma.step},
+                      VectorTensor<T>{static_cast<T*>(o.dbeta.data), o.dbeta.step});
+}
+
+template <class T> static Status launch_plan(const NormPlan& plan, const Operands& operands, Stream stream) {
+  const Arguments args{plan, operands, sums_plan(plan), stream};
+  return simt::with_warp(plan.device.warp, [&](auto warp) -> Status {
+    constexpr int width = decltype(warp)::value;
+    if (plan.grid > 0) RIDGE_TRY((launch_variant<T, width>(args, std::make_integer_sequence<int, variant_count>{})));
+    if (!plan.problem.dgamma && !plan.problem.dbeta) return Status{};
+    return launch_sums<T, width>(args);
+  });
+}
+
+}  // namespace ridge::norm_detail

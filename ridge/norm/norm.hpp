@@ -1,0 +1,97 @@
+// layer_norm and rms_norm over the last axis, both also of a sum that is formed first, and their gradients.
+//
+//   layer_norm  y = (x - mean) / sqrt(variance + eps) * gamma + beta        variance: of the whole row, over its length
+//   rms_norm    y = x / sqrt(mean of x^2 + eps) * gamma + beta
+//   add_*       sum = x + residual, rounded to its type; y is the norm of that. Both are written
+//   gradients   dx of dy and x (of add_*: of dy and sum, and dx is x's gradient and the residual's; what comes back
+//               through sum itself, dsum, is added in), dgamma and dbeta. Statistics are computed again from x
+//
+// Shapes    tensors of one shape, [..., cols], rank 1 to 8, and vectors of [cols]. gamma and beta are optional, each on its
+//           own, as are dgamma, dbeta and dsum. Strides are free; rows that are contiguous and lie alike on 16 bytes in
+//           all tensors take the fast path, wherever they start, and vectors that are contiguous.
+// Types     f32 f16 bf16 f64, all tensors of one. 16-bit types are computed in float32.
+// Values    The variance is that of x - mean, in a pass of its own, and the mean's own rounding error is taken out: a row
+//           1e4 + i * 1e-3 in float32 is right to the last bits of x - mean. A constant row, or one of one element, gives
+//           beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta elsewhere). Rows
+//           whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
+// eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
+// Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
+//           for gradients.
+// Empty     no rows: dgamma and dbeta are 0, nothing else is written. Rows of no columns: nothing is launched.
+// Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes.
+#pragma once
+#include <ridge/core/memory.hpp>
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+#include <ridge/core/rows.hpp>
+
+#include <array>
+#include <optional>
+
+namespace ridge {
+
+enum class Norm : std::uint8_t { layer, rms };
+
+struct NormTensors {
+  TensorView x;
+  std::optional<TensorView> residual = {}, gamma = {}, beta = {};
+  TensorView y;
+  std::optional<TensorView> sum = {};  // given where residual is
+};
+
+struct NormGradientTensors {
+  TensorView dy, x;
+  std::optional<TensorView> gamma = {}, dsum = {};
+  TensorView dx;
+  std::optional<TensorView> dgamma = {}, dbeta = {};
+};
+
+struct NormProblem {
+  Norm norm = Norm::layer;
+  bool backward = false;
+  std::int64_t rows = 0, cols = 0;
+  DType dtype = DType::f32;
+  double eps = 1e-5;
+  // What there is besides x and y, or dy, x and dx. `added`: residual and sum; backward, dsum.
+  bool added = false, gamma = true, beta = true, dgamma = false, dbeta = false;
+  // How x, y, residual, sum lie; backward, x, dx, dy, dsum. One that is not there lies as x does. Where nothing is given,
+  // all are contiguous rows that start on 16 bytes.
+  std::optional<std::array<Rows, 4>> rows_lie = {};
+  bool vectors_contiguous = true;
+  bool operator==(const NormProblem&) const = default;
+
+  // What the views need; refuses shapes or dtypes that differ, and overlap.
+  RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormTensors&);
+  RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormGradientTensors&);
+};
+
+class NormPlan {
+ public:
+  // The views must be as planned; workspace_bytes() of workspace.
+  RIDGE_API Status run(const NormTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Status run(const NormGradientTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  RIDGE_API std::size_t workspace_bytes() const;
+
+  NormProblem problem;  // rows_lie given
+  DeviceInfo device;
+  int variant = 0;        // row of the table in variants.hpp
+  std::int64_t grid = 0;  // blocks of the kernel over rows
+};
+
+RIDGE_API Result<NormPlan> plan_norm(const NormProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// One line each: plan (cached per problem and device), borrow workspace from the stream's pool, run. Throw ridge::Error.
+struct NormOptions {
+  std::optional<TensorView> gamma = {}, beta = {};
+  double eps = 1e-5;
+};
+RIDGE_API void layer_norm(const TensorView& x, const TensorView& y, const NormOptions& = {}, Stream = {});
+RIDGE_API void rms_norm(const TensorView& x, const TensorView& y, const NormOptions& = {}, Stream = {});
+RIDGE_API void add_layer_norm(const TensorView& x, const TensorView& residual, const TensorView& y,
+                              const TensorView& sum, const NormOptions& = {}, Stream = {});
+RIDGE_API void add_rms_norm(const TensorView& x, const TensorView& residual, const TensorView& y, const TensorView& sum,
+                            const NormOptions& = {}, Stream = {});
+RIDGE_API void norm_gradients(Norm, const NormGradientTensors&, double eps = 1e-5, Stream = {});
+
+}  // namespace ridge

@@ -1,0 +1,9 @@
+#include <ridge/norm/norm.cuh>
+
+namespace ridge::norm_detail {
+
+template <> Status launch<simt::Backend, float>(const NormPlan& plan, const Operands& operands, Stream stream) {
+  return launch_plan<float>(plan, operands, stream);
+}
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,9 @@
+#include <ridge/norm/norm.cuh>
+
+namespace ridge::norm_detail {
+
+template <> Status launch<simt::Backend, double>(const NormPlan& plan, const Operands& operands, Stream stream) {
+  return launch_plan<double>(plan, operands, stream);
+}
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,139 @@
+// The norms by name.
+#include <ridge/norm/launch.hpp>
+#include <ridge/norm/request.hpp>
+#include <ridge/norm/variants.hpp>
+
+namespace ridge {
+
+using namespace norm_detail;
+
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  if (row.name == "block_reduce" || row.config.method == Method::vector) return "coalescing";
+  if (row.config.method == Method::fused) return row.config.in_registers > 1 ? "coarsening" : "privatisation";
+  if (row.config.method == Method::resident)
+    return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
+  return {};
+}
+
+namespace {
+enum class Op { layer_norm, rms_norm, add_layer_norm, add_rms_norm };
+constexpr std::string_view op_names[] = {"layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"};
+}  // namespace
+
+template <Op O> static const OpInfo& info();
+
+// The request, with the names of its views.
+namespace {
+struct Named {
+  Request request;
+  Names inputs, outputs;
+};
+}  // namespace
+template <Op O> static Result<Named> named(const Options& options, std::size_t given) {
+  auto request = request_of(info<O>().name, options);
+  if (!request) return request.error();
+  auto inputs = input_names(info<O>(), options, given);
+  if (!inputs) return inputs.error();
+  auto outputs = output_names(info<O>(), options);
+  if (!outputs) return outputs.error();
+  return Named{*request, *inputs, *outputs};
+}
+
+static std::optional<TensorView> view_if(Views views, const Names& names, std::string_view name) {
+  const TensorView* found = find_view(views, names, name);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+static NormTensors forward_of(const Named& n, Views in, Views out) {
+  return {.x = in[0],
+          .residual = view_if(in, n.inputs, "residual"),
+          .gamma = view_if(in, n.inputs, "gamma"),
+          .beta = view_if(in, n.inputs, "beta"),
+          .y = out[0],
+          .sum = view_if(out, n.outputs, "sum")};
+}
+static NormGradientTensors backward_of(const Named& n, Views in, Views out) {
+  return {.dy = in[0],
+          .x = in[1],
+          .gamma = view_if(in, n.inputs, "gamma"),
+          .dsum = view_if(in, n.inputs, "dsum"),
+          .dx = out[0],
+          .dgamma = view_if(out, n.outputs, "dgamma"),
+          .dbeta = view_if(out, n.outputs, "dbeta")};
+}
+
+template <Op O> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto names = named<O>(options, in.size());
+  if (!names) return names.error();
+  const Layout& shape = in[0].layout;
+  if (shape.rank < 1)
+    return Status::invalid(info<O>().name, std::string(names->inputs[0]) + ".shape", "scalar", "of at least one axis");
+  std::vector<TensorType> types;
+  for (std::string_view name : names->outputs) {
+    const bool vector = name == "dgamma" || name == "dbeta";
+    types.push_back(
+        {in[0].dtype, {shape.shape.begin() + (vector ? shape.rank - 1 : 0), shape.shape.begin() + shape.rank}});
+  }
+  return types;
+}
+
+template <Op O>
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto names = named<O>(options, in.size());
+  if (!names) return names.error();
+  const Request& r = names->request;
+  auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, in, out))
+                            : NormProblem::of(r.norm, r.eps, forward_of(*names, in, out));
+  if (!problem) return problem.error();
+  auto plan = plan_norm(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan),
+                      [n = *names](const NormPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
+                        return n.request.backward ? p.run(backward_of(n, x, y), workspace, stream)
+                                                  : p.run(forward_of(n, x, y), workspace, stream);
+                      });
+}
+
+template <Op O> static OpInfo make_info() {
+  constexpr std::string_view name = op_names[static_cast<int>(O)];
+  constexpr bool layer = O == Op::layer_norm || O == Op::add_layer_norm,
+                 added = O == Op::add_layer_norm || O == Op::add_rms_norm;
+  const Request plain{.added = added};
+  return {.name = name,
+          .family = "norm",
+          .summary = layer   ? added ? "sum = x + residual, y = (sum - mean) / sqrt(variance + eps) * gamma + beta"
+                                     : "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over the last axis"
+                     : added ? "sum = x + residual, y = sum / sqrt(mean of squares + eps) * gamma + beta"
+                             : "y = x / sqrt(mean of squares + eps) * gamma + beta, over the last axis",
+          .inputs = plain.inputs(),
+          .outputs = plain.outputs(),
+          .dtypes = {f32, f16, bf16, f64},
+          .options = {{"eps", "float", "added inside the root; default 1e-5"},
+                      {"backward", "0|1",
+                       added ? "takes dy, sum, [gamma], [dsum] and gives dx, [dgamma], [dbeta]"
+                             : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]"}},
+          .variants = variant_infos(variants, checklist_item),
+          .infer = infer<O>,
+          .plan = plan_by_name<O>,
+          .takes = [](const Options& options, std::size_t) -> Result<Names> {
+            auto request = request_of(op_names[static_cast<int>(O)], options);
+            return request ? Result<Names>(request->inputs()) : request.error();
+          },
+          .gives = [](const Options& options) -> Result<Names> {
+            auto request = request_of(op_names[static_cast<int>(O)], options);
+            return request ? Result<Names>(request->outputs()) : request.error();
+          },
+          .optional = {"gamma", "beta", "dsum", "dgamma", "dbeta"}};
+}
+
+template <Op O> static const OpInfo& info() {
+  static const OpInfo instance = make_info<O>();
+  return instance;
+}
+
+static const RegisterOp registered[] = {RegisterOp(info<Op::layer_norm>()), RegisterOp(info<Op::rms_norm>()),
+                                        RegisterOp(info<Op::add_layer_norm>()), RegisterOp(info<Op::add_rms_norm>())};
+
+}  // namespace ridge

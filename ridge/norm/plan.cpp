@@ -1,0 +1,439 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/norm/launch.hpp>
+#include <ridge/norm/variants.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+
+namespace ridge {
+
+using namespace norm_detail;
+
+static std::string_view op_name(Norm norm, bool added) {
+  if (norm == Norm::layer) return added ? "add_layer_norm" : "layer_norm";
+  return added ? "add_rms_norm" : "rms_norm";
+}
+static std::string_view op_name(const NormProblem& p) { return op_name(p.norm, p.added); }
+
+// ---- what views need
+
+namespace {
+struct Named {
+  std::string_view name;
+  const TensorView* view;  // null: not given
+};
+using NamedViews = std::initializer_list<Named>;
+}  // namespace
+
+static const TensorView* given(const std::optional<TensorView>& view) { return view ? &*view : nullptr; }
+
+static Status check_like(std::string_view op, const TensorView& x, NamedViews rows, NamedViews vectors) {
+  if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
+  const Layout vector = Layout::contiguous({x.size(-1)});
+  for (const NamedViews& group : {rows, vectors})
+    for (const auto& [name, view] : group) {
+      if (!view) continue;
+      const Layout& shape = std::data(group) == std::data(rows) ? x.layout : vector;
+      const std::string argument(name);
+      if (view->dtype != x.dtype)
+        return Status::invalid(op, argument + ".dtype", std::string(ridge::name(view->dtype)),
+                               "that of x, " + std::string(ridge::name(x.dtype)));
+      if (!view->layout.same_shape(shape))
+        return Status::invalid(op, argument + ".shape", view->layout.text(), shape.text());
+      if (view->device != x.device) return Status::invalid(op, argument + ".device", "another", "that of x");
+      if (reinterpret_cast<std::uintptr_t>(view->data) % size_of(x.dtype) != 0)
+        return Status::invalid(op, argument + ".data", "off its elements' size", "aligned to it");
+    }
+  return {};
+}
+
+// Outputs may overlap no input, but for those that they may be, and not each other.
+static Status check_overlap(std::string_view op, NamedViews outputs, NamedViews replaceable, NamedViews others) {
+  for (const auto* out = outputs.begin(); out != outputs.end(); ++out) {
+    if (!out->view) continue;
+    const auto refuse = [&](std::string_view other, const char* must) {
+      return Status::invalid(op, std::string(out->name), "overlapping " + std::string(other), must);
+    };
+    for (const auto& [name, in] : replaceable)
+      if (in && overlap(*out->view, *in) && !same_elements(*out->view, *in))
+        return refuse(name, "apart from it, or the same elements");
+    for (const auto& [name, in] : others)
+      if (in && overlap(*out->view, *in)) return refuse(name, "apart from it");
+    for (const auto* before = outputs.begin(); before != out; ++before)
+      if (before->view && overlap(*out->view, *before->view)) return refuse(before->name, "apart from it");
+  }
+  return {};
+}
+
+static NormProblem problem_of(Norm norm, double eps, const TensorView& x, const TensorView* (&&rows)[3],
+                              NamedViews vectors) {
+  NormProblem p{.norm = norm, .cols = x.size(-1), .dtype = x.dtype, .eps = eps};
+  p.rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  const TensorView views[] = {x, rows[0] ? *rows[0] : x, rows[1] ? *rows[1] : x, rows[2] ? *rows[2] : x};
+  rows_of(views, p.rows_lie.emplace());
+  for (const auto& [name, view] : vectors)
+    p.vectors_contiguous = p.vectors_contiguous && (!view || view->size(0) <= 1 || view->stride(0) == 1);
+  return p;
+}
+
+Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t) {
+  const bool added = t.residual || t.sum;
+  const std::string_view op = op_name(norm, added);
+  if (t.residual.has_value() != t.sum.has_value())
+    return Status::invalid(op, t.sum ? "residual" : "sum", "missing", "given, as the other of the two is");
+  const TensorView *residual = given(t.residual), *sum = given(t.sum), *gamma = given(t.gamma), *beta = given(t.beta);
+  RIDGE_TRY(check_like(op, t.x, {{"y", &t.y}, {"x", &t.x}, {"residual", residual}, {"sum", sum}},
+                       {{"gamma", gamma}, {"beta", beta}}));
+  RIDGE_TRY(check_overlap(op, {{"y", &t.y}, {"sum", sum}}, {{"x", &t.x}, {"residual", residual}},
+                          {{"gamma", gamma}, {"beta", beta}}));
+  NormProblem p = problem_of(norm, eps, t.x, {&t.y, residual, sum}, {{"gamma", gamma}, {"beta", beta}});
+  p.added = added;
+  p.gamma = gamma != nullptr;
+  p.beta = beta != nullptr;
+  return p;
+}
+
+Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormGradientTensors& t) {
+  const std::string_view op = op_name(norm, t.dsum.has_value());
+  const TensorView *gamma = given(t.gamma), *dsum = given(t.dsum), *dgamma = given(t.dgamma), *dbeta = given(t.dbeta);
+  const NamedViews vectors = {{"gamma", gamma}, {"dgamma", dgamma}, {"dbeta", dbeta}};
+  RIDGE_TRY(check_like(op, t.x, {{"dy", &t.dy}, {"x", &t.x}, {"dsum", dsum}, {"dx", &t.dx}}, vectors));
+  RIDGE_TRY(check_overlap(op, {{"dx", &t.dx}, {"dgamma", dgamma}, {"dbeta", dbeta}}, {},
+                          {{"dy", &t.dy}, {"x", &t.x}, {"gamma", gamma}, {"dsum", dsum}}));
+  NormProblem p = problem_of(norm, eps, t.x, {&t.dx, &t.dy, dsum}, vectors);
+  p.backward = true;
+  p.added = dsum != nullptr;
+  p.gamma = gamma != nullptr;
+  p.beta = false;
+  p.dgamma = dgamma != nullptr;
+  p.dbeta = dbeta != nullptr;
+  return p;
+}
+
+static NormProblem with_layouts(NormProblem p) {
+  const Rows rows = Rows::contiguous(p.rows, p.cols);
+  if (!p.rows_lie) p.rows_lie = {rows, rows, rows, rows};
+  return p;
+}
+
+static Status validate(const NormProblem& p) {
+  const std::string_view op = op_name(p);
+  if (!Types::contains(p.dtype))
+    return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
+  if (p.rows < 0 || p.cols < 0)
+    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
+  if (!(p.eps >= 0) || !std::isfinite(p.eps))
+    return Status::invalid(op, "eps", std::to_string(p.eps), "finite and not negative");
+  for (int i : {1, 3}) {
+    const Rows& rows = (*p.rows_lie)[i];
+    if (i == 3 && (p.backward || !p.added)) continue;  // an input, or none
+    const std::string argument = i == 3 ? "sum.strides" : p.backward ? "dx.strides" : "y.strides";
+    for (int axis = 0; axis < rows.outer.rank; ++axis)
+      if (rows.outer.stride[axis] == 0) return Status::invalid(op, argument, "0", "such that elements are apart");
+    if (rows.step == 0 && p.cols > 1) return Status::invalid(op, argument, "0", "such that elements are apart");
+  }
+  return {};
+}
+
+// ---- which rows of the table take it
+
+static bool wants_sums(const NormProblem& p) { return p.backward && (p.dgamma || p.dbeta); }
+static int tensors_kept(const NormProblem& p) { return p.backward ? 2 : 1; }
+static std::int64_t size(const NormProblem& p) { return static_cast<std::int64_t>(size_of(p.dtype)); }
+// Whole 16-byte units of the longest row: that of one that starts on a boundary.
+static std::int64_t units(const NormProblem& p) { return p.cols / (unit_bytes / size(p)); }
+
+// Why 16-byte units do not lie alike in every row of every tensor; empty: they do.
+static std::string units_differ(const NormProblem& p) {
+  const Rows& x = (*p.rows_lie)[0];
+  for (const Rows& rows : *p.rows_lie) {
+    if (rows.step != 1) return "a row's elements are not contiguous";
+    if (rows.outer.rank > 1) return "rows are not evenly spaced";
+    if (rows.phase != x.phase || (rows.pitch() - x.pitch()) * size(p) % unit_bytes != 0)
+      return "rows of the tensors start at different distances from 16-byte boundaries";
+  }
+  return p.vectors_contiguous ? "" : "gamma, beta or a gradient of them is not contiguous";
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (c.method == Method::streaming) return {};
+  if (c.method == Method::vector && p.backward) return "it has no gradient";
+  if (c.method == Method::fused && !wants_sums(p)) return "it is for gradients of gamma and beta";
+  if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
+  if (std::string why = units_differ(p); !why.empty()) return why;
+  if (c.method == Method::vector) return {};
+  if (const std::int64_t most = capacity(c, tensors_kept(p)); units(p) > most)
+    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
+  if (const int smem = smem_bytes(c, static_cast<int>(size(p))); smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  return {};
+}
+
+// ---- grids
+
+// Different places of a 16-byte unit where rows start, one after the other.
+static std::int64_t phases(const NormProblem& p) {
+  return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, (*p.rows_lie)[0].pitch() * size(p));
+}
+
+static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
+  if (p.cols == 0 || p.rows == 0) return 0;
+  const std::int64_t blocks = (p.rows + c.rows - 1) / c.rows;
+  if (c.method != Method::fused) return blocks;
+  // As many as there is room for; as many for each place where rows start.
+  const std::int64_t apart = phases(p), room = std::int64_t{device.sms} * c.blocks_per_sm;
+  return std::max(std::min(blocks, room) / apart, std::int64_t{1}) * apart;
+}
+
+namespace norm_detail {
+
+SumsPlan sums_plan(const NormPlan& plan) {
+  const NormProblem& p = plan.problem;
+  const std::int64_t x_bytes = p.dtype == f64 ? 8 : 4;
+  SumsPlan sums;
+  if (!wants_sums(p) || p.rows == 0 || p.cols == 0) return sums;
+  sums.fused = variants[plan.variant].config.method == Method::fused;
+  if (sums.fused) {
+    sums.phases = static_cast<int>(phases(p));
+    sums.slices = plan.grid;
+  } else {
+    constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
+    const std::int64_t groups = (p.cols + columns_wide - 1) / columns_wide;
+    const std::int64_t wanted = (plan.device.sms * blocks_per_sm + groups - 1) / groups;
+    const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, (p.rows + least_rows - 1) / least_rows);
+    sums.rows_of_slice = (p.rows + slices - 1) / slices;
+    sums.slices = (p.rows + sums.rows_of_slice - 1) / sums.rows_of_slice;
+    constexpr std::int64_t line = 256;
+    sums.statistics_bytes = static_cast<std::size_t>((p.rows * statistics_size * x_bytes + line - 1) / line * line);
+  }
+  sums.bytes = sums.statistics_bytes + static_cast<std::size_t>(sums.slices * 2 * p.cols * x_bytes);
+  return sums;
+}
+
+}  // namespace norm_detail
+
+std::size_t NormPlan::workspace_bytes() const { return sums_plan(*this).bytes; }
+
+// ---- cost
+
+static double elements(const NormProblem& p) { return static_cast<double>(p.rows) * static_cast<double>(p.cols); }
+
+static Cost cost(const NormProblem& p) {
+  const double n = elements(p), bytes = static_cast<double>(size(p)), cols = static_cast<double>(p.cols);
+  Cost c;
+  c.bytes_read = n * bytes * ((p.backward ? 2 : 1) + p.added) + cols * bytes * (p.gamma + p.beta);
+  c.bytes_written = n * bytes * (1 + (p.added && !p.backward)) + cols * bytes * (p.dgamma + p.dbeta);
+  // Forward: sum; difference, its square and sums; difference, scale, gamma and beta. Backward: the sums of g, and dx.
+  c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) =
+      n * (9 + p.added) + (p.backward ? n * (7 + 2 * p.dgamma + p.dbeta) : 0);
+  return c;
+}
+
+// Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
+static int registers(const Config& c, const NormProblem& p) {
+  if (c.method == Method::fused) return c.in_registers == 1 ? 64 : c.in_registers == 2 ? 104 : 128;
+  if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
+  return c.in_registers >= 8 ? 64 : c.in_registers >= 4 || p.backward ? 56 : 40;
+}
+
+// How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
+static double trips(const Config& c, const NormProblem& p) {
+  const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
+  const double cols = static_cast<double>(p.cols);
+  switch (c.method) {
+    case Method::streaming: return 3 * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
+    case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
+    case Method::resident:
+    case Method::fused: return 1;
+  }
+  return 1;
+}
+
+static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const Cost least = cost(p);
+  const double bytes = static_cast<double>(size(p)), row_bytes = static_cast<double>(p.cols) * bytes;
+  NormPlan plan{p, device, static_cast<int>(&row - variants), grid_of(c, p, device)};
+  roofline::Kernel k;
+  k.cost = least;
+  k.blocks = plan.grid;
+  k.block = {.threads = c.threads, .registers = registers(c, p), .smem = smem_bytes(c, static_cast<int>(bytes))};
+  k.bytes_read = least.bytes_read;
+  k.bytes_written = least.bytes_written;
+  // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
+  const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
+                                 std::ceil(static_cast<double>(k.blocks) / device.sms));
+  const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
+  const double passes = c.method == Method::streaming ? (p.backward ? 1.5 : 2) : c.method == Method::vector ? 1 : 0;
+  const double again = passes * elements(p) * bytes * tensors_kept(p);
+  constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
+  if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
+  else if (under_way > device.smem_per_sm) k.l2_bytes = again;
+  k.trips = trips(c, p);
+  k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
+                          (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
+  if (c.method == Method::resident || c.method == Method::fused) {
+    // Of a row: its reductions, and the passes over each unit. Estimated after softmax's rows, whose passes are alike.
+    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c) / c.cluster), 1.0);
+    const double unit_us = (bytes == 2 ? 0.34 : 0.25) * (p.backward ? 2 : 1);
+    const double row_us = (lanes(c) > device.warp ? 0.6 + 0.02 * c.threads / 32 : 0.2) + unit_us * of_lane;
+    k.block_us = row_us;
+    k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, tensors_kept(p)));
+    if (c.method == Method::fused) {  // its rows follow one another, each copied while another is worked on
+      const double in_turn = std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * c.rows));
+      k.trips = 1 + 0.25 * in_turn;
+      k.block_us = row_us * in_turn;
+    }
+  } else {
+    k.block_us = 0.25;
+  }
+  k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * (p.backward ? 2 : 1) * elements(p);
+  if (wants_sums(p)) {
+    const SumsPlan sums = sums_plan(plan);
+    const double slices = static_cast<double>(sums.bytes);
+    k.launches = sums.fused ? 2 : 3;
+    k.bytes_written += slices;
+    if (!sums.fused) k.bytes_read += 2 * elements(p) * bytes;
+    k.serial_us = 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
+  }
+  return k;
+}
+
+static double predict_us(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
+}
+
+Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+  const NormProblem p = with_layouts(problem);
+  RIDGE_TRY(validate(p));
+  auto chosen = select<Variant>(
+      op_name(p), variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) {
+        // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
+        return predict_us(row, p, device) * (!row.config.ladder ? 1 : lanes(row.config) == 1 ? 10 : 2);
+      });
+  if (!chosen) return chosen.error();
+  const std::int64_t grid = grid_of(variants[*chosen].config, p, device);
+  if (grid > max_grid)
+    return Status::invalid(op_name(p), "rows", std::to_string(p.rows),
+                           "at most " + std::to_string(max_grid * rows_per_block(variants[*chosen].config)));
+  return NormPlan{p, device, *chosen, grid};
+}
+
+Explanation NormPlan::explain() const {
+  Explanation e;
+  e.op = op_name(problem);
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" +
+              std::to_string(problem.cols) + (problem.backward ? " backward" : "");
+  e.variant = variants[variant].name;
+  e.workspace_bytes = workspace_bytes();
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  (void)select<Variant>(
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+// ---- run
+
+static Status check_planned(const NormPlan& plan, const Result<NormProblem>& views, const TensorView& x,
+                            const Workspace& workspace) {
+  if (!views) return views.error();
+  const std::string_view op = op_name(plan.problem);
+  if (*views != plan.problem) {
+    // Tensors that start on rounder addresses than were planned for are as good.
+    NormProblem planned = plan.problem;
+    for (int i = 0; i < 4; ++i) (*planned.rows_lie)[i].phase = (*views->rows_lie)[i].phase;
+    if (*views != planned || !fits(variants[plan.variant], *views, plan.device).empty())
+      return Status::invalid(op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
+                             "as planned, " + std::string(name(planned.dtype)) + " " + std::to_string(planned.rows) +
+                                 "x" + std::to_string(planned.cols));
+  }
+  if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (workspace.bytes < plan.workspace_bytes())
+    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
+                           "at least " + std::to_string(plan.workspace_bytes()));
+  return {};
+}
+
+static Vector vector_of(const std::optional<TensorView>& v) {
+  return v ? Vector{v->data, v->layout.stride[0]} : Vector{};
+}
+static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : nullptr; }
+
+static Status start(const NormPlan& plan, const Operands& operands, Stream stream) {
+  if (plan.problem.cols == 0 || (plan.grid == 0 && !wants_sums(plan.problem))) return {};
+  return on_backend(plan.device.id, [&](auto backend) {
+    return Types::visit(plan.problem.dtype, Status{},
+                        [&]<class T>() { return launch<decltype(backend), T>(plan, operands, stream); });
+  });
+}
+
+Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t), t.x, workspace));
+  return start(*this,
+               {.x = t.x.data,
+                .y = t.y.data,
+                .other = data_of(t.residual),
+                .added = data_of(t.sum),
+                .gamma = vector_of(t.gamma),
+                .beta = vector_of(t.beta)},
+               stream);
+}
+
+Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t), t.x, workspace));
+  return start(*this,
+               {.x = t.x.data,
+                .y = t.dx.data,
+                .other = t.dy.data,
+                .added = data_of(t.dsum),
+                .gamma = vector_of(t.gamma),
+                .dgamma = vector_of(t.dgamma),
+                .dbeta = vector_of(t.dbeta),
+                .workspace = workspace.data},
+               stream);
+}
+
+// ---- one line
+
+template <class Tensors> static void run_cached(Norm norm, double eps, const Tensors& tensors, Stream stream) {
+  thread_local PlanCache<NormProblem, NormPlan> cache;
+  const Device device = tensors.x.device;
+  auto problem = NormProblem::of(norm, eps, tensors);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_norm(p, d); });
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, device, stream,
+                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+}
+
+void layer_norm(const TensorView& x, const TensorView& y, const NormOptions& o, Stream stream) {
+  run_cached<NormTensors>(Norm::layer, o.eps, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, stream);
+}
+void rms_norm(const TensorView& x, const TensorView& y, const NormOptions& o, Stream stream) {
+  run_cached<NormTensors>(Norm::rms, o.eps, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, stream);
+}
+void add_layer_norm(const TensorView& x, const TensorView& residual, const TensorView& y, const TensorView& sum,
+                    const NormOptions& o, Stream stream) {
+  run_cached<NormTensors>(Norm::layer, o.eps,
+                          {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, stream);
+}
+void add_rms_norm(const TensorView& x, const TensorView& residual, const TensorView& y, const TensorView& sum,
+                  const NormOptions& o, Stream stream) {
+  run_cached<NormTensors>(Norm::rms, o.eps,
+                          {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, stream);
+}
+void norm_gradients(Norm norm, const NormGradientTensors& t, double eps, Stream stream) {
+  run_cached(norm, eps, t, stream);
+}
+
+}  // namespace ridge

@@ -1,0 +1,39 @@
+// What an operator of this family is asked for by name: the operator, and its options backward and eps.
+#pragma once
+#include <ridge/norm/norm.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ridge::norm_detail {
+
+using Names = std::vector<std::string_view>;
+
+struct Request {
+  Norm norm = Norm::layer;
+  bool added = false, backward = false;
+  double eps = 1e-5;
+
+  // All that can be brought and asked for; what is optional among it is named in op.cpp.
+  Names inputs() const {
+    if (backward) return added ? Names{"dy", "sum", "gamma", "dsum"} : Names{"dy", "x", "gamma"};
+    return added ? Names{"x", "residual", "gamma", "beta"} : Names{"x", "gamma", "beta"};
+  }
+  Names outputs() const {
+    if (backward) return {"dx", "dgamma", "dbeta"};
+    return added ? Names{"y", "sum"} : Names{"y"};
+  }
+};
+
+inline Result<Request> request_of(std::string_view op, const Options& options) {
+  Request r{.norm = op.ends_with("layer_norm") ? Norm::layer : Norm::rms, .added = op.starts_with("add_")};
+  auto backward = options.flag(op, "backward");
+  if (!backward) return backward.error();
+  auto eps = options.real(op, "eps", r.eps);
+  if (!eps) return eps.error();
+  r.backward = *backward;
+  r.eps = *eps;
+  return r;
+}
+
+}  // namespace ridge::norm_detail

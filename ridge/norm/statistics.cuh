@@ -1,0 +1,115 @@
+// A row's mean and variance, and the sums that its gradient needs.
+//
+// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own rounding
+// error. Nothing of the mean's size is squared or subtracted from its like.
+//
+// Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
+// shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.
+// end_pass() stands between passes (tile/row_units.cuh).
+#pragma once
+#include <ridge/norm/arguments.cuh>
+#include <ridge/tile/row_lanes.cuh>
+
+namespace ridge::norm_detail {
+
+__device__ __forceinline__ float reciprocal_root(float x) { return rsqrtf(x); }
+__device__ __forceinline__ double reciprocal_root(double x) { return ::rsqrt(x); }
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
+
+template <class X> struct Statistics {
+  X base, offset, scale;  // of x, what is normalised is (x - base) * scale + offset
+  __device__ __forceinline__ X operator()(X x) const { return multiply_add(x - base, scale, offset); }
+};
+
+// `first` and `squares` are the means of x - base and of its square.
+template <class X> __device__ __forceinline__ Statistics<X> statistics_of(X base, X first, X squares, X eps) {
+  const X variance = multiply_add(-first, first, squares);
+  const X scale = reciprocal_root((variance < X(0) ? X(0) : variance) + eps);  // a NaN stays
+  return {base, -first * scale, scale};
+}
+
+template <class X> struct Differences {
+  X first, squares;  // sums of x - base and of its square
+  __device__ __forceinline__ void add(X d) {
+    first += d;
+    squares = multiply_add(d, d, squares);
+  }
+};
+template <class X> struct GradientSums {
+  X first, squares, g, gd;  // and of g = dy gamma, and g (x - base)
+  __device__ __forceinline__ void add(X d, X gradient) {
+    first += d;
+    squares = multiply_add(d, d, squares);
+    g += gradient;
+    gd = multiply_add(gradient, d, gd);
+  }
+};
+
+template <class X> __device__ __forceinline__ X plus(X a, X b) { return a + b; }
+
+// Shared memory of a row's reductions. Where a block goes through several rows, it takes turns between two.
+template <class Team, class X> struct Scratch {
+  typename Team::template Scratch<X> mean;
+  typename Team::template Scratch<Differences<X>> differences;
+};
+template <class Team, class X> struct GradientScratch {
+  typename Team::template Scratch<X> mean;
+  typename Team::template Scratch<GradientSums<X>> sums;
+};
+
+template <class Team, class X, class S, class Each>
+__device__ __forceinline__ X mean_of(Each&& each, X cols, S& scratch) {
+  X sum = 0;
+  each([&](X x, bool) { sum += x; });
+  return Team::reduce(sum, plus<X>, scratch) / cols;
+}
+
+template <class Team, class X, class Each, class EndPass>
+__device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& end_pass, X cols, X eps, bool rms,
+                                                        Scratch<Team, X>& scratch) {
+  const X base = rms ? X(0) : mean_of<Team>(each, cols, scratch.mean);
+  end_pass();
+  Differences<X> s{X(0), X(0)};
+  each([&](X x, bool exists) { s.add(x - (exists ? base : X(0))); });
+  s = Team::reduce(
+      s,
+      [](Differences<X> a, Differences<X> b) {
+        return Differences<X>{a.first + b.first, a.squares + b.squares};
+      },
+      scratch.differences);
+  end_pass();
+  return statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
+}
+
+// What dx of a row is made of: scale (g - mean_g - n mean_gn) where n is x normalised, and g = dy gamma.
+template <class X> struct RowGradient {
+  Statistics<X> normalised;
+  X mean_g, mean_gn;
+  __device__ __forceinline__ X operator()(X n, X g) const {
+    return normalised.scale * multiply_add(-n, mean_gn, g - mean_g);
+  }
+};
+
+// each_x(f): f(x, exists); each(f): f(x, g, exists)
+template <class Team, class X, class EachX, class Each, class EndPass>
+__device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& each, EndPass&& end_pass, X cols, X eps,
+                                                       bool rms, GradientScratch<Team, X>& scratch) {
+  const X base = rms ? X(0) : mean_of<Team>(each_x, cols, scratch.mean);
+  end_pass();
+  GradientSums<X> s{X(0), X(0), X(0), X(0)};
+  each([&](X x, X g, bool exists) { s.add(x - (exists ? base : X(0)), g); });
+  s = Team::reduce(
+      s,
+      [](const GradientSums<X>& a, const GradientSums<X>& b) {
+        return GradientSums<X>{a.first + b.first, a.squares + b.squares, a.g + b.g, a.gd + b.gd};
+      },
+      scratch.sums);
+  end_pass();
+  const Statistics<X> n = statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
+  // the sum of g n, from that of g (x - base)
+  const X gn = multiply_add(s.gd, n.scale, s.g * n.offset);
+  return {n, rms ? X(0) : s.g / cols, gn / cols};
+}
+
+}  // namespace ridge::norm_detail

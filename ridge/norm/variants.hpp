@@ -1,0 +1,95 @@
+// The table of norm kernels, and every fact that plan and kernel share.
+#pragma once
+#include <ridge/norm/norm.hpp>
+
+#include <algorithm>
+
+namespace ridge::norm_detail {
+
+enum class Method : std::uint8_t {
+  streaming,  // an element per access, the row read again for every pass; any strides
+  vector,     // a block per row by 16-byte accesses, two passes
+  resident,   // the row is read once and kept on chip
+  fused,      // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
+};
+
+// A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
+// `in_registers` of them in registers and the rest in shared memory, where only that lane touches them. Gradients keep
+// two rows, x and dy, in the same room; the fused method has `in_registers` units of each.
+struct Config {
+  Method method = Method::resident;
+  int threads = 256;
+  int rows = 1;          // rows of a block; its threads are shared out evenly
+  int in_registers = 0;  // 16-byte units per lane
+  int in_shared = 0;
+  int blocks_per_sm = 1;  // least residency asked of the compiler
+  int cluster = 1;        // blocks that share a row (Hopper)
+  bool ladder = false;    // a textbook's step: chosen where nothing else fits
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+};
+
+inline constexpr int unit_bytes = 16;
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per row, three passes", {.method = Method::streaming, .threads = 128, .rows = 128, .ladder = true}},
+    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming, .ladder = true}},
+    {"vec4", "16-byte accesses; mean and variance in one pass: two reads instead of three", {.method = Method::vector, .threads = 512}},
+    {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
+    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
+    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}},
+    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}},
+    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}},
+    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}},
+    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}},
+    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
+    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}},
+    {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
+    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1}},
+    {"fused_256", "a block per row", {.method = Method::fused, .in_registers = 1}},
+    {"fused_512", "more columns of each lane", {.method = Method::fused, .in_registers = 2}},
+    {"fused_1k", "more threads", {.method = Method::fused, .threads = 512, .in_registers = 2}},
+    {"fused_2k", "more columns of each lane", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr int lanes(Config c) { return c.threads / c.rows; }  // of one block that share one row
+// Units of each of `tensors` rows (1, or x and dy) that a lane keeps in registers, and in shared memory.
+constexpr int register_units(Config c, int tensors) {
+  return c.method == Method::fused ? c.in_registers : std::max(c.in_registers / tensors, 1);
+}
+constexpr int shared_units(Config c, int tensors) { return c.in_shared / tensors; }
+// Whole units of the longest row that can be kept; elements before and after them have a place of their own.
+constexpr std::int64_t capacity(Config c, int tensors) {
+  return std::int64_t{lanes(c)} * c.cluster * (register_units(c, tensors) + shared_units(c, tensors));
+}
+
+// The fused method's rows ahead: x and dy of a row, twice; and gamma. Where a block has several rows, the sums of its
+// columns meet in the same place.
+inline constexpr int fused_stages = 2;
+constexpr int smem_bytes(Config c, int element_bytes) {  // dynamic
+  if (c.method != Method::fused) return c.threads * c.in_shared * unit_bytes;
+  const int ahead = c.threads * c.in_registers * unit_bytes * (2 * fused_stages + 1);
+  const int columns = lanes(c) * c.in_registers * (unit_bytes / element_bytes) + 2 * unit_bytes / element_bytes;
+  return std::max(ahead, c.rows > 1 ? columns * 2 * static_cast<int>(sizeof(float)) : 0);
+}
+
+constexpr std::int64_t rows_per_block(Config c) { return c.rows; }
+
+// Kernels that follow the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish:
+// of the slices, or of the fused method's blocks.
+inline constexpr int columns_threads = 256, columns_wide = 32;  // of which so many stand beside each other
+inline constexpr int finish_threads = 256, finish_wide = 32;
+
+// Floats (f64: doubles) of a row's statistics in the workspace: base, offset, scale.
+inline constexpr int statistics_size = 3;
+
+}  // namespace ridge::norm_detail

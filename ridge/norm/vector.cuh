@@ -1,0 +1,138 @@
+// Rows too long to keep, by 16-byte units: read twice, the second time from the L2 cache as far as the rows under way fit
+// there.
+#pragma once
+#include <ridge/norm/streaming.cuh>
+#include <ridge/tile/row_units.cuh>
+
+namespace ridge::norm_detail {
+
+// Count, mean and sum of squared differences from the mean, of any set of values; two such merge (Chan, Golub and LeVeque,
+// 1979).
+struct Moments {
+  float n, mean, squares;
+};
+__device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
+  const float n = a.n + b.n;
+  if (n == 0) return a;
+  const float share = b.n / n, apart = b.mean - a.mean;
+  return {n, fmaf(apart, share, a.mean), a.squares + b.squares + apart * apart * a.n * share};
+}
+
+// The units of a + b as they are stored.
+template <class T> __device__ __forceinline__ tile::Packed packed_sum(const tile::Packed& a, const tile::Packed& b) {
+  tile::Unit<T> x = tile::unpack<T>(a), y = tile::unpack<T>(b);
+#pragma unroll
+  for (int v = 0; v < tile::unit_elements<T>; ++v) x[v] = rounded_sum(x[v], y[v]);
+  return tile::pack<T>(x);
+}
+
+// gamma and beta of one unit, packed; what is not there is left as it is.
+template <class T> struct Affine { tile::Packed gamma, beta; };
+template <class T> __device__ __forceinline__ Affine<T> load_affine(const Forward<T>& a, std::int64_t at, bool exists) {
+  Affine<T> r{};
+  if (exists && a.gamma.data) r.gamma = tile::load_packed_anywhere(a.gamma.data + at);
+  if (exists && a.beta.data) r.beta = tile::load_packed_anywhere(a.beta.data + at);
+  return r;
+}
+// y of a unit of x.
+template <class T>
+__device__ __forceinline__ tile::Unit<T> norm_unit(const Forward<T>& a, const Statistics<float>& normalised,
+                                                   const tile::Packed& x, const Affine<T>& affine) {
+  tile::Unit<T> unit = tile::unpack<T>(x);
+  const tile::Unit<T> gamma = tile::unpack<T>(affine.gamma), beta = tile::unpack<T>(affine.beta);
+#pragma unroll
+  for (int v = 0; v < tile::unit_elements<T>; ++v)
+    unit[v] = T(multiply_add(normalised(float(unit[v])), a.gamma.data ? float(gamma[v]) : 1.0f,
+                             a.beta.data ? float(beta[v]) : 0.0f));
+  return unit;
+}
+template <class T>
+__device__ __forceinline__ T norm_element(const Forward<T>& a, const Statistics<float>& normalised, float x,
+                                          std::int64_t at) {
+  return T(multiply_add(normalised(x), a.gamma.data ? float(a.gamma.data[at]) : 1.0f,
+                        a.beta.data ? float(a.beta.data[at]) : 0.0f));
+}
+
+// Preconditions: gridDim.x == rows; rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are
+// contiguous. y and sum may be x or residual.
+template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
+  constexpr int V = tile::unit_elements<T>, threads = Team::threads;
+  constexpr int U = 4;  // independent units in flight per thread, of each tensor
+  __shared__ typename Team::template Scratch<Moments> scratch;
+  const std::int64_t row = blockIdx.x;
+  const T *x = a.x.even_row(row), *residual = a.sum.data ? a.residual.even_row(row) : nullptr;
+  T *y = a.y.even_row(row), *sum = a.sum.data ? a.sum.even_row(row) : nullptr;
+  // [0, head) and [tail, cols) are not whole units
+  const std::int64_t to_boundary =
+      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+  const std::int64_t head = to_boundary < a.cols ? to_boundary : a.cols;
+  const std::int64_t units = (a.cols - head) / V, tail = head + units * V;
+
+  // ---- first pass: relative to the first element, so that the mean has no rounding error of its own
+  const float base = a.rms ? 0.0f : float(residual ? rounded_sum(x[0], residual[0]) : x[0]);
+  if (sum) __syncthreads();  // sum may be x
+  Moments seen{0, 0, 0};
+  const auto add_units = [&](auto count, std::int64_t u) {
+    constexpr int N = decltype(count)::value;
+    tile::Packed unit[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) unit[k] = tile::load_packed(x + head + (u + k * threads) * V);
+    if (residual) {
+      tile::Packed other[N];
+#pragma unroll
+      for (int k = 0; k < N; ++k) other[k] = tile::load_packed(residual + head + (u + k * threads) * V);
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        unit[k] = packed_sum<T>(unit[k], other[k]);
+        tile::store_packed(sum + head + (u + k * threads) * V, unit[k]);
+      }
+    }
+    Moments m{float(N * V), 0, 0};
+    if (!a.rms) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        const tile::Unit<T> e = tile::unpack<T>(unit[k]);
+#pragma unroll
+        for (int v = 0; v < V; ++v) m.mean += float(e[v]) - base;
+      }
+      m.mean /= N * V;
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const tile::Unit<T> e = tile::unpack<T>(unit[k]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        const float d = float(e[v]) - base - m.mean;
+        m.squares = fmaf(d, d, m.squares);
+      }
+    }
+    seen = merged(seen, m);
+  };
+  const auto add_element = [&](std::int64_t i) {
+    T e = x[i];
+    if (residual) sum[i] = e = rounded_sum(e, residual[i]);
+    const float d = float(e) - base;
+    seen = merged(seen, a.rms ? Moments{1, 0, d * d} : Moments{1, d, 0});
+  };
+  std::int64_t u = threadIdx.x;
+  for (; u + (U - 1) * threads < units; u += U * threads) add_units(std::integral_constant<int, U>{}, u);
+  for (; u < units; u += threads) add_units(std::integral_constant<int, 1>{}, u);
+  for (std::int64_t i = threadIdx.x; i < head; i += threads) add_element(i);
+  for (std::int64_t i = tail + threadIdx.x; i < a.cols; i += threads) add_element(i);
+  seen = Team::reduce(
+      seen, [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
+  const float scale = reciprocal_root(seen.squares / seen.n + a.eps);
+  const Statistics<float> normalised{base, -seen.mean * scale, scale};
+
+  // ---- second pass
+  const T* kept = sum ? sum : x;
+  for (std::int64_t i = threadIdx.x; i < units; i += threads) {
+    const std::int64_t at = head + i * V;
+    simt::store_global(y + at, norm_unit(a, normalised, tile::load_packed(kept + at), load_affine(a, at, true)));
+  }
+  for (std::int64_t i = threadIdx.x; i < head; i += threads) y[i] = norm_element(a, normalised, float(kept[i]), i);
+  for (std::int64_t i = tail + threadIdx.x; i < a.cols; i += threads)
+    y[i] = norm_element(a, normalised, float(kept[i]), i);
+}
+
+}  // namespace ridge::norm_detail
