@@ -66,9 +66,9 @@ def _gradient(op, names):
     def backward(ctx, *gradients):
         if formula is None:
             raise NotImplementedError(f"ridge::{op.name} has no gradient; call it on tensors that do not require one")
-        needs = dict(zip(names, ctx.needs_input_grad))
+        needs = dict.fromkeys(names, False) | dict(zip(names, ctx.needs_input_grad))  # of those that were given
         found = formula(Call(op.name, dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
-        results = tuple(found.get(name) if needs.get(name) else None for name in names)
+        results = tuple(found.get(name) if needs[name] else None for name in names)
         return results if len(results) > 1 else results[0]
 
     return backward, setup_context
