@@ -79,7 +79,7 @@ const char* ridge_ops_json(void) {
   (void)reported([&]() -> Status {
     static const std::string json = [] {
       std::string list;
-      for (const OpInfo* op : ops()) list += (list.empty() ? "" : ", ") + to_json(*op);
+      for (const OpInfo* op : ops()) list += (list.empty() ? "" : ", ") + json_text(*op);
       return "{\"operators\": [" + list + "]}";
     }();
     text = json.c_str();
@@ -336,7 +336,7 @@ const char* ridge_plan_explain_json(const ridge_plan* plan) {
   const char* text = nullptr;
   (void)reported([&]() -> Status {
     RIDGE_TRY(check_not_null("ridge_plan_explain_json", "plan", plan));
-    text = plan->explanation_json.get([&] { return to_json(plan->plan->explain()); });
+    text = plan->explanation_json.get([&] { return json_text(plan->plan->explain()); });
     return {};
   });
   return text;

@@ -1,11 +1,4 @@
-# ridge_cpu_kernels(TARGET FILE.cu...): the kernels as C++, for the CPU runtime.
-function(ridge_cpu_kernels target)
-  foreach(source ${ARGN})
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
-    set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
-    target_sources(${target} PRIVATE ${source})
-  endforeach()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/kernels.cmake)  # ridge_cpu_kernels()
 
 # ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu]) puts the folder of the
 # calling op.cmake into the library, the command line and the tests:
@@ -22,6 +15,8 @@ function(ridge_operator)
   list(TRANSFORM arg_CUDA_KERNELS PREPEND ${folder}/)
   list(TRANSFORM arg_PEERS PREPEND ${folder}/)
   target_sources(ridge PRIVATE ${arg_SOURCES})
+  list(APPEND ridge_operators ${name})
+  set(ridge_operators ${ridge_operators} PARENT_SCOPE)
   ridge_cpu_kernels(ridge ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_KERNELS ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_ONLY_KERNELS ${arg_CUDA_KERNELS})

@@ -61,6 +61,8 @@ SOURCE
   local cmake_version
   cmake_version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p') || true
   at_least 3.25 "${cmake_version:-0}" || lacks "CMake 3.25 or newer${cmake_version:+ (this is $cmake_version)}" cmake
+  have "${CC:-cc}" || lacks "a C compiler" gcc
+  have pkg-config || lacks "pkg-config" pkg-config
   have ninja || have make || lacks "ninja or make" ninja-build
 }
 

@@ -44,6 +44,6 @@ inline Json to_json(const DeviceInfo& d) {
             {"int8", d.int8_tops}}}};
 }
 
-inline Json to_json(const Explanation& e) { return Json::parse(ridge::to_json(e)); }
+inline Json to_json(const Explanation& e) { return Json::parse(json_text(e)); }
 
 }  // namespace ridge::cli

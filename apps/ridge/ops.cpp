@@ -78,7 +78,7 @@ Result<int> show(const std::vector<std::string>& names, bool json) {
   }
   if (json) {
     Json list = Json::array();
-    for (const OpInfo* op : shown) list.push_back(Json::parse(to_json(*op)));
+    for (const OpInfo* op : shown) list.push_back(Json::parse(json_text(*op)));
     std::fputs(dump({{"operators", list}}).c_str(), stdout);
     return exit_done;
   }

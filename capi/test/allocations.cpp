@@ -6,10 +6,14 @@
 
 thread_local long allocations = 0;
 
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
-  if (void* data = std::malloc(bytes ? bytes : 1)) return data;
+  return std::malloc(bytes ? bytes : 1);
+}
+void* operator new(std::size_t bytes) {
+  if (void* data = operator new(bytes, std::nothrow)) return data;
   throw std::bad_alloc();
 }
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+void operator delete(void* data, const std::nothrow_t&) noexcept { std::free(data); }

@@ -276,6 +276,52 @@ def pool(mean):
     return cases
 
 
+def batch_statistics(x, roundoff):
+    """Mean and variance of each channel of [n, c, h, w], and how far off a float32 computation may be."""
+    n, size = x.shape[0] * x.shape[2] * x.shape[3], np.abs(x).max()
+    mean, var = x.mean((0, 2, 3)), x.var((0, 2, 3))
+    return mean, var, n * roundoff * size, n * roundoff * size**2
+
+
+def batch_norm(given):
+    def cases(dtype, rng):
+        for with_gamma in [True, False]:
+            x, wide = make(rng, dtype, 3, 4, 5, 7), (slice(None), None, None)
+            unit, double_x = computed_in(dtype), double(x)
+            mean, var, mean_error, var_error = batch_statistics(double_x, unit)
+            inputs, wants, bounds = (x,), (mean, var), (mean_error, var_error)
+            if given:  # other statistics than the batch's own
+                mean, var = make(rng, "f32", 4), np.abs(make(rng, "f32", 4)) + np.float32(0.5)
+                inputs, wants, bounds, mean_error, var_error = (x, mean, var), (), (), 0, 0
+                mean, var = double(mean), double(var)
+            gamma, beta = (make(rng, "f32", 4), make(rng, "f32", 4)) if with_gamma else (None, None)
+            scale = (1 if gamma is None else double(gamma)) / np.sqrt(var + 1e-5)
+            scale, shift = scale[wide], 0 if beta is None else double(beta)[wide]
+            want = (double_x - mean[wide]) * scale + shift
+            error = mean_error + np.abs(double_x - mean[wide]) * var_error / (2 * (var + 1e-5))[wide]
+            error = np.abs(scale) * (error + 16 * unit * (np.abs(double_x) + np.abs(mean[wide]))) + 4 * unit * np.abs(
+                shift
+            )
+            yield Case((*inputs, gamma, beta), {"eps": 1e-5}, (want, *wants), (error, *bounds))
+
+    return cases
+
+
+def batch_norm_stats(dtype, rng):
+    x = make(rng, dtype, 3, 4, 5, 7)
+    mean, var, mean_error, var_error = batch_statistics(double(x), computed_in(dtype))
+    yield Case((x,), {}, (mean, var), (mean_error, var_error))
+
+
+def window_sum(dtype, rng):
+    for n, width in [(1, 3), (300, 9), (20, 33)]:
+        x = make(rng, dtype, 2, n)
+        padded = np.pad(double(x), ((0, 0), (width // 2, width // 2)))
+        view = np.lib.stride_tricks.sliding_window_view(padded, width, -1)
+        bound = width * computed_in(dtype) * np.abs(view).sum(-1) if dtype in ROUNDOFF else 0
+        yield Case((x,), {"w": width}, (view.sum(-1),), (bound,))
+
+
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
 
 
@@ -342,6 +388,10 @@ OPERATORS = {
     "gemv": gemv,
     "max_pool2d": pool(False),
     "avg_pool2d": pool(True),
+    "batch_norm": batch_norm(given=True),
+    "batch_norm_stats": batch_norm_stats,
+    "batch_norm_train": batch_norm(given=False),
+    "window_sum": window_sum,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (

@@ -51,7 +51,9 @@ def test_operator(name):
 
 
 def test_the_current_stream_is_used():
-    """The stream is held up, so that on any other one the operator would read what is not there yet."""
+    """The stream is held up, so that on any other one the operator would read what is not there yet. That no call waits
+    is what test_graphs shows: a capture allows none to.
+    """
     x = torch.zeros(1 << 20, device="cuda")
     ridge.relu(x)
     torch.cuda.synchronize()
@@ -61,7 +63,6 @@ def test_the_current_stream_is_used():
         x.fill_(3)
         y = ridge.relu(x)
         total = ridge.sum(y)  # borrows a workspace
-        assert not stream.query(), "the call waited for the stream"
     torch.cuda.synchronize()
     assert (y == 3).all() and total.item() == 3 * (1 << 20)
 

@@ -96,7 +96,7 @@ std::string operations_by_unit(const Cost& cost) {
 
 }  // namespace
 
-std::string to_json(const Explanation& e) {
+std::string json_text(const Explanation& e) {
   return object({{"operator", quoted(e.op)},
                  {"problem", quoted(e.problem)},
                  {"device", quoted(e.device)},
@@ -139,7 +139,7 @@ static std::string backward_request(const OpInfo& op) {
                  {"optional_outputs", optional(*outputs)}});
 }
 
-std::string to_json(const OpInfo& op) {
+std::string json_text(const OpInfo& op) {
   return object(
       {{"name", quoted(op.name)},
        {"family", quoted(op.family)},

@@ -7,7 +7,7 @@
 
 namespace ridge {
 
-RIDGE_API std::string to_json(const Explanation&);
-RIDGE_API std::string to_json(const OpInfo&);
+RIDGE_API std::string json_text(const Explanation&);
+RIDGE_API std::string json_text(const OpInfo&);
 
 }  // namespace ridge
