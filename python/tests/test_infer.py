@@ -24,7 +24,7 @@ def test_infer_refuses():
         ridge.infer("histogram", ridge.Spec((10,)), bins=0)
     with pytest.raises(ValueError, match="nothing"):
         ridge.infer("nothing", ridge.Spec((10,)))
-    with pytest.raises(TypeError, match="needs an operator's name"):
+    with pytest.raises(TypeError, match="op"):
         ridge.infer()
 
 
