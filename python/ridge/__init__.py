@@ -11,13 +11,13 @@ ridge.ops() lists the operators; help(ridge.softmax) says what one promises.
 """
 
 from . import _docs, _frameworks, _plan, _ridge
-from ._plan import Explanation, Plan, plan
+from ._plan import Explanation, Plan, infer, plan
 from ._ridge import NoDevice, Unsupported, __version__
 from ._spec import Spec
 from ._trace import trace_case
 
 _ridge.connect(_frameworks.of)
-_functions = {name: _docs.function(op) for name, op in _docs.operators().items()}
+_functions = {name: _docs.function(op) for name, op in _docs.with_gradients().items()}
 _trace_operator = _functions.pop("trace", None)
 
 
@@ -35,5 +35,5 @@ def trace(x, /, **options):
     return _trace_operator(x, **options)
 
 
-__all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported", "ops", "plan", "trace", "trace_case", *_functions]
+__all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported", "infer", "ops", "plan", "trace", "trace_case", *_functions]
 globals().update(_functions)  # last: some have the names of builtins

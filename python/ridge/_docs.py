@@ -69,7 +69,33 @@ def docstring(op):
     return "\n".join(lines)
 
 
+def gradient(op):
+    """The operator's option `backward` as an operator of its own, NAME_backward; None where it has none."""
+    request = op.get("backward")
+    if not request:
+        return None
+    return {
+        **op,
+        **request,
+        "name": op["name"] + "_backward",
+        "gradient_of": op["name"],
+        "summary": f"{', '.join(request['outputs'])}: the gradient of {op['name']}",
+        "options": [option for option in op["options"] if option["name"] != "backward"],
+        "backward": None,
+    }
+
+
+def with_gradients():
+    """Every operator and every gradient, by name."""
+    found = operators()
+    gradients = [gradient(op) for op in found.values()]
+    return found | {op["name"]: op for op in gradients if op}
+
+
 def function(op):
     result_type_option = any(option["name"] == "out" for option in op["options"])
     text = f"{op['name']}{signature(op)}\n--\n\n{docstring(op)}"
-    return _ridge.add_operator(op["name"], tuple(op["inputs"]), tuple(op["outputs"]), result_type_option, text)
+    of = op.get("gradient_of")
+    return _ridge.add_operator(
+        op["name"], of or op["name"], bool(of), tuple(op["inputs"]), tuple(op["outputs"]), result_type_option, text
+    )

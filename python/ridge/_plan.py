@@ -4,6 +4,7 @@ import html
 import json
 
 from . import _ridge
+from ._spec import Spec
 
 
 def _time(us):
@@ -80,3 +81,13 @@ def plan(op, /, *inputs, out=None, device=None, **options):
              plan explains and does not run
     """
     return _ridge.make_plan(Plan, op, *inputs, out=out, device=device, **options)
+
+
+def infer(op, /, *inputs, **options):
+    """What the outputs will be, as a tuple of ridge.Spec: from the inputs' types and shapes, whatever is in them.
+
+    op and inputs are as in ridge.plan().
+    """
+    device = inputs[0].device if inputs and isinstance(inputs[0], Spec) else "cpu"
+    types = _ridge.infer_types(op, *inputs, **options)
+    return tuple(Spec(shape, Spec.name_of(code, bits), device=device) for code, bits, shape in types)

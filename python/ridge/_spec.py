@@ -38,6 +38,11 @@ class Spec:
         self.device = str(device)
         self._place = (_CPU, 0) if kind == "cpu" else (_CUDA, int(index or 0))
 
+    @staticmethod
+    def name_of(code, bits):
+        """The dtype of DLPack's type code and bits."""
+        return next(name for name, kind in _DTYPES.items() if kind == (code, bits))
+
     def _fields(self):  # what the extension reads
         return (*_DTYPES[self.dtype], *self._place, self.shape, self.strides)
 

@@ -7,6 +7,7 @@
 namespace ridge_python {
 
 struct Function {
+  std::string name;
   Operator op;
   std::string doc;
   PyMethodDef definition{};
@@ -70,16 +71,17 @@ static std::vector<std::string> strings(PyObject* tuple) {
 
 PyObject* add_operator(PyObject*, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
-    const char *name = nullptr, *doc = nullptr;
+    const char *name = nullptr, *op = nullptr, *doc = nullptr;
     PyObject *inputs = nullptr, *outputs = nullptr;
-    int result_type_option = 0;
-    if (!PyArg_ParseTuple(arguments, "sO!O!ps", &name, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-                          &result_type_option, &doc))
+    int backward = 0, result_type_option = 0;
+    if (!PyArg_ParseTuple(arguments, "sspO!O!ps", &name, &op, &backward, &PyTuple_Type, &inputs, &PyTuple_Type,
+                          &outputs, &result_type_option, &doc))
       throw Raised{};
-    auto* function = new Function{{name, strings(inputs), strings(outputs), result_type_option != 0}, doc, {}, {}};
-    function->definition = {function->op.name.c_str(), as_c_function(call), METH_FASTCALL | METH_KEYWORDS,
+    auto* function = new Function{
+        name, {op, strings(inputs), strings(outputs), result_type_option != 0, backward != 0}, doc, {}, {}};
+    function->definition = {function->name.c_str(), as_c_function(call), METH_FASTCALL | METH_KEYWORDS,
                             function->doc.c_str()};
-    functions()[function->op.name] = function;  // as long as the process, like the library's operators
+    functions()[function->name] = function;  // as long as the process, like the library's operators
     const Ref self = checked(PyModule_Create(&holder));
     *static_cast<Function**>(PyModule_GetState(self.get())) = function;
     const Ref module = checked(PyUnicode_FromString("ridge"));

@@ -1,6 +1,7 @@
 // The extension module _ridge: what ridge/__init__.py is made of.
 #include "errors.hpp"
 #include "function.hpp"
+#include "infer.hpp"
 #include "plan.hpp"
 
 namespace ridge_python {
@@ -15,6 +16,7 @@ static PyObject* ops_json(PyObject*, PyObject*) { return PyUnicode_FromString(ri
 static PyMethodDef methods[] = {
     {"add_operator", add_operator, METH_VARARGS, nullptr},
     {"make_plan", as_c_function(make_plan), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"infer_types", as_c_function(infer_types), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"connect", connect, METH_O, nullptr},
     {"ops_json", ops_json, METH_NOARGS, nullptr},
     {},

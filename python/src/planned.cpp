@@ -1,5 +1,7 @@
 #include "planned.hpp"
 
+#include "infer.hpp"
+
 #include <cstdlib>
 
 namespace ridge_python {
@@ -28,11 +30,7 @@ std::shared_ptr<Planned> Planned::of(const Request& r, const char* device) {
   for (const Option& o : r.options) options.push_back({o.key.c_str(), o.value.c_str()});
   const auto inputs = pointers(r.inputs);
   auto outputs = pointers(r.outputs);
-  planned->types_.resize(RIDGE_MAX_TENSORS);
-  std::int32_t count = 0;
-  check(ridge_infer(r.op.name.c_str(), inputs.data(), static_cast<std::int32_t>(inputs.size()), options.data(),
-                    static_cast<std::int32_t>(options.size()), planned->types_.data(), &count));
-  planned->types_.resize(static_cast<std::size_t>(count));
+  planned->types_ = infer(r);
   std::vector<DLTensor> future;
   if (outputs.empty()) {
     for (ridge_tensor_type& type : planned->types_) future.push_back(future_tensor(type, r.device()));

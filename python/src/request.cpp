@@ -68,6 +68,7 @@ bool Request::is_tensor(std::string_view key) const {
 
 // The inputs that are here, in the operator's order. Where one is left out before one that is not, they are named.
 void Request::choose_inputs() {
+  if (op.backward) options.push_back({"backward", "1"});
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i] && slots_[i] != Py_None) input_slots_.push_back(i);
   if (input_slots_.empty())

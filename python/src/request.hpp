@@ -13,6 +13,7 @@ struct Operator {
   std::string name;
   std::vector<std::string> inputs, outputs;
   bool result_type_option = false;  // there is an option `out`, the result's dtype
+  bool backward = false;            // these are its gradient's inputs and outputs
 };
 
 struct Option {

@@ -1,10 +1,12 @@
 #include <ridge/core/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstdio>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 namespace ridge {
@@ -117,6 +119,26 @@ std::string json_text(const Explanation& e) {
                   })}});
 }
 
+// What a request with the option `backward` takes and gives; null: the operator has no such option.
+static std::string backward_request(const OpInfo& op) {
+  const auto named = [](std::string_view wanted) { return [wanted](auto& option) { return option.name == wanted; }; };
+  if (std::ranges::none_of(op.options, named("backward"))) return "null";
+  const Options asked{{"backward", "1"}};
+  const auto inputs = op.takes ? op.takes(asked, 0) : op.inputs;
+  const auto outputs = op.gives ? op.gives(asked) : op.outputs;
+  if (!inputs || !outputs) return "null";
+  const auto optional = [&](const std::vector<std::string_view>& names) {
+    std::vector<std::string_view> some;
+    std::ranges::copy_if(names, std::back_inserter(some),
+                         [&](auto name) { return std::ranges::find(op.optional, name) != op.optional.end(); });
+    return strings(some);
+  };
+  return object({{"inputs", strings(*inputs)},
+                 {"optional_inputs", optional(*inputs)},
+                 {"outputs", strings(*outputs)},
+                 {"optional_outputs", optional(*outputs)}});
+}
+
 std::string json_text(const OpInfo& op) {
   return object(
       {{"name", quoted(op.name)},
@@ -125,6 +147,7 @@ std::string json_text(const OpInfo& op) {
        {"inputs", strings(op.inputs)},
        {"optional_inputs", strings(optional_inputs(op))},
        {"outputs", strings(op.outputs)},
+       {"backward", backward_request(op)},
        {"dtypes", array(op.dtypes, [](DType dtype) { return quoted(name(dtype)); })},
        {"options",
         array(op.options,

@@ -1,0 +1,83 @@
+"""python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN, torchvision."""
+
+import argparse
+import pathlib
+import sys
+
+import torch
+
+import ridge
+from ridge.bench import report
+from ridge.bench.case import Case
+from ridge.bench.measure import make_clock, measure, peer_names
+from ridge.bench.peers import TABLE
+
+
+def _cases(what):
+    known = [op for op in TABLE if op in ridge.ops()]  # a build may hold some of the operators
+    cases = []
+    for text in what or known:
+        if ":" in text:
+            cases.append(Case.parse(text))
+        elif text in known:
+            cases += map(Case.parse, TABLE[text].cases)
+        else:
+            raise ValueError(f"'{text}' is neither a case (OP:DTYPE:k=v,...) nor one of {' '.join(known)}")
+    for case in cases:
+        if case.op not in known:
+            raise ValueError(f"case '{case.text}': '{case.op}' is none of {' '.join(known)}")
+    return cases
+
+
+def _peers(text, cases):
+    if text == "all":
+        return None
+    wanted = [name for name in text.split(",") if name and name != "none"]
+    known = {"torch", *(name for case in cases for name in peer_names(case.op))}
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"--peers: '{name}' is none of {' '.join(sorted(known))}, all, none")
+    return wanted
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser("python -m ridge.bench", description="Ridge beside what PyTorch would run.")
+    parser.add_argument("what", nargs="*", metavar="CASE|OP", help="OP:DTYPE:k=v,k=v... or an operator (default: all)")
+    parser.add_argument("--peers", default="all", help="torch (eager), compile, cublas, ...; all (default) or none")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda, cuda:N or cpu")
+    parser.add_argument("--repeats", type=int, help="runs whose median counts (30; on the CPU 5)")
+    parser.add_argument("--commit", help="a text for the results' field `commit`")
+    parser.add_argument("--json", metavar="FILE", help="write results as `ridge bench --json` does")
+    parser.add_argument("--markdown", action="store_true", help="print the results as a table for a page, too")
+    parser.add_argument("--plot", metavar="DIR", help="draw Ridge and its peers over the size (needs matplotlib)")
+    request = parser.parse_args(arguments)
+    try:
+        cases = _cases(request.what)
+        wanted = _peers(request.peers, cases)
+        clock = make_clock(request.device)
+    except (ValueError, RuntimeError) as error:
+        print(f"ridge.bench: {error}", file=sys.stderr)
+        return 2
+
+    torch.backends.cudnn.benchmark = True  # the library's best
+    torch.backends.cudnn.allow_tf32 = False  # float32 is float32
+    table = report.Table(cases, request.device)
+    measurements = []
+    for case in cases:
+        measurements.append(measure(case, request.device, clock, wanted, request.repeats))
+        table.row(measurements[-1])
+    if request.markdown:
+        print("\n" + report.markdown(measurements))
+    if request.json:
+        settings = {"peers": request.peers, "all_variants": False, "repeats": request.repeats or clock.repeats}
+        pathlib.Path(request.json).write_text(report.to_json(measurements, request.device, settings, request.commit))
+        print(f"results in {request.json}")
+    if request.plot:
+        from ridge.bench.plot import plot
+
+        print(*(f"plot in {file}" for file in plot(measurements, request.plot)), sep="\n")
+    return 1 if all(m.error for m in measurements) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

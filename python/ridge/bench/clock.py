@@ -1,0 +1,92 @@
+"""How runs are timed. On a GPU: each run is a CUDA graph replayed between two events, after the L2 cache was emptied."""
+
+import functools
+import statistics
+import time
+
+import torch
+
+COPY_BYTES = 1 << 30
+
+
+class Timing:
+    """Of several measurements in microseconds: the median, and half the interquartile range as a share of it."""
+
+    def __init__(self, measured):
+        ordered = sorted(measured)
+        count = len(ordered)
+        self.us = statistics.median(ordered)
+        self.noise = (ordered[count * 3 // 4] - ordered[count // 4]) / 2 / self.us
+
+
+class CpuClock:
+    """Times calls by the steady clock. What it measures of Ridge is the CPU runtime, which checks rather than hurries."""
+
+    repeats = 5
+    copy = None
+
+    def prepare(self, work):
+        work()  # warm
+        return lambda: self._measure(work)
+
+    queued = prepare
+
+    @staticmethod
+    def _measure(work):
+        start = time.perf_counter()
+        work()
+        return (time.perf_counter() - start) * 1e6
+
+
+class GpuClock:
+    """Cold and clean: before each measurement, more than the L2 cache holds is written, which evicts what others left
+    there, and then as much is read, so that no written line is left for the next run to write back."""
+
+    repeats = 30
+
+    def __init__(self, device):
+        self.device = torch.device(device)
+        self.stream = torch.cuda.Stream(self.device)
+        l2 = torch.cuda.get_device_properties(self.device).L2_cache_size
+        words = max(2 * l2, 1 << 20) // 4 + 1024
+        self._dirty = torch.empty(words, dtype=torch.float32, device=self.device)
+        self._clean = torch.zeros(words, dtype=torch.float32, device=self.device)
+        self._sum = torch.zeros((), dtype=torch.float32, device=self.device)
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def prepare(self, work):
+        """What measures one replay of a graph that holds one call: the device's time, not the launching thread's."""
+        self._warm(work)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self.stream):
+            work()
+        return lambda: self._measure(graph.replay)
+
+    def queued(self, work):
+        """For work that a graph cannot hold (it waits for the device), or does at half its speed (a copy)."""
+        self._warm(work)
+        return lambda: self._measure(work)
+
+    @functools.cached_property
+    def copy(self):
+        """What measures a copy of COPY_BYTES."""
+        source = torch.full((COPY_BYTES,), 0x5A, dtype=torch.uint8, device=self.device)
+        target = torch.empty_like(source)
+        return self.queued(lambda: target.copy_(source))
+
+    def _warm(self, work):
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))  # the inputs were made there
+        with torch.cuda.stream(self.stream):
+            for _ in range(3):
+                work()
+        self.stream.synchronize()
+
+    def _measure(self, work):
+        with torch.cuda.stream(self.stream):
+            self._dirty.fill_(1)
+            torch.sum(self._clean, dim=0, out=self._sum)
+            self._events[0].record()
+            work()
+            self._events[1].record()
+        self._events[1].synchronize()
+        return self._events[0].elapsed_time(self._events[1]) * 1e3

@@ -1,0 +1,256 @@
+"""Gradients. Each formula is a pair: what to keep of the forward call, and the gradients of the inputs from that.
+
+A formula's backward takes (call, *gradients of the outputs) and returns {input name: gradient}; inputs that it does not
+name have none. Operators without a formula say so when a gradient is asked of them.
+"""
+
+import torch
+
+FORMULAS = {}
+
+
+class Call:
+    """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options."""
+
+    def __init__(self, op, tensors, options, needs):
+        self.__dict__.update(tensors)
+        self.op = op
+        self.options = options
+        self.needs = needs  # {input name: whether its gradient is wanted}
+
+
+def formula(*operators, keep):
+    """Registers a backward for operators, which keeps these inputs and outputs of the forward call."""
+
+    def register(backward):
+        for operator in operators:
+            FORMULAS[operator] = (keep, backward)
+        return backward
+
+    return register
+
+
+def _ridge(name):
+    return getattr(torch.ops.ridge, name)
+
+
+def _sum_to(gradient, like):
+    """The gradient of a tensor that was broadcast."""
+    return gradient.sum_to_size(like.shape)
+
+
+# ---- elementwise ----------------------------------------------------------------------------------------------------
+
+
+@formula("copy", keep=())
+def _(call, dy):
+    return {"a": dy}
+
+
+@formula("add", keep=("b",))
+def _(call, dy):
+    return {"a": dy, "b": _sum_to(dy, call.b) if call.needs["b"] else None}
+
+
+@formula("mul", keep=("a", "b"))
+def _(call, dy):
+    return {
+        "a": _ridge("mul")(dy, call.b) if call.needs["a"] else None,
+        "b": _sum_to(_ridge("mul")(dy, call.a), call.b) if call.needs["b"] else None,
+    }
+
+
+@formula("relu", keep=("y",))
+def _(call, dy):
+    return {"a": torch.ops.aten.threshold_backward(dy, call.y, 0)}
+
+
+@formula("sigmoid", keep=("y",))
+def _(call, dy):
+    return {"a": torch.ops.aten.sigmoid_backward(dy, call.y)}
+
+
+@formula("tanh", keep=("y",))
+def _(call, dy):
+    return {"a": torch.ops.aten.tanh_backward(dy, call.y)}
+
+
+@formula("exp", keep=("y",))
+def _(call, dy):
+    return {"a": _ridge("mul")(dy, call.y)}
+
+
+@formula("gelu", keep=("a",))
+def _(call, dy):
+    return {"a": torch.ops.aten.gelu_backward(dy, call.a)}
+
+
+@formula("gelu_tanh", keep=("a",))
+def _(call, dy):
+    return {"a": torch.ops.aten.gelu_backward(dy, call.a, approximate="tanh")}
+
+
+@formula("silu", keep=("a",))
+def _(call, dy):
+    return {"a": torch.ops.aten.silu_backward(dy, call.a)}
+
+
+# ---- transpose ------------------------------------------------------------------------------------------------------
+
+
+@formula("transpose", keep=())
+def _(call, dy):
+    return {"x": _ridge("transpose")(dy)}
+
+
+@formula("permute", keep=())
+def _(call, dy):
+    axes = call.options.get("axes")
+    if axes is None:  # reversed, which is its own inverse
+        return {"x": _ridge("permute")(dy)}
+    order = [int(axis) % dy.dim() for axis in axes.split(",")]
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return {"x": _ridge("permute")(dy, axes=",".join(map(str, inverse)))}
+
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+def _spread(call, gradient, like):
+    """A gradient of the result, over the elements that it was reduced from."""
+    axis = call.options.get("axis")
+    return (gradient if axis is None else gradient.unsqueeze(axis)).expand(like.shape)
+
+
+def _reduced(call, x):
+    axis = call.options.get("axis")
+    return x.numel() if axis is None else x.shape[axis]
+
+
+@formula("sum", keep=("x",))
+def _(call, dy):
+    return {"x": _spread(call, dy, call.x)}
+
+
+@formula("mean", keep=("x",))
+def _(call, dy):
+    return {"x": _spread(call, dy / _reduced(call, call.x), call.x)}
+
+
+@formula("max", "min", keep=("x", "y"))
+def _(call, dy):
+    """Ties share evenly, as in torch.amax."""
+    at = call.x == _spread(call, call.y, call.x)
+    axis = call.options.get("axis")
+    ties = at.sum() if axis is None else at.sum(axis)
+    return {"x": _spread(call, dy / ties, call.x) * at}
+
+
+@formula("dot", keep=("x", "z"))
+def _(call, dy):
+    return {"x": dy * call.z, "z": dy * call.x}
+
+
+# ---- softmax --------------------------------------------------------------------------------------------------------
+
+
+@formula("softmax", "log_softmax", keep=("y",))
+def _(call, dy):
+    name = call.op + "_backward"
+    if hasattr(torch.ops.ridge, name):
+        return {"x": _ridge(name)(dy, call.y)}
+    aten = {"softmax": torch.ops.aten._softmax_backward_data, "log_softmax": torch.ops.aten._log_softmax_backward_data}
+    return {"x": aten[call.op](dy, call.y, -1, call.y.dtype)}
+
+
+# ---- norms ----------------------------------------------------------------------------------------------------------
+
+
+def _norm(call, dy, x, dsum=None):
+    """The gradients by name, of those that are wanted."""
+    wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
+    more = () if dsum is None else (dsum,)
+    gradients = _ridge(call.op + "_backward")(dy, x, call.gamma, *more, eps=call.options.get("eps"),
+                                              outputs=",".join(wanted))
+    return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
+
+
+@formula("layer_norm", "rms_norm", keep=("x", "gamma"))
+def _(call, dy):
+    return _norm(call, dy, call.x)
+
+
+@formula("add_layer_norm", "add_rms_norm", keep=("sum", "gamma"))
+def _(call, dy, dsum):
+    gradients = _norm(call, dy, call.sum, dsum)
+    return gradients | {"residual": gradients["x"]}
+
+
+# ---- gemm -----------------------------------------------------------------------------------------------------------
+
+_ACTIVATIONS = {
+    "relu": lambda g, x: torch.ops.aten.threshold_backward(g, x, 0),
+    "sigmoid": lambda g, x: torch.ops.aten.sigmoid_backward(g, x.sigmoid()),
+    "gelu": lambda g, x: torch.ops.aten.gelu_backward(g, x),
+    "gelu_tanh": lambda g, x: torch.ops.aten.gelu_backward(g, x, approximate="tanh"),
+    "silu": lambda g, x: torch.ops.aten.silu_backward(g, x),
+}
+
+
+def _through_activation(call, g, inputs):
+    """The gradient of what the activation was given. That is computed again: a product more, and nothing kept."""
+    parts = (call.options.get("epilogue") or "").split("+")
+    for part in parts:
+        if part in _ACTIVATIONS:
+            options = {k: v for k, v in call.options.items() if k not in ("scale", "variant")}
+            options["epilogue"] = "+".join(p for p in parts if p.startswith("bias")) or None
+            return _ACTIVATIONS[part](g, _ridge(call.op)(*inputs, **options))
+    return g
+
+
+@formula("gemm", keep=("a", "b", "c", "bias", "residual"))
+def _(call, dd):
+    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual), in the axes of d: [batch,] m, n."""
+    a, b, options = call.a, call.b, call.options
+    gemm = _ridge("gemm")
+    layout = options.get("layout") or "nn"
+    alpha, beta, scale = (options.get(k) if options.get(k) is not None else v for k, v in
+                          (("alpha", 1.0), ("beta", 0.0), ("scale", 1.0)))
+    parts = (options.get("epilogue") or "").split("+")
+    gradients = {}
+    g = dd * scale if scale != 1 else dd
+    if call.residual is not None:
+        gradients["residual"] = g.to(call.residual.dtype)
+    g = _through_activation(call, g, (a, b, call.c, call.bias))
+    if call.bias is not None and call.needs["bias"]:
+        along = g if "bias" in parts else g.transpose(-1, -2)
+        gradients["bias"] = along.reshape(-1, along.shape[-1]).sum(0).to(call.bias.dtype)
+    if call.c is not None:
+        gradients["c"] = (beta * g).to(call.c.dtype)
+    g = g.to(a.dtype)
+    rest = {"alpha": alpha, "math": options.get("math")}
+    ta, tb = layout[0] == "t", layout[1] == "t"
+    if call.needs["a"]:  # g op(b)^T as [m, k], or its transpose op(b) g^T as [k, m]
+        da = gemm(b, g, layout=("t" if tb else "n") + "t", **rest) if ta else \
+            gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
+        gradients["a"] = da.sum(0) if da.dim() > a.dim() else da
+    if call.needs["b"]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
+        db = gemm(g, a, layout="t" + ("t" if ta else "n"), **rest) if tb else \
+            gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
+        gradients["b"] = db.sum(0) if db.dim() > b.dim() else db
+    return gradients
+
+
+@formula("gemv", keep=("a", "x", "c", "bias"))
+def _(call, dy):
+    """y = act(alpha * op(a) x + beta * c + bias)."""
+    options = call.options
+    transposed = options.get("layout") == "t"
+    alpha = 1.0 if options.get("alpha") is None else options["alpha"]
+    g = _through_activation(call, dy, (call.a, call.x, call.c, call.bias))
+    gradients = {"bias": g, "c": g * (options.get("beta") or 0.0)}
+    if call.needs["a"]:
+        gradients["a"] = torch.outer(call.x, g * alpha) if transposed else torch.outer(g * alpha, call.x)
+    if call.needs["x"]:
+        gradients["x"] = _ridge("gemv")(call.a, g, layout="n" if transposed else "t", alpha=alpha)
+    return gradients

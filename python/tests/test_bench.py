@@ -1,0 +1,94 @@
+"""python -m ridge.bench, on CPU tensors: cases of every operator in its table, small."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import ridge  # noqa: E402
+from ridge.bench import __main__ as program  # noqa: E402
+from ridge.bench.case import Case  # noqa: E402
+from ridge.bench.clock import Timing  # noqa: E402
+from ridge.bench.peers import TABLE  # noqa: E402
+
+
+def small(case):
+    """The same case with sizes of a few: axes of a permutation and windows of 3 and so on, others of 8 and so on."""
+    case = Case.parse(case)
+    sizes = ",".join(f"{key}={3 + i if key[0] == 'd' else 3 if key in 'rs' else 8 * (1 + i)}"
+                     for i, key in enumerate(case.sizes))
+    options = [f"{key}={value}" for key, value in case.options.items()]
+    return ":".join([case.op, case.dtype, sizes, *options])
+
+
+SMALL = sorted({small(case) for op, row in TABLE.items() if op in ridge.ops() for case in row.cases})
+
+
+def run(tmp_path, *arguments):
+    file = tmp_path / "results.json"
+    status = program.main([*arguments, "--device", "cpu", "--repeats", "2", "--json", str(file)])
+    return status, json.loads(file.read_text())
+
+
+def test_every_row(tmp_path, capsys):
+    """Each peer that eager mode has agrees with Ridge: one that differed would be left out with the reason."""
+    status, results = run(tmp_path, *SMALL, "--peers", "torch", "--markdown")
+    assert status == 0
+    shown = capsys.readouterr().out
+    assert "CPU runtime" in shown and "| `softmax:f32:" in shown
+    assert [m["case"] for m in results["measurements"]] == SMALL
+    for m in results["measurements"]:
+        assert "error" not in m, m
+        assert m["us"] > 0 and m["noise"] >= 0 and m["variant"] and m["gbs"] > 0
+        assert m["peers"] or "histogram" in m["case"], m
+        assert all(peer["times_faster"] > 0 for peer in m["peers"])
+
+
+def test_compiled_peer(tmp_path):
+    status, results = run(tmp_path, "softmax:f32:rows=8,cols=16", "--peers", "compile")
+    assert status == 0 and [peer["name"] for peer in results["measurements"][0]["peers"]] == ["compile"]
+
+
+def test_a_peer_that_differs_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(TABLE["relu"], "peer", lambda case: lambda x: x)
+    _, results = run(tmp_path, "relu:f32:n=64", "--peers", "torch")
+    [m] = results["measurements"]
+    assert m["peers"] == [] and "differs from Ridge's" in m["peers_left_out"]["torch"]
+
+
+def test_a_refused_case_is_a_line_of_its_own(tmp_path):
+    status, results = run(tmp_path, "softmax:f32:rows=8,cols=16:variant=nothing", "softmax:f32:rows=8,cols=16",
+                          "--peers", "none")
+    assert status == 0
+    assert "variant" in results["measurements"][0]["error"] and "error" not in results["measurements"][1]
+
+
+@pytest.mark.parametrize("what", ["nothing", "nothing:f32:n=1", "softmax:f32", "softmax:f32:rows=x"])
+def test_wrong_requests(what, capsys):
+    assert program.main([what, "--device", "cpu"]) == 2
+    assert "ridge.bench: " in capsys.readouterr().err
+
+
+def test_unknown_peer(capsys):
+    assert program.main(["relu", "--device", "cpu", "--peers", "nobody"]) == 2
+    assert "'nobody' is none of" in capsys.readouterr().err
+
+
+def test_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    cases = [f"softmax:f32:rows=8,cols={cols}" for cols in (16, 32, 64)]
+    assert program.main([*cases, "--device", "cpu", "--repeats", "2", "--peers", "torch", "--plot", str(tmp_path)]) == 0
+    [file] = tmp_path.glob("*.svg")
+    assert file.name == "softmax_f32_rows_cols.svg" and "cols" in file.read_text()
+
+
+def test_case():
+    case = Case.parse("gemm:bf16:m=1,n=2,k=3:layout=nt:causal:fill=ints:variant=x")
+    assert case.sizes == {"m": 1, "n": 2, "k": 3} and case["k"] == 3
+    assert case.operator_options({"k"}) == {"k": "3", "layout": "nt", "causal": "1", "variant": "x"}
+
+
+def test_timing():
+    timing = Timing([1, 2, 3, 4, 100])
+    assert timing.us == 3 and timing.noise == pytest.approx((4 - 2) / 2 / 3)

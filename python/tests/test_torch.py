@@ -1,0 +1,187 @@
+"""ridge.torch on CPU tensors: every operator of the registry is PyTorch's, by PyTorch's own checks."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import ridge  # noqa: E402
+import ridge.torch  # noqa: E402
+from ridge import _docs  # noqa: E402
+from ridge.torch import autograd, schema, shapes  # noqa: E402
+from torch_samples import samples, tensors  # noqa: E402
+
+OPERATORS = ridge.torch.OPERATORS
+REQUESTS = [pytest.param(op, inputs, options, id=f"{op.name}-{i}")
+            for op in OPERATORS.values() for i, (inputs, options) in enumerate(samples(op))]
+WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
+
+
+def overload(op):
+    return getattr(torch.ops.ridge, op.name).default
+
+
+def test_every_operator_is_there():
+    assert set(_docs.with_gradients()) == set(OPERATORS)
+    for op in OPERATORS.values():
+        names = [argument.name for argument in overload(op)._schema.arguments]
+        assert set(op.inputs) | set(schema.option_types(op)) == set(names)
+        assert len(overload(op)._schema.returns) == (1 if schema.returns_list(op) else len(op.outputs))
+
+
+@pytest.mark.parametrize("values, kind", [
+    ("0|1", bool), ("-1", int), ("1..2^30", int), ("odd", int), ("number", float), ("nn|nt|tn|tt", str), ("lo,hi", str),
+    ("2,0,1", str), ("bias+relu ...", str), ("dtype", str), ("i64|i32", str)])
+def test_option_types(values, kind):
+    assert schema.option_type(values) is kind
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+def test_same_as_ridge(op, inputs, options):
+    made = tensors(op, inputs)
+    got = overload(op)(**made, **options)
+    want = getattr(ridge, op.name)(**made, **options)
+    for g, w in zip(*(x if isinstance(x, (tuple, list)) else (x,) for x in (got, want)), strict=True):
+        torch.testing.assert_close(g, w, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+def test_opcheck(op, inputs, options):
+    made = tensors(op, inputs, requires_grad=op.name in autograd.FORMULAS)
+    arguments = [made.get(name) for name in schema.arguments(op)]
+    torch.library.opcheck(overload(op), arguments, options)
+
+
+@pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
+def test_gradient(op, inputs, options):
+    made = tensors(op, inputs, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *given: overload(op)(**dict(zip(made, given)), **options),
+                                    tuple(made.values()))
+
+
+def test_no_gradient_is_refused():
+    x = torch.randn(3, 5, requires_grad=True)
+    assert not torch.ops.ridge.argmax(x).requires_grad
+    y = torch.ops.ridge.checklist_window(x)
+    with pytest.raises(NotImplementedError, match="checklist_window has no gradient"):
+        y.sum().backward()
+
+
+def test_refusals_are_ridges():
+    with pytest.raises(ValueError, match="layout"):
+        torch.ops.ridge.gemm(torch.ones(2, 2), torch.ones(2, 2), layout="xy")
+    with pytest.raises((TypeError, ValueError), match="softmax"):
+        torch.ops.ridge.softmax(torch.ones(2, 2, dtype=torch.int32))
+
+
+def test_functions_take_any_value_that_means_the_same():
+    x = torch.randn(2, 3, 5)
+    torch.testing.assert_close(ridge.torch.permute(x, axes=(2, 0, 1)), x.permute(2, 0, 1).contiguous())
+    counts = ridge.torch.histogram(x.reshape(-1), bins="4", range=[-2, 2.0], out=torch.int32)
+    assert counts.dtype == torch.int32 and counts.shape == (4,)
+    a, b, bias = torch.randn(4, 6), torch.randn(6, 5), torch.randn(5)
+    torch.testing.assert_close(ridge.torch.gemm(a, b, bias=bias, epilogue="bias", alpha=2), 2 * (a @ b) + bias)
+    with pytest.raises(AttributeError, match="no operator 'nothing'"):
+        ridge.torch.nothing
+
+
+def test_views():
+    x = torch.randn(6, 10)[::2, 1::3]
+    torch.testing.assert_close(torch.ops.ridge.softmax(x), x.softmax(-1))
+    torch.testing.assert_close(torch.ops.ridge.add(x.t(), x.t()), 2 * x.t())
+
+
+def layer(x, w, b):
+    return torch.ops.ridge.softmax(torch.ops.ridge.gemm(x, w, bias=b, epilogue="bias+relu"))
+
+
+def reference(x, w, b):
+    return (x @ w + b).relu().softmax(-1)
+
+
+def test_compiles_without_a_break():
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    made = [torch.randn(*s, requires_grad=True) for s in ((5, 6), (6, 7), (7,))]
+    copies = [t.detach().clone().requires_grad_() for t in made]
+    y, want = compiled(*made), reference(*copies)
+    torch.testing.assert_close(y, want)
+    weights = torch.randn_like(y)
+    (y * weights).sum().backward()
+    (want * weights).sum().backward()
+    for got, right in zip(made, copies):
+        torch.testing.assert_close(got.grad, right.grad)
+
+
+def test_inductor():
+    compiled = torch.compile(lambda x: torch.ops.ridge.softmax(x * 2) + 1, fullgraph=True)
+    x = torch.randn(5, 6)
+    torch.testing.assert_close(compiled(x), (x * 2).softmax(-1) + 1)
+
+
+def graphs_for(function, *calls):
+    """How many graphs torch.compile(dynamic=True) makes for these calls."""
+    torch._dynamo.reset()
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counter)
+    for inputs in calls:
+        torch.testing.assert_close(compiled(*inputs), function(*inputs))
+    return counter.frame_count
+
+
+def test_one_graph_for_all_sizes():
+    sizes = ((3, 4, 5), (7, 4, 9), (30, 50, 20))
+    assert graphs_for(layer, *((torch.randn(m, k), torch.randn(k, n), torch.randn(n)) for m, k, n in sizes)) == 1
+    turned = lambda x: torch.ops.ridge.permute(x, axes="2,0,1")
+    assert graphs_for(turned, *((torch.randn(*s),) for s in sizes)) == 1
+    assert graphs_for(lambda x: torch.ops.ridge.sum(x, axis=-1), *((torch.randn(*s),) for s in sizes)) == 1
+
+
+def symbolic(*sizes):
+    """Shapes of symbols, as a compiler has them in its hands."""
+    from torch._dynamo.source import ConstantSource
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    return [mode.from_tensor(torch.empty(size), source=ConstantSource(f"t{i}"),
+                             symbolic_context=StatelessSymbolicContext([DimDynamic.DYNAMIC] * len(size))).shape
+            for i, size in enumerate(sizes)]
+
+
+def are_symbols(shape):
+    """Which extents are still free, and not guarded to be the number that they are."""
+    return [bool(extent.node.expr.free_symbols) for extent in shape]
+
+
+def test_extents_that_are_copied_stay_symbols():
+    [x] = symbolic((6, 10))
+    [(_, shape)] = shapes.infer_symbolic(lambda s: [("f32", (s[0][1], 7, s[0][0]))], [x])
+    assert shape[0] is x[1] and shape[1] == 7 and shape[2] is x[0]
+    assert are_symbols(x) == [True, True]
+
+
+def test_extents_that_are_computed_make_their_symbols_concrete():
+    [x] = symbolic((6, 10, 21))
+    [(_, shape)] = shapes.infer_symbolic(lambda s: [("f32", (s[0][0], (s[0][2] - 3) // 2 + 1))], [x])
+    assert shape[0] is x[0] and shape[1] == 10
+    assert are_symbols(x) == [True, True, False]
+
+
+def test_extents_that_have_to_divide_each_other_stay_symbols():
+    def infer(s):
+        if s[0][0] % s[1][0]:
+            raise ValueError("heads")
+        return [("f32", (s[0][0], s[1][1]))]
+
+    [q, k] = symbolic((8, 5), (2, 7))
+    [(_, shape)] = shapes.infer_symbolic(infer, [q, k])
+    assert shape[0] is q[0] and shape[1] is k[1]
+    assert are_symbols(q) + are_symbols(k) == [True] * 4
+
+
+def test_a_request_that_is_refused_for_its_real_sizes_is_refused():
+    def infer(s):
+        raise ValueError("never")
+
+    [x] = symbolic((6, 10))
+    with pytest.raises(ValueError, match="never"):
+        shapes.infer_symbolic(infer, [x])
