@@ -11,6 +11,8 @@ namespace ridge::reduce_detail {
 
 // n elements, or a matrix of rows x cols, or `batch` such matrices.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  if (c.op == "trace" && (c.has("n") || c.has("batch")))
+    return Status::invalid(c.op, "case sizes", "n or batch", "rows and cols");
   const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols") || c.has("batch");
   if (line == matrix || (matrix && (!c.has("rows") || !c.has("cols"))))
     return Status::invalid(c.op, "case sizes", line ? "n with other keys" : "incomplete",
@@ -23,7 +25,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 // Numbers that overflow stay on one side: of both signs, the order of additions would decide between inf and NaN.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
-  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
   if (!adds || c.options.text("fill") != "overflow" || !is_floating(c.dtype)) return;
   for (auto& tensor : in)
     for (double& x : tensor.values) x = std::fabs(x);
@@ -53,6 +55,10 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
   Folded f;
   const std::int64_t axis = c.options.has("axis") ? *c.options.integer(c.op, "axis", -1) : 0;
   const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
+  if (c.op == "trace") {
+    f.cols = static_cast<std::size_t>(std::min(shape[0], shape[1]));
+    return f;
+  }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto n = static_cast<std::size_t>(shape[i]);
     if (!c.options.has("axis") || i == at) f.cols *= n;
@@ -68,7 +74,8 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   check::Expected e;
   const Folded shape = fold_axis(c, in[0].type.shape);
   const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
-  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
+  const bool trace = c.op == "trace";
   const DType accumulator = c.dtype == f64 ? f64 : f32;
   const Extent extent{.rows = static_cast<std::int64_t>(count),
                       .cols = static_cast<std::int64_t>(cols),
@@ -79,11 +86,12 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
     const auto row = [&](const check::HostTensor& t) {
       std::vector<double> elements(cols);
       for (std::size_t i = 0; i < cols; ++i)
-        elements[i] = t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
+        elements[i] = trace ? t.values[i * (static_cast<std::size_t>(t.cols()) + 1)]
+                            : t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
       return elements;
     };
-    const Oracle o =
-        oracle(c.op, !is_floating(c.dtype), row(in[0]), in.size() > 1 ? row(in[1]) : std::vector<double>{});
+    const Oracle o = oracle(trace ? "sum" : c.op, !is_floating(c.dtype), row(in[0]),
+                            in.size() > 1 ? row(in[1]) : std::vector<double>{});
     double value = o.value, tolerance = 0;
     if (adds && is_floating(c.dtype)) {
       const double eps = check::roundoff(accumulator), scale = c.op == "mean" ? 1.0 / static_cast<double>(cols) : 1.0;
@@ -106,6 +114,24 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {e};
 }
 
+inline void add_trace_cases(check::CaseBook& book) {
+  const auto test = [&](std::string rest) { book.tests.push_back("trace:" + rest); };
+  for (const char* shape : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=1,cols=9", "rows=9,cols=1",
+                            "rows=31,cols=40", "rows=33,cols=32", "rows=513,cols=511", "rows=1200,cols=1201"})
+    test(std::string("f32:") + shape);
+  for (const char* type : {"f16", "bf16", "f64", "i64", "i32", "i8", "u8"}) {
+    test(std::string(type) + ":rows=70,cols=67:fill=ints");
+    test(std::string(type) + ":rows=20,cols=30:fill=uniform");
+  }
+  for (const char* fill : {"nan", "inf", "overflow", "denormal"}) test(std::string("f32:rows=40,cols=50:fill=") + fill);
+  for (const char* place : {"offset", "padded", "strided", "reversed"})
+    test(std::string("f32:rows=37,cols=45:fill=ints:place=") + place);
+  test("f32:rows=64,cols=64:warp=64");
+  for (const char* type : {"f32", "bf16"})
+    for (const char* shape : {"rows=1024,cols=1024", "rows=16384,cols=16384"})
+      book.benches.push_back(std::string("trace:") + type + ":" + shape);
+}
+
 inline check::CaseBook book_of(Reduce f) {
   const std::string op(name(f));
   check::CaseBook book{.op = op,
@@ -116,6 +142,10 @@ inline check::CaseBook book_of(Reduce f) {
                        .adjust = case_adjust,
                        .tests = {},
                        .benches = {}};
+  if (f == Reduce::trace) {
+    add_trace_cases(book);
+    return book;
+  }
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
   const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
@@ -234,7 +264,8 @@ inline check::CaseBook book_of(Reduce f) {
           bench(std::string(type) + ":" + shape + ":axis=0");
     if (f == Reduce::sum) bench(std::string(type) + ":batch=64,rows=1024,cols=1024:axis=1");
   }
-  if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=65536");
+  if (f == Reduce::sum || f == Reduce::dot)
+    for (const char* n : {"16384", "65536", "1048576"}) bench("f32:n=" + std::string(n));
   return book;
 }
 

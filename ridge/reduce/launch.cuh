@@ -38,8 +38,8 @@ template <class R> Status launch_finish(const Call<R>& call) {
       const std::int64_t chunks = ceil_div(count, finish_chunk(count));
       const Grid grid{std::min(plan.extent.rows, max_grid), std::min(chunks, max_grid_y)};
       typename R::Partial* to = from + plan.extent.rows * count;
-      RIDGE_TRY(simt::launch(call.config(grid, finish_threads), reduce_partials<R, decltype(width)::value>, call.in,
-                             call.y, from, to, count, finish_chunk(count), chunks, call.finish));
+      RIDGE_TRY(simt::launch(call.config(grid, finish_block(count)), reduce_partials<R, decltype(width)::value>,
+                             call.in, call.y, from, to, count, finish_chunk(count), chunks, call.finish));
       if (chunks == 1) return {};
       from = to;
       count = chunks;

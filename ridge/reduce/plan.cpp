@@ -14,7 +14,7 @@ namespace ridge {
 using namespace reduce_detail;
 
 std::string_view name(Reduce f) {
-  constexpr std::string_view names[] = {"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+  constexpr std::string_view names[] = {"sum", "mean", "max", "min", "argmax", "argmin", "dot", "trace"};
   return names[static_cast<int>(f)];
 }
 
@@ -26,6 +26,17 @@ ReduceProblem ReduceProblem::flat(Reduce f, DType dtype, std::int64_t n) {
 ReduceProblem ReduceProblem::rows(Reduce f, DType dtype, std::int64_t rows, std::int64_t cols) {
   const std::int64_t shape[] = {rows, cols};
   return along(f, dtype, shape, -1);
+}
+
+static Layout diagonal(const Layout& matrix) {
+  Layout line = Layout::contiguous({std::min(matrix.shape[0], matrix.shape[1])});
+  line.stride[0] = line.shape[0] <= 1 ? 1 : matrix.stride[0] + matrix.stride[1];
+  return line;
+}
+
+ReduceProblem ReduceProblem::trace(DType dtype, std::int64_t rows, std::int64_t cols) {
+  const Layout line = diagonal(Layout::contiguous({rows, cols}));
+  return {.function = Reduce::trace, .dtype = dtype, .x = line, .z = line, .y = {}};
 }
 
 ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::int64_t> shape, int axis) {
@@ -62,10 +73,12 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
   if (alignment_of(y.data) < y_bytes)
     return Status::invalid(op, "y.data", "at an address that is no multiple of " + std::to_string(y_bytes),
                            "aligned to an element");
+  if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
+  const Layout lies = f == Reduce::trace ? diagonal(x.layout) : x.layout;
   return ReduceProblem{.function = f,
                        .dtype = x.dtype,
-                       .x = x.layout,
-                       .z = z ? z->layout : x.layout,
+                       .x = lies,
+                       .z = z ? z->layout : lies,
                        .y = y.layout,
                        .alignment = reach(x.data, z ? z->data : x.data, static_cast<int>(size_of(x.dtype))),
                        .start = alignment_of(x.data),
@@ -87,7 +100,9 @@ static Layout without(Layout layout, int axis) {
   return layout;
 }
 
-static bool has_identity(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot; }
+static bool has_identity(Reduce f) {
+  return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot || f == Reduce::trace;
+}
 
 static Status validate(const ReduceProblem& p) {
   const std::string_view op = name(p.function);
@@ -98,7 +113,8 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
   if (!p.z.same_shape(p.x)) return Status::invalid(op, "z.shape", p.z.text(), "that of x, " + p.x.text());
-  if (p.function == Reduce::dot && p.y.rank != 0) return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
+  if ((p.function == Reduce::dot || p.function == Reduce::trace) && p.y.rank != 0)
+    return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
   if (p.y.rank != 0) {
     if (p.axis < -p.x.rank || p.axis >= p.x.rank)
       return Status::invalid(op, "axis", std::to_string(p.axis), "one of the " + std::to_string(p.x.rank) + " of x");
@@ -205,6 +221,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (!instantiated(c, p.function, p.dtype)) {
     if (c.kernel == Kernel::atomic) return "an atomic instruction does sums of f32 and i32, and max and min of i32";
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
+    if (c.threads == 1024) return "one block of 1,024 threads is for sums, means and dots of f32, f16 and bf16";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
     if (c.kernel == Kernel::columns && p.function != Reduce::dot)
       return "columns by 16 bytes are for f32, f16 and bf16";
@@ -213,7 +230,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (c.kernel == Kernel::atomic && is_floating(p.dtype) && !named)
     return "the order of its additions changes from run to run: only by name";
   if (is_textbook(c) && g.extent.rows != 1) return "there is not one row";
-  if (row.name == "best" && g.extent.rows != 1) return "there is not one row";
+  if ((row.name == "best" || row.name == "one_block") && g.extent.rows != 1) return "there is not one row";
   if (row.name == "row_split" && g.extent.rows < 2) return "there are no several rows";
   if (c.kernel == Kernel::columns) {
     if (!c.strided)
@@ -418,6 +435,7 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
     using Backend = decltype(backend);
     switch (problem.function) {
       case Reduce::sum:
+      case Reduce::trace:
       case Reduce::mean: return launch_sum<Backend>(args);
       case Reduce::max:
       case Reduce::min: return launch_extreme<Backend>(args);

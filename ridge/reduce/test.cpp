@@ -13,9 +13,9 @@ namespace {
 using namespace reduce_detail;
 
 #ifdef RIDGE_SIMT_RACE  // slow, and barriers do not depend on what is reduced: three stand for all
-const check::TestCasesOf cases{"sum", "argmax", "dot"};
+const check::TestCasesOf cases{"sum", "argmax", "dot", "trace"};
 #else
-const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot", "trace"};
 #endif
 
 std::string chosen(const ReduceProblem& p, const char* device = "H200") {
@@ -36,7 +36,8 @@ TEST(ReducePlan, EverythingIsSplitOverTheChipUnlessOneBlockIsSooner) {
     EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, dtype, 1 << 28)), "best");
   }
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 1 << 20)), "best");
-  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 8192)), "row_block");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 8192)), "one_block");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, f32, 16384)), "one_block");
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 4096)), "best");  // one slice: one block, no partial results
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 0)), "best");
 }
@@ -52,6 +53,15 @@ TEST(ReducePlan, RowsGetTheThreadsThatTheirLengthFeeds) {
   EXPECT_EQ(sum(4096, 50257), "row_block");
   EXPECT_EQ(sum(16, 1 << 24), "row_split");
   EXPECT_EQ(sum(1000000, 7), "row_lanes");
+}
+
+TEST(ReducePlan, ATraceIsALineWithGaps) {
+  const auto p = ReduceProblem::trace(f32, 16384, 20000);
+  auto plan = plan_reduce(p, *device_model("H200"));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(variants[plan->variant].name, "strided_once");
+  EXPECT_EQ(plan->explain().cost.bytes_read, 4.0 * 16384);
+  EXPECT_EQ(plan->workspace_bytes(), 0u);
 }
 
 TEST(ReducePlan, AnOutermostAxisOfOneIsNoRow) {
@@ -92,8 +102,8 @@ TEST(ReducePlan, AxesInAnotherOrderAreTheSameRows) {
 }
 
 TEST(ReducePlan, BlocksOfColumnsHaveEveryThreadAtWork) {
-  const Config columns = variants[11].config;
-  ASSERT_EQ(variants[11].name, "columns");
+  const Config columns = variants[12].config;
+  ASSERT_EQ(variants[12].name, "columns");
   const auto threads = [&](Extent e) {
     const tile::ColumnBlock k = columns_of(columns, e, 4);
     EXPECT_EQ(k.lanes * k.depth * k.groups, columns.threads);
@@ -226,6 +236,18 @@ TEST(Reduce, OneLineOnTheCpu) {
   EXPECT_EQ(all, 143);
 }
 
+TEST(Reduce, ATraceReadsNothingButTheDiagonal) {
+  std::vector<float> x(5 * 7, NAN);
+  for (int i = 0; i < 5; ++i) x[static_cast<std::size_t>(i * 8)] = static_cast<float>(i + 1);
+  float y = 0;
+  trace(view(x.data(), {5, 7}), view(&y, {}));
+  EXPECT_EQ(y, 15);
+  trace(transposed(view(x.data(), {5, 7})), view(&y, {}));
+  EXPECT_EQ(y, 15);
+  trace(view(x.data(), {0, 7}), view(&y, {}));
+  EXPECT_EQ(y, 0);
+}
+
 TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
   std::vector<std::int32_t> big(3, 2147483647);
   std::int64_t wide = 0;
@@ -345,6 +367,7 @@ TEST(Reduce, BadRequestsAreRefused) {
   float y = 0;
   EXPECT_EQ(sentence([&] { dot(view(x.data(), {8}), view(x.data(), {7}), view(&y, {})); }),
             "dot: z.shape is 7; it must be that of x, 8");
+  EXPECT_EQ(sentence([&] { trace(view(x.data(), {8}), view(&y, {})); }), "trace: x.shape is 8; it must be of 2 axes");
   std::vector<float> columns(4);
   EXPECT_EQ(sentence([&] {
               sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));
