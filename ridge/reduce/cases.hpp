@@ -69,13 +69,16 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 
 // Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
 // the sum of |x| (one more for dot's product, one for mean's division, and for the warp of 64), and the rounding into
-// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact.
+// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n additions
+// round away is itself added with n roundings: the square of the relative error above (4: a dot's products bring errors of
+// their own, twice as many), and a mean's sum is rounded before it is divided.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
   const Folded shape = fold_axis(c, in[0].type.shape);
   const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
   const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
   const bool trace = c.op == "trace";
+  const bool two_float = c.options.text("accumulate") == "two_float";
   const DType accumulator = c.dtype == f64 ? f64 : f32;
   const Extent extent{.rows = static_cast<std::int64_t>(count),
                       .cols = static_cast<std::int64_t>(cols),
@@ -98,7 +101,9 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
       const bool exact = o.integral && o.magnitude * eps <= 1;
       // A dot's products may lie below the normal numbers, where they lose up to half of the least one each.
       const double underflow = c.op == "dot" ? static_cast<double>(cols) * check::rounding_error(accumulator, 0) : 0;
-      if (!exact) tolerance = depth * eps * o.magnitude * scale + underflow;
+      const double relative = two_float ? 4 * depth * eps * depth * eps : depth * eps;
+      if (!exact) tolerance = relative * o.magnitude * scale + underflow;
+      if (two_float && c.op == "mean") tolerance += eps * std::fabs(value);
       // A sum that the accumulator cannot hold is infinite, and so is its mean.
       if (std::isfinite(value) && std::isinf(check::round_to(accumulator, value / scale)))
         value = std::copysign(INFINITY, value);
@@ -114,6 +119,18 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {e};
 }
 
+inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
+  const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest + ":accumulate=two_float"); };
+  for (const char* n : {"0", "1", "7", "129", "4097", "20011"}) test(std::string("f32:n=") + n);
+  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ints"}) test(std::string("f32:n=1500:fill=") + fill);
+  for (const char* place : {"offset", "strided"}) test(std::string("f32:rows=23,cols=41:place=") + place);
+  test("f32:n=9001:warp=64");
+  if (f == Reduce::dot) return;
+  for (const char* axis : {"0", "-1"})
+    for (const char* shape : {"rows=70,cols=72", "rows=9,cols=133", "rows=3,cols=4099", "rows=1025,cols=8"})
+      test(std::string("f32:") + shape + ":axis=" + axis);
+}
+
 inline void add_trace_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back("trace:" + rest); };
   for (const char* shape : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=1,cols=9", "rows=9,cols=1",
@@ -127,6 +144,7 @@ inline void add_trace_cases(check::CaseBook& book) {
   for (const char* place : {"offset", "padded", "strided", "reversed"})
     test(std::string("f32:rows=37,cols=45:fill=ints:place=") + place);
   test("f32:rows=64,cols=64:warp=64");
+  test("f32:rows=1200,cols=1201:accumulate=two_float");
   for (const char* type : {"f32", "bf16"})
     for (const char* shape : {"rows=1024,cols=1024", "rows=16384,cols=16384"})
       book.benches.push_back(std::string("trace:") + type + ":" + shape);
@@ -147,6 +165,7 @@ inline check::CaseBook book_of(Reduce f) {
     return book;
   }
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  if (f == Reduce::sum || f == Reduce::mean || f == Reduce::dot) add_two_float_cases(book, f);
   const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
   const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
 
@@ -264,6 +283,10 @@ inline check::CaseBook book_of(Reduce f) {
           bench(std::string(type) + ":" + shape + ":axis=0");
     if (f == Reduce::sum) bench(std::string(type) + ":batch=64,rows=1024,cols=1024:axis=1");
   }
+  if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=268435456:accumulate=two_float");
+  if (f == Reduce::sum)
+    for (const char* axis : {"0", "-1"})
+      bench(std::string("f32:rows=16384,cols=4096:accumulate=two_float:axis=") + axis);
   if (f == Reduce::sum || f == Reduce::dot)
     for (const char* n : {"16384", "65536", "1048576"}) bench("f32:n=" + std::string(n));
   return book;

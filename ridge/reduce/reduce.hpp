@@ -15,6 +15,8 @@
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
 //           in common shapes (variants.hpp, additions()).
+//           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error is
+//           that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
 //           tensor of several axes the index is that of the element in row-major order.
 // Empty     sum, dot and trace of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
@@ -32,6 +34,9 @@ namespace ridge {
 
 enum class Reduce : std::uint8_t { sum, mean, max, min, argmax, argmin, dot, trace };
 RIDGE_API std::string_view name(Reduce);
+
+// What sums are kept in: the plain accumulator of their type, or two floats.
+enum class Accumulate : std::uint8_t { plain, two_float };
 constexpr int arity(Reduce f) { return f == Reduce::dot ? 2 : 1; }
 
 // The type of y.
@@ -50,6 +55,7 @@ struct ReduceProblem {
       16;          // bytes, 16 at most, of an access that meets all inputs after the same elements (reach(), plan.cpp)
   int start = 16;  // bytes, 16 at most: what x's address is a multiple of
   int axis = -1;   // the one that y has not; negative: from the last. Where y is a scalar it says nothing
+  Accumulate accumulate = Accumulate::plain;
   bool operator==(const ReduceProblem&) const = default;
 
   // Over everything: n contiguous, aligned elements.
@@ -62,7 +68,7 @@ struct ReduceProblem {
   RIDGE_API static ReduceProblem trace(DType, std::int64_t rows, std::int64_t cols);
   // What the views need, of trace the diagonal; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
-                                            int axis = -1);
+                                            int axis = -1, Accumulate = Accumulate::plain);
 };
 
 // A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the others
@@ -104,9 +110,12 @@ RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&
 // One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
 //   sum(x, y);      over everything where y is a scalar, else along the last axis
 //   sum(x, 0, y);   along the first
+//   reduce(Reduce::sum, x, 0, y, stream, Accumulate::two_float);
 RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});
-RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {});
-RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {});
+RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {},
+                      Accumulate = Accumulate::plain);
+RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {},
+                   Accumulate = Accumulate::plain);
 inline void sum(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::sum, x, y, s); }
 inline void trace(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::trace, x, y, s); }
 inline void mean(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::mean, x, y, s); }

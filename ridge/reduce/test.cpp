@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace ridge {
@@ -265,6 +267,59 @@ TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
   EXPECT_EQ(static_cast<float>(h), 1000);
 }
 
+// 2^20 values whose sum is a millionth of that of their absolute values: pairs that cancel but for a small difference.
+std::vector<float> ill_conditioned() {
+  std::vector<float> x(1 << 20);
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  for (std::size_t i = 0; i < x.size() / 2; ++i) {
+    const float large = std::ldexp(normal(random), static_cast<int>(random() % 14));
+    x[2 * i] = large;
+    x[2 * i + 1] = -large + normal(random);
+  }
+  std::shuffle(x.begin(), x.end(), random);
+  return x;
+}
+
+TEST(Reduce, TwoFloatsSumNearlyAsFloat64Does) {
+  const std::vector<float> x = ill_conditioned();
+  const auto n = static_cast<std::int64_t>(x.size());
+  long double exact = 0, magnitude = 0;
+  for (float v : x) exact += v, magnitude += std::fabs(v);
+  ASSERT_LT(std::fabs(exact), 1e-5L * magnitude);
+  const auto error = [&](float sum) { return static_cast<double>(std::fabs(sum - exact)); };
+  const double rounding = 0x1p-24 * static_cast<double>(std::fabs(exact));
+  float plain = 0, two = 0;
+  const TensorView line = view(x.data(), {n});
+  reduce(Reduce::sum, line, -1, view(&plain, {}));
+  reduce(Reduce::sum, line, -1, view(&two, {}), {}, Accumulate::two_float);
+  EXPECT_LE(error(two), 2 * rounding);
+  EXPECT_GT(error(plain), 100 * error(two));
+  // The same numbers as rows' sums, and by products with one.
+  const std::vector<float> ones(x.size(), 1);
+  float product = 0;
+  dot(line, view(ones.data(), {n}), view(&product, {}), {}, Accumulate::two_float);
+  EXPECT_LE(error(product), 2 * rounding);
+  std::vector<float> columns(16);
+  reduce(Reduce::sum, view(x.data(), {n / 16, 16}), 0, view(columns.data(), {16}), {}, Accumulate::two_float);
+  for (std::size_t c = 0; c < 16; ++c) {
+    long double column = 0;
+    for (std::size_t r = 0; r < x.size() / 16; ++r) column += x[16 * r + c];
+    EXPECT_LE(std::fabs(columns[c] - column), 0x1p-23L * std::fabs(column)) << c;
+  }
+}
+
+TEST(Reduce, TwoFloatProductsKeepWhatRoundingTakes) {
+  // (1 + e)(1 - e) - 1 = -e^2, which is below float32's roundoff of the products.
+  const float e = 0x1p-13f;
+  const std::vector<float> x{1 + e, -1}, z{1 - e, 1};
+  float y = 1;
+  dot(view(x.data(), {2}), view(z.data(), {2}), view(&y, {}), {}, Accumulate::two_float);
+  EXPECT_EQ(y, -e * e);
+  dot(view(x.data(), {2}), view(z.data(), {2}), view(&y, {}));
+  EXPECT_EQ(y, 0);
+}
+
 TEST(Reduce, ArgmaxTakesTheFirstNanElseTheFirstOfTies) {
   std::vector<float> x(5000, -INFINITY);
   std::int64_t at = -1;
@@ -368,6 +423,10 @@ TEST(Reduce, BadRequestsAreRefused) {
   EXPECT_EQ(sentence([&] { dot(view(x.data(), {8}), view(x.data(), {7}), view(&y, {})); }),
             "dot: z.shape is 7; it must be that of x, 8");
   EXPECT_EQ(sentence([&] { trace(view(x.data(), {8}), view(&y, {})); }), "trace: x.shape is 8; it must be of 2 axes");
+  EXPECT_EQ(
+      sentence([&] { reduce(Reduce::max, view(x.data(), {8}), -1, view(&y, {}), {}, Accumulate::two_float); }),
+      "max: accumulate is two_float; it must be left away: it is for sum, mean, dot and trace of f32, and this is of "
+      "f32");
   std::vector<float> columns(4);
   EXPECT_EQ(sentence([&] {
               sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));

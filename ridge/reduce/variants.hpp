@@ -216,7 +216,8 @@ constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::in
 }
 
 // Bytes of one partial result; the kernels assert that it is so.
-constexpr int partial_bytes(Reduce f, DType dtype) {
+constexpr int partial_bytes(Reduce f, DType dtype, Accumulate accumulate) {
+  if (accumulate == Accumulate::two_float) return 8;
   if (f == Reduce::argmax || f == Reduce::argmin) return 16;  // a value and a tile
   if (f == Reduce::max || f == Reduce::min) return static_cast<int>(size_of(dtype));
   return is_floating(dtype) && dtype != DType::f64 ? 4 : 8;
@@ -261,7 +262,8 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
 constexpr bool is_short_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
-constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
+constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate accumulate) {
+  if (accumulate == Accumulate::two_float && is_textbook(c)) return false;
   if (f == Reduce::mean && c.kernel == Kernel::atomic) return false;  // nothing would divide
   if (f == Reduce::mean || f == Reduce::trace) f = Reduce::sum;       // whose kernels serve all three
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
