@@ -11,6 +11,8 @@ namespace ridge::reduce_detail {
 
 // n elements, or a matrix of rows x cols, or `batch` such matrices.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  if (c.op == "trace" && (c.has("n") || c.has("batch")))
+    return Status::invalid(c.op, "case sizes", "n or batch", "rows and cols");
   const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols") || c.has("batch");
   if (line == matrix || (matrix && (!c.has("rows") || !c.has("cols"))))
     return Status::invalid(c.op, "case sizes", line ? "n with other keys" : "incomplete",
@@ -23,7 +25,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 // Numbers that overflow stay on one side: of both signs, the order of additions would decide between inf and NaN.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
-  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
   if (!adds || c.options.text("fill") != "overflow" || !is_floating(c.dtype)) return;
   for (auto& tensor : in)
     for (double& x : tensor.values) x = std::fabs(x);
@@ -53,6 +55,10 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
   Folded f;
   const std::int64_t axis = c.options.has("axis") ? *c.options.integer(c.op, "axis", -1) : 0;
   const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
+  if (c.op == "trace") {
+    f.cols = static_cast<std::size_t>(std::min(shape[0], shape[1]));
+    return f;
+  }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto n = static_cast<std::size_t>(shape[i]);
     if (!c.options.has("axis") || i == at) f.cols *= n;
@@ -63,12 +69,16 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 
 // Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
 // the sum of |x| (one more for dot's product, one for mean's division, and for the warp of 64), and the rounding into
-// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact.
+// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n additions
+// round away is itself added with n roundings: the square of the relative error above (4: a dot's products bring errors of
+// their own, twice as many), and a mean's sum is rounded before it is divided.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
   const Folded shape = fold_axis(c, in[0].type.shape);
   const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
-  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot";
+  const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
+  const bool trace = c.op == "trace";
+  const bool two_float = c.options.text("accumulate") == "two_float";
   const DType accumulator = c.dtype == f64 ? f64 : f32;
   const Extent extent{.rows = static_cast<std::int64_t>(count),
                       .cols = static_cast<std::int64_t>(cols),
@@ -79,18 +89,21 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
     const auto row = [&](const check::HostTensor& t) {
       std::vector<double> elements(cols);
       for (std::size_t i = 0; i < cols; ++i)
-        elements[i] = t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
+        elements[i] = trace ? t.values[i * (static_cast<std::size_t>(t.cols()) + 1)]
+                            : t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
       return elements;
     };
-    const Oracle o =
-        oracle(c.op, !is_floating(c.dtype), row(in[0]), in.size() > 1 ? row(in[1]) : std::vector<double>{});
+    const Oracle o = oracle(trace ? "sum" : c.op, !is_floating(c.dtype), row(in[0]),
+                            in.size() > 1 ? row(in[1]) : std::vector<double>{});
     double value = o.value, tolerance = 0;
     if (adds && is_floating(c.dtype)) {
       const double eps = check::roundoff(accumulator), scale = c.op == "mean" ? 1.0 / static_cast<double>(cols) : 1.0;
       const bool exact = o.integral && o.magnitude * eps <= 1;
       // A dot's products may lie below the normal numbers, where they lose up to half of the least one each.
       const double underflow = c.op == "dot" ? static_cast<double>(cols) * check::rounding_error(accumulator, 0) : 0;
-      if (!exact) tolerance = depth * eps * o.magnitude * scale + underflow;
+      const double relative = two_float ? 4 * depth * eps * depth * eps : depth * eps;
+      if (!exact) tolerance = relative * o.magnitude * scale + underflow;
+      if (two_float && c.op == "mean") tolerance += eps * std::fabs(value);
       // A sum that the accumulator cannot hold is infinite, and so is its mean.
       if (std::isfinite(value) && std::isinf(check::round_to(accumulator, value / scale)))
         value = std::copysign(INFINITY, value);
@@ -106,6 +119,37 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {e};
 }
 
+inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
+  const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest + ":accumulate=two_float"); };
+  for (const char* n : {"0", "1", "7", "129", "4097", "20011"}) test(std::string("f32:n=") + n);
+  for (const char* fill : {"nan", "inf", "overflow", "denormal", "ints"}) test(std::string("f32:n=1500:fill=") + fill);
+  for (const char* place : {"offset", "strided"}) test(std::string("f32:rows=23,cols=41:place=") + place);
+  test("f32:n=9001:warp=64");
+  if (f == Reduce::dot) return;
+  for (const char* axis : {"0", "-1"})
+    for (const char* shape : {"rows=70,cols=72", "rows=9,cols=133", "rows=3,cols=4099", "rows=1025,cols=8"})
+      test(std::string("f32:") + shape + ":axis=" + axis);
+}
+
+inline void add_trace_cases(check::CaseBook& book) {
+  const auto test = [&](std::string rest) { book.tests.push_back("trace:" + rest); };
+  for (const char* shape : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=1,cols=9", "rows=9,cols=1",
+                            "rows=31,cols=40", "rows=33,cols=32", "rows=513,cols=511", "rows=1200,cols=1201"})
+    test(std::string("f32:") + shape);
+  for (const char* type : {"f16", "bf16", "f64", "i64", "i32", "i8", "u8"}) {
+    test(std::string(type) + ":rows=70,cols=67:fill=ints");
+    test(std::string(type) + ":rows=20,cols=30:fill=uniform");
+  }
+  for (const char* fill : {"nan", "inf", "overflow", "denormal"}) test(std::string("f32:rows=40,cols=50:fill=") + fill);
+  for (const char* place : {"offset", "padded", "strided", "reversed"})
+    test(std::string("f32:rows=37,cols=45:fill=ints:place=") + place);
+  test("f32:rows=64,cols=64:warp=64");
+  test("f32:rows=1200,cols=1201:accumulate=two_float");
+  for (const char* type : {"f32", "bf16"})
+    for (const char* shape : {"rows=1024,cols=1024", "rows=16384,cols=16384"})
+      book.benches.push_back(std::string("trace:") + type + ":" + shape);
+}
+
 inline check::CaseBook book_of(Reduce f) {
   const std::string op(name(f));
   check::CaseBook book{.op = op,
@@ -116,7 +160,12 @@ inline check::CaseBook book_of(Reduce f) {
                        .adjust = case_adjust,
                        .tests = {},
                        .benches = {}};
+  if (f == Reduce::trace) {
+    add_trace_cases(book);
+    return book;
+  }
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  if (f == Reduce::sum || f == Reduce::mean || f == Reduce::dot) add_two_float_cases(book, f);
   const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
   const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
 
@@ -234,7 +283,12 @@ inline check::CaseBook book_of(Reduce f) {
           bench(std::string(type) + ":" + shape + ":axis=0");
     if (f == Reduce::sum) bench(std::string(type) + ":batch=64,rows=1024,cols=1024:axis=1");
   }
-  if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=65536");
+  if (f == Reduce::sum || f == Reduce::dot) bench("f32:n=268435456:accumulate=two_float");
+  if (f == Reduce::sum)
+    for (const char* axis : {"0", "-1"})
+      bench(std::string("f32:rows=16384,cols=4096:accumulate=two_float:axis=") + axis);
+  if (f == Reduce::sum || f == Reduce::dot)
+    for (const char* n : {"16384", "65536", "1048576"}) bench("f32:n=" + std::string(n));
   return book;
 }
 

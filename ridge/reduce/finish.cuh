@@ -56,18 +56,17 @@ __global__ void __launch_bounds__(finish_threads, 1)
     reduce_partials(Input<typename R::Element> in, typename R::Output* y, const typename R::Partial* from,
                     typename R::Partial* to, std::int64_t count, std::int64_t chunk_size, std::int64_t chunks,
                     Finish finish) {
-  const tile::block<finish_threads, Warp> block;
+  const tile::any_block<Warp> block;
   for (std::int64_t row = blockIdx.x; row < in.rows; row += gridDim.x)
     for (std::int64_t chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
       const std::int64_t end = ::min((chunk + 1) * chunk_size, count);
       const typename R::Partial* of_row = from + row * count;
       auto partial = R::identity();
       constexpr int U = finish_vectors;
-      for (std::int64_t i = chunk * chunk_size + block.rank(); i < end; i += U * finish_threads) {
+      for (std::int64_t i = chunk * chunk_size + block.rank(); i < end; i += U * block.size()) {
         typename R::Partial p[U];
         RIDGE_UNROLL_ON_GPU
-        for (int u = 0; u < U; ++u)
-          p[u] = i + u * finish_threads < end ? of_row[i + u * finish_threads] : R::identity();
+        for (int u = 0; u < U; ++u) p[u] = i + u * block.size() < end ? of_row[i + u * block.size()] : R::identity();
         RIDGE_UNROLL_ON_GPU
         for (int u = 0; u < U; ++u) partial = R::combine(partial, p[u]);
       }

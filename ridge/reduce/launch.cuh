@@ -38,8 +38,8 @@ template <class R> Status launch_finish(const Call<R>& call) {
       const std::int64_t chunks = ceil_div(count, finish_chunk(count));
       const Grid grid{std::min(plan.extent.rows, max_grid), std::min(chunks, max_grid_y)};
       typename R::Partial* to = from + plan.extent.rows * count;
-      RIDGE_TRY(simt::launch(call.config(grid, finish_threads), reduce_partials<R, decltype(width)::value>, call.in,
-                             call.y, from, to, count, finish_chunk(count), chunks, call.finish));
+      RIDGE_TRY(simt::launch(call.config(grid, finish_block(count)), reduce_partials<R, decltype(width)::value>,
+                             call.in, call.y, from, to, count, finish_chunk(count), chunks, call.finish));
       if (chunks == 1) return {};
       from = to;
       count = chunks;
@@ -120,15 +120,16 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
 }
 
 // F: the function whose rows are instantiated for R (sum stands for mean too).
-template <Reduce F, class R, int I> constexpr auto launcher() -> Status (*)(const Call<R>&) {
-  if constexpr (instantiated(variants[I].config, F, dtype_of<typename R::Element>)) return launch_row<I, R>;
+template <Reduce F, class R, Accumulate A, int I> constexpr auto launcher() -> Status (*)(const Call<R>&) {
+  if constexpr (instantiated(variants[I].config, F, dtype_of<typename R::Element>, A)) return launch_row<I, R>;
   else return nullptr;  // refused by fits()
 }
 
-template <Reduce F, class R, int... I> Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <Reduce F, class R, Accumulate A, int... I>
+Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
   using T = typename R::Element;
-  static_assert(sizeof(typename R::Partial) == partial_bytes(F, dtype_of<T>));
-  static constexpr Status (*launchers[])(const Call<R>&) = {launcher<F, R, I>()...};
+  static_assert(sizeof(typename R::Partial) == partial_bytes(F, dtype_of<T>, A));
+  static constexpr Status (*launchers[])(const Call<R>&) = {launcher<F, R, A, I>()...};
   const ReducePlan& plan = args.plan;
   const Config c = config_of(plan.variant, F);
   return launchers[plan.variant](
@@ -140,8 +141,8 @@ template <Reduce F, class R, int... I> Status launch_variant(const Arguments& ar
         tile_elements(c, plan.extent, sizeof(T))}});
 }
 
-template <Reduce F, class R> Status launch_table(const Arguments& args) {
-  return launch_variant<F, R>(args, std::make_integer_sequence<int, variant_count>{});
+template <Reduce F, class R, Accumulate A = Accumulate::plain> Status launch_table(const Arguments& args) {
+  return launch_variant<F, R, A>(args, std::make_integer_sequence<int, variant_count>{});
 }
 
 }  // namespace

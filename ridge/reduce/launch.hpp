@@ -20,5 +20,6 @@ template <class Backend> Status launch_sum(const Arguments&);      // sum, mean
 template <class Backend> Status launch_extreme(const Arguments&);  // max, min
 template <class Backend> Status launch_arg(const Arguments&);      // argmax, argmin
 template <class Backend> Status launch_dot(const Arguments&);
+template <class Backend> Status launch_two_float(const Arguments&);  // sum, mean, trace, dot
 
 }  // namespace ridge::reduce_detail

@@ -1,1 +1,1 @@
-ridge_operator(SOURCES plan.cpp op.cpp KERNELS sum.cu extreme.cu arg.cu dot.cu PEERS peers.cu)
+ridge_operator(SOURCES plan.cpp op.cpp KERNELS sum.cu extreme.cu arg.cu dot.cu two_float.cu PEERS peers.cu)

@@ -8,9 +8,20 @@ namespace ridge {
 
 using namespace reduce_detail;
 
+static bool has_axes(Reduce f) { return f != Reduce::dot && f != Reduce::trace; }
+
+static bool adds(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot || f == Reduce::trace; }
+
+static std::vector<OptionInfo> options_of(Reduce f) {
+  std::vector<OptionInfo> options;
+  if (has_axes(f)) options.push_back({"axis", "integer", "along that axis, -1 the last; absent: over all elements"});
+  if (adds(f)) options.push_back({"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64"});
+  return options;
+}
+
 // The axis that is asked for, from the first (axis=, where -1 is the last); none: over everything.
 static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const Options& options) {
-  if (f == Reduce::dot || !options.has("axis")) return std::optional<int>();
+  if (!has_axes(f) || !options.has("axis")) return std::optional<int>();
   auto axis = options.integer(name(f), "axis", -1);
   if (!axis) return axis.error();
   const int rank = x.rank();
@@ -43,6 +54,8 @@ template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const
   auto axis = axis_of(F, in[0], options);
   if (!axis) return axis.error();
   std::vector<std::int64_t> shape;
+  if (F == Reduce::trace && in[0].rank() != 2)
+    return Status::invalid(name(F), "x.shape", in[0].layout.text(), "of 2 axes");
   for (int i = 0; *axis && i < in[0].rank(); ++i)
     if (i != **axis) shape.push_back(in[0].size(i));
   return std::vector<TensorType>{{result_type(F, in[0].dtype), shape}};
@@ -54,7 +67,11 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   constexpr bool two = arity(F) == 2;
   auto axis = axis_of(F, in[0], options);
   if (!axis) return axis.error();
-  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1));
+  const std::string_view accumulate = options.text("accumulate", "plain");
+  if (accumulate != "plain" && accumulate != "two_float")
+    return Status::invalid(name(F), "accumulate", "'" + std::string(accumulate) + "'", "plain or two_float");
+  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1),
+                                   accumulate == "plain" ? Accumulate::plain : Accumulate::two_float);
   if (!problem) return problem.error();
   auto plan = plan_reduce(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
@@ -72,9 +89,7 @@ template <Reduce F> static OpInfo info(std::string_view summary) {
           .inputs = two ? std::vector<std::string_view>{"x", "z"} : std::vector<std::string_view>{"x"},
           .outputs = {"y"},
           .dtypes = two ? of_dot : all,
-          .options = two ? std::vector<OptionInfo>{}
-                         : std::vector<OptionInfo>{{"axis", "integer",
-                                                    "along that axis, -1 the last; absent: over all elements"}},
+          .options = options_of(F),
           .variants = variant_infos(variants, checklist_item),
           .infer = infer<F>,
           .plan = plan_by_name<F>};
@@ -88,6 +103,7 @@ static const RegisterOp registered[] = {
     RegisterOp(info<Reduce::argmax>("where the greatest is: the first NaN, else the first of ties")),
     RegisterOp(info<Reduce::argmin>("where the least is: the first NaN, else the first of ties")),
     RegisterOp(info<Reduce::dot>("the sum of x * z")),
+    RegisterOp(info<Reduce::trace>("the sum of a matrix's diagonal")),
 };
 
 }  // namespace ridge

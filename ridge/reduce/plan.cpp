@@ -14,7 +14,7 @@ namespace ridge {
 using namespace reduce_detail;
 
 std::string_view name(Reduce f) {
-  constexpr std::string_view names[] = {"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+  constexpr std::string_view names[] = {"sum", "mean", "max", "min", "argmax", "argmin", "dot", "trace"};
   return names[static_cast<int>(f)];
 }
 
@@ -26,6 +26,17 @@ ReduceProblem ReduceProblem::flat(Reduce f, DType dtype, std::int64_t n) {
 ReduceProblem ReduceProblem::rows(Reduce f, DType dtype, std::int64_t rows, std::int64_t cols) {
   const std::int64_t shape[] = {rows, cols};
   return along(f, dtype, shape, -1);
+}
+
+static Layout diagonal(const Layout& matrix) {
+  Layout line = Layout::contiguous({std::min(matrix.shape[0], matrix.shape[1])});
+  line.stride[0] = line.shape[0] <= 1 ? 1 : matrix.stride[0] + matrix.stride[1];
+  return line;
+}
+
+ReduceProblem ReduceProblem::trace(DType dtype, std::int64_t rows, std::int64_t cols) {
+  const Layout line = diagonal(Layout::contiguous({rows, cols}));
+  return {.function = Reduce::trace, .dtype = dtype, .x = line, .z = line, .y = {}};
 }
 
 ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::int64_t> shape, int axis) {
@@ -44,7 +55,7 @@ static int reach(const void* x, const void* z, int element_bytes) {
 }
 
 Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y,
-                                        int axis) {
+                                        int axis, Accumulate accumulate) {
   const std::string_view op = name(f);
   if (z && z->dtype != x.dtype)
     return Status::invalid(op, "z.dtype", std::string(name(z->dtype)), "that of x, " + std::string(name(x.dtype)));
@@ -62,14 +73,17 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
   if (alignment_of(y.data) < y_bytes)
     return Status::invalid(op, "y.data", "at an address that is no multiple of " + std::to_string(y_bytes),
                            "aligned to an element");
+  if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
+  const Layout lies = f == Reduce::trace ? diagonal(x.layout) : x.layout;
   return ReduceProblem{.function = f,
                        .dtype = x.dtype,
-                       .x = x.layout,
-                       .z = z ? z->layout : x.layout,
+                       .x = lies,
+                       .z = z ? z->layout : lies,
                        .y = y.layout,
                        .alignment = reach(x.data, z ? z->data : x.data, static_cast<int>(size_of(x.dtype))),
                        .start = alignment_of(x.data),
-                       .axis = axis};
+                       .axis = axis,
+                       .accumulate = accumulate};
 }
 
 static bool takes(Reduce f, DType dtype) {
@@ -87,7 +101,9 @@ static Layout without(Layout layout, int axis) {
   return layout;
 }
 
-static bool has_identity(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot; }
+static bool has_identity(Reduce f) {
+  return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot || f == Reduce::trace;
+}
 
 static Status validate(const ReduceProblem& p) {
   const std::string_view op = name(p.function);
@@ -97,8 +113,13 @@ static Status validate(const ReduceProblem& p) {
       if (takes(p.function, static_cast<DType>(i))) known += " " + std::string(name(static_cast<DType>(i)));
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
+  if (p.accumulate == Accumulate::two_float && (p.dtype != f32 || !has_identity(p.function)))
+    return Status::invalid(
+        op, "accumulate", "two_float",
+        "left away: it is for sum, mean, dot and trace of f32, and this is of " + std::string(name(p.dtype)));
   if (!p.z.same_shape(p.x)) return Status::invalid(op, "z.shape", p.z.text(), "that of x, " + p.x.text());
-  if (p.function == Reduce::dot && p.y.rank != 0) return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
+  if ((p.function == Reduce::dot || p.function == Reduce::trace) && p.y.rank != 0)
+    return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
   if (p.y.rank != 0) {
     if (p.axis < -p.x.rank || p.axis >= p.x.rank)
       return Status::invalid(op, "axis", std::to_string(p.axis), "one of the " + std::to_string(p.x.rank) + " of x");
@@ -202,9 +223,10 @@ std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& 
 std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, bool named) {
   const Config c = config_of(index_of(row), p.function);
   const int size = static_cast<int>(size_of(p.dtype));
-  if (!instantiated(c, p.function, p.dtype)) {
+  if (!instantiated(c, p.function, p.dtype, p.accumulate)) {
     if (c.kernel == Kernel::atomic) return "an atomic instruction does sums of f32 and i32, and max and min of i32";
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
+    if (c.threads == 1024) return "one block of 1,024 threads is for sums, means and dots of f32, f16 and bf16";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
     if (c.kernel == Kernel::columns && p.function != Reduce::dot)
       return "columns by 16 bytes are for f32, f16 and bf16";
@@ -213,7 +235,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (c.kernel == Kernel::atomic && is_floating(p.dtype) && !named)
     return "the order of its additions changes from run to run: only by name";
   if (is_textbook(c) && g.extent.rows != 1) return "there is not one row";
-  if (row.name == "best" && g.extent.rows != 1) return "there is not one row";
+  if ((row.name == "best" || row.name == "one_block") && g.extent.rows != 1) return "there is not one row";
   if (row.name == "row_split" && g.extent.rows < 2) return "there are no several rows";
   if (c.kernel == Kernel::columns) {
     if (!c.strided)
@@ -248,6 +270,8 @@ Cost cost(const ReduceProblem& p) {
 
 // Clocks of a multiprocessor for 32 elements beyond what loads hide, measured on an H200 (bench/results/h200).
 double clocks(const ReduceProblem& p) {
+  if (p.accumulate == Accumulate::two_float)
+    return p.function == Reduce::dot ? 4.25 : 3.75;  // 6 additions more, counted
   switch (p.function) {
     case Reduce::argmax:
     case Reduce::argmin: return 4.5;
@@ -361,7 +385,7 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
   const Config c = config_of(*chosen, problem.function);
   plan.slices = slices(c, g.extent, static_cast<int>(size_of(problem.dtype)), device.sms);
   plan.workspace = static_cast<std::size_t>(partial_count(c, g.extent.rows, plan.slices)) *
-                   static_cast<std::size_t>(partial_bytes(problem.function, problem.dtype));
+                   static_cast<std::size_t>(partial_bytes(problem.function, problem.dtype, problem.accumulate));
   return plan;
 }
 
@@ -375,7 +399,8 @@ Explanation ReducePlan::explain() const {
   Explanation e;
   const Geometry g = geometry_of(problem);
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + along_text(problem);
+  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + along_text(problem) +
+              (problem.accumulate == Accumulate::two_float ? ", in two floats" : "");
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
   roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
@@ -388,7 +413,8 @@ Explanation ReducePlan::explain() const {
 Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorView& y, Workspace scratch,
                        Stream stream) const {
   const std::string_view op = name(problem.function);
-  auto given = ReduceProblem::of(problem.function, x, arity(problem.function) == 2 ? &z : nullptr, y, problem.axis);
+  auto given = ReduceProblem::of(problem.function, x, arity(problem.function) == 2 ? &z : nullptr, y, problem.axis,
+                                 problem.accumulate);
   if (!given) return given.error();
   const int planned = problem.alignment;
   const bool by_columns = variants[variant].config.kernel == Kernel::columns;
@@ -416,8 +442,10 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   const Arguments args{*this, x.data, arity(problem.function) == 2 ? z.data : nullptr, y.data, scratch.data, stream};
   return on_backend(device.id, [&](auto backend) {
     using Backend = decltype(backend);
+    if (problem.accumulate == Accumulate::two_float) return launch_two_float<Backend>(args);
     switch (problem.function) {
       case Reduce::sum:
+      case Reduce::trace:
       case Reduce::mean: return launch_sum<Backend>(args);
       case Reduce::max:
       case Reduce::min: return launch_extreme<Backend>(args);
@@ -429,10 +457,10 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   });
 }
 
-static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis,
-                       Stream stream) {
+static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis, Stream stream,
+                       Accumulate accumulate) {
   thread_local PlanCache<ReduceProblem, ReducePlan> cache;
-  auto problem = ReduceProblem::of(f, x, z, y, axis);
+  auto problem = ReduceProblem::of(f, x, z, y, axis, accumulate);
   throw_if(problem.error());
   auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_reduce(p, d); });
   throw_if(plan.error());
@@ -440,15 +468,15 @@ static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const
                               [&](Workspace w) { return (*plan)->run(x, z ? *z : x, y, w, stream); }));
 }
 
-void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream) {
+void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream, Accumulate accumulate) {
   if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
-  run_cached(f, x, nullptr, y, axis, stream);
+  run_cached(f, x, nullptr, y, axis, stream, accumulate);
 }
 
 void reduce(Reduce f, const TensorView& x, const TensorView& y, Stream stream) { reduce(f, x, -1, y, stream); }
 
-void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream stream) {
-  run_cached(Reduce::dot, x, &z, y, -1, stream);
+void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream stream, Accumulate accumulate) {
+  run_cached(Reduce::dot, x, &z, y, -1, stream, accumulate);
 }
 
 }  // namespace ridge

@@ -2,6 +2,7 @@
 //
 //   sum mean max min argmax argmin    of one input, over all its elements or along any one of its axes
 //   dot                               of two inputs of one shape, over all elements
+//   trace                             the sum of a matrix's diagonal, of min(rows, cols) elements; no others are read
 //
 // Shapes    y's shape says which: a scalar (rank 0), or x's shape without the axis named, the last where none is. Up to
 //           8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is what becomes one result.
@@ -14,9 +15,11 @@
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
 //           in common shapes (variants.hpp, additions()).
+//           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error is
+//           that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
 //           tensor of several axes the index is that of the element in row-major order.
-// Empty     sum and dot of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
+// Empty     sum, dot and trace of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
 // Aliasing  y must not overlap an input.
 // Repeats   bit for bit on one device; but for the variant `atomic` on floats, which runs only when it is named. On a
 //           GPU that variant takes subnormal floats for 0, as the hardware's atomic addition does.
@@ -29,8 +32,11 @@
 
 namespace ridge {
 
-enum class Reduce : std::uint8_t { sum, mean, max, min, argmax, argmin, dot };
+enum class Reduce : std::uint8_t { sum, mean, max, min, argmax, argmin, dot, trace };
 RIDGE_API std::string_view name(Reduce);
+
+// What sums are kept in: the plain accumulator of their type, or two floats.
+enum class Accumulate : std::uint8_t { plain, two_float };
 constexpr int arity(Reduce f) { return f == Reduce::dot ? 2 : 1; }
 
 // The type of y.
@@ -43,11 +49,13 @@ constexpr DType result_type(Reduce f, DType dtype) {
 struct ReduceProblem {
   Reduce function = Reduce::sum;
   DType dtype = DType::f32;
-  Layout x, z, y;  // z is dot's second input, elsewhere x; y is a scalar, or x without an axis
+  Layout x, z,
+      y;  // x of trace is the diagonal; z is dot's second input, elsewhere x; y is a scalar, or x without an axis
   int alignment =
       16;          // bytes, 16 at most, of an access that meets all inputs after the same elements (reach(), plan.cpp)
   int start = 16;  // bytes, 16 at most: what x's address is a multiple of
   int axis = -1;   // the one that y has not; negative: from the last. Where y is a scalar it says nothing
+  Accumulate accumulate = Accumulate::plain;
   bool operator==(const ReduceProblem&) const = default;
 
   // Over everything: n contiguous, aligned elements.
@@ -56,9 +64,11 @@ struct ReduceProblem {
   RIDGE_API static ReduceProblem rows(Reduce, DType, std::int64_t rows, std::int64_t cols);
   // Along any axis of a contiguous, aligned tensor.
   RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, int axis);
-  // What the views need; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
+  // The diagonal of a contiguous matrix.
+  RIDGE_API static ReduceProblem trace(DType, std::int64_t rows, std::int64_t cols);
+  // What the views need, of trace the diagonal; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
-                                            int axis = -1);
+                                            int axis = -1, Accumulate = Accumulate::plain);
 };
 
 // A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the others
@@ -100,10 +110,14 @@ RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&
 // One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
 //   sum(x, y);      over everything where y is a scalar, else along the last axis
 //   sum(x, 0, y);   along the first
+//   reduce(Reduce::sum, x, 0, y, stream, Accumulate::two_float);
 RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});
-RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {});
-RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {});
+RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {},
+                      Accumulate = Accumulate::plain);
+RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {},
+                   Accumulate = Accumulate::plain);
 inline void sum(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::sum, x, y, s); }
+inline void trace(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::trace, x, y, s); }
 inline void mean(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::mean, x, y, s); }
 inline void max(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::max, x, y, s); }
 inline void min(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::min, x, y, s); }

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace ridge {
@@ -13,9 +15,9 @@ namespace {
 using namespace reduce_detail;
 
 #ifdef RIDGE_SIMT_RACE  // slow, and barriers do not depend on what is reduced: three stand for all
-const check::TestCasesOf cases{"sum", "argmax", "dot"};
+const check::TestCasesOf cases{"sum", "argmax", "dot", "trace"};
 #else
-const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot"};
+const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot", "trace"};
 #endif
 
 std::string chosen(const ReduceProblem& p, const char* device = "H200") {
@@ -36,7 +38,8 @@ TEST(ReducePlan, EverythingIsSplitOverTheChipUnlessOneBlockIsSooner) {
     EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, dtype, 1 << 28)), "best");
   }
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 1 << 20)), "best");
-  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 8192)), "row_block");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 8192)), "one_block");
+  EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, f32, 16384)), "one_block");
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 4096)), "best");  // one slice: one block, no partial results
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 0)), "best");
 }
@@ -52,6 +55,15 @@ TEST(ReducePlan, RowsGetTheThreadsThatTheirLengthFeeds) {
   EXPECT_EQ(sum(4096, 50257), "row_block");
   EXPECT_EQ(sum(16, 1 << 24), "row_split");
   EXPECT_EQ(sum(1000000, 7), "row_lanes");
+}
+
+TEST(ReducePlan, ATraceIsALineWithGaps) {
+  const auto p = ReduceProblem::trace(f32, 16384, 20000);
+  auto plan = plan_reduce(p, *device_model("H200"));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(variants[plan->variant].name, "strided_once");
+  EXPECT_EQ(plan->explain().cost.bytes_read, 4.0 * 16384);
+  EXPECT_EQ(plan->workspace_bytes(), 0u);
 }
 
 TEST(ReducePlan, AnOutermostAxisOfOneIsNoRow) {
@@ -92,8 +104,8 @@ TEST(ReducePlan, AxesInAnotherOrderAreTheSameRows) {
 }
 
 TEST(ReducePlan, BlocksOfColumnsHaveEveryThreadAtWork) {
-  const Config columns = variants[11].config;
-  ASSERT_EQ(variants[11].name, "columns");
+  const Config columns = variants[12].config;
+  ASSERT_EQ(variants[12].name, "columns");
   const auto threads = [&](Extent e) {
     const tile::ColumnBlock k = columns_of(columns, e, 4);
     EXPECT_EQ(k.lanes * k.depth * k.groups, columns.threads);
@@ -226,6 +238,18 @@ TEST(Reduce, OneLineOnTheCpu) {
   EXPECT_EQ(all, 143);
 }
 
+TEST(Reduce, ATraceReadsNothingButTheDiagonal) {
+  std::vector<float> x(5 * 7, NAN);
+  for (int i = 0; i < 5; ++i) x[static_cast<std::size_t>(i * 8)] = static_cast<float>(i + 1);
+  float y = 0;
+  trace(view(x.data(), {5, 7}), view(&y, {}));
+  EXPECT_EQ(y, 15);
+  trace(transposed(view(x.data(), {5, 7})), view(&y, {}));
+  EXPECT_EQ(y, 15);
+  trace(view(x.data(), {0, 7}), view(&y, {}));
+  EXPECT_EQ(y, 0);
+}
+
 TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
   std::vector<std::int32_t> big(3, 2147483647);
   std::int64_t wide = 0;
@@ -241,6 +265,59 @@ TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
   EXPECT_TRUE(std::isinf(static_cast<float>(h)));  // 100,000 is beyond f16
   mean(view(halves.data(), {100}), view(&h, {}));
   EXPECT_EQ(static_cast<float>(h), 1000);
+}
+
+// 2^20 values whose sum is a millionth of that of their absolute values: pairs that cancel but for a small difference.
+std::vector<float> ill_conditioned() {
+  std::vector<float> x(1 << 20);
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  for (std::size_t i = 0; i < x.size() / 2; ++i) {
+    const float large = std::ldexp(normal(random), static_cast<int>(random() % 14));
+    x[2 * i] = large;
+    x[2 * i + 1] = -large + normal(random);
+  }
+  std::shuffle(x.begin(), x.end(), random);
+  return x;
+}
+
+TEST(Reduce, TwoFloatsSumNearlyAsFloat64Does) {
+  const std::vector<float> x = ill_conditioned();
+  const auto n = static_cast<std::int64_t>(x.size());
+  long double exact = 0, magnitude = 0;
+  for (float v : x) exact += v, magnitude += std::fabs(v);
+  ASSERT_LT(std::fabs(exact), 1e-5L * magnitude);
+  const auto error = [&](float sum) { return static_cast<double>(std::fabs(sum - exact)); };
+  const double rounding = 0x1p-24 * static_cast<double>(std::fabs(exact));
+  float plain = 0, two = 0;
+  const TensorView line = view(x.data(), {n});
+  reduce(Reduce::sum, line, -1, view(&plain, {}));
+  reduce(Reduce::sum, line, -1, view(&two, {}), {}, Accumulate::two_float);
+  EXPECT_LE(error(two), 2 * rounding);
+  EXPECT_GT(error(plain), 100 * error(two));
+  // The same numbers as rows' sums, and by products with one.
+  const std::vector<float> ones(x.size(), 1);
+  float product = 0;
+  dot(line, view(ones.data(), {n}), view(&product, {}), {}, Accumulate::two_float);
+  EXPECT_LE(error(product), 2 * rounding);
+  std::vector<float> columns(16);
+  reduce(Reduce::sum, view(x.data(), {n / 16, 16}), 0, view(columns.data(), {16}), {}, Accumulate::two_float);
+  for (std::size_t c = 0; c < 16; ++c) {
+    long double column = 0;
+    for (std::size_t r = 0; r < x.size() / 16; ++r) column += x[16 * r + c];
+    EXPECT_LE(std::fabs(columns[c] - column), 0x1p-23L * std::fabs(column)) << c;
+  }
+}
+
+TEST(Reduce, TwoFloatProductsKeepWhatRoundingTakes) {
+  // (1 + e)(1 - e) - 1 = -e^2, which is below float32's roundoff of the products.
+  const float e = 0x1p-13f;
+  const std::vector<float> x{1 + e, -1}, z{1 - e, 1};
+  float y = 1;
+  dot(view(x.data(), {2}), view(z.data(), {2}), view(&y, {}), {}, Accumulate::two_float);
+  EXPECT_EQ(y, -e * e);
+  dot(view(x.data(), {2}), view(z.data(), {2}), view(&y, {}));
+  EXPECT_EQ(y, 0);
 }
 
 TEST(Reduce, ArgmaxTakesTheFirstNanElseTheFirstOfTies) {
@@ -345,6 +422,11 @@ TEST(Reduce, BadRequestsAreRefused) {
   float y = 0;
   EXPECT_EQ(sentence([&] { dot(view(x.data(), {8}), view(x.data(), {7}), view(&y, {})); }),
             "dot: z.shape is 7; it must be that of x, 8");
+  EXPECT_EQ(sentence([&] { trace(view(x.data(), {8}), view(&y, {})); }), "trace: x.shape is 8; it must be of 2 axes");
+  EXPECT_EQ(
+      sentence([&] { reduce(Reduce::max, view(x.data(), {8}), -1, view(&y, {}), {}, Accumulate::two_float); }),
+      "max: accumulate is two_float; it must be left away: it is for sum, mean, dot and trace of f32, and this is of "
+      "f32");
   std::vector<float> columns(4);
   EXPECT_EQ(sentence([&] {
               sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));

@@ -53,6 +53,9 @@ inline constexpr Variant variants[] = {
     {"best",
      "four accesses in flight, enough slices that multiprocessors finish together",
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32}},
+    {"one_block",
+     "the whole row to one block of 1,024 threads: one launch, where there is little to read",
+     {.threads = 1024, .access_bytes = 16, .vectors = 4, .blocks_per_sm = 1}},
     {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}},
     {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}},
     {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}},
@@ -166,8 +169,8 @@ constexpr Grid grid_of(const Config& c, const Extent& e, std::int64_t row_slices
 
 // ---- the finish: partial results of a row, a chunk to a block and pass, until one is left ------------------------
 
-inline constexpr int finish_threads = 1024;
-inline constexpr int finish_vectors = 8;  // independent loads of each thread before the first use
+inline constexpr int finish_threads = 1024;  // at most
+inline constexpr int finish_vectors = 8;     // independent loads of each thread before the first use
 // One block, and one launch, for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices); of more
 // (the textbook's 2^20 blocks), each block takes what its threads have under way at once.
 constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
@@ -180,6 +183,11 @@ inline constexpr std::int64_t column_finish_lanes =
     8;  // 32 bytes of float side by side: narrow, so that many blocks share the work
 constexpr tile::ColumnBlock finish_columns(std::int64_t rows, std::int64_t row_slices) {
   return columns_of(column_finish, {rows, row_slices, std::min(rows, column_finish_lanes)}, 4);
+}
+
+// Threads of a block of the finish: few where they do, as a small block is through sooner.
+constexpr int finish_block(std::int64_t row_slices) {
+  return row_slices <= 128 * finish_vectors ? 128 : finish_threads;
 }
 
 // Whether there are partial results at all: the textbook's kernels always leave them.
@@ -208,7 +216,8 @@ constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::in
 }
 
 // Bytes of one partial result; the kernels assert that it is so.
-constexpr int partial_bytes(Reduce f, DType dtype) {
+constexpr int partial_bytes(Reduce f, DType dtype, Accumulate accumulate) {
+  if (accumulate == Accumulate::two_float) return 8;
   if (f == Reduce::argmax || f == Reduce::argmin) return 16;  // a value and a tile
   if (f == Reduce::max || f == Reduce::min) return static_cast<int>(size_of(dtype));
   return is_floating(dtype) && dtype != DType::f64 ? 4 : 8;
@@ -240,7 +249,8 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
   depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
   if (has_partials(c, row_slices))
     for (;; row_slices = ceil_div(row_slices, finish_chunk(row_slices))) {
-      depth += ceil_div(std::min(row_slices, finish_chunk(row_slices)), finish_threads) + block(finish_threads);
+      const int threads = finish_block(row_slices);
+      depth += ceil_div(std::min(row_slices, finish_chunk(row_slices)), threads) + block(threads);
       if (row_slices <= finish_chunk(row_slices)) break;
     }
   return depth;
@@ -252,9 +262,14 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
 constexpr bool is_short_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
-constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
+constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate accumulate) {
+  if (accumulate == Accumulate::two_float && is_textbook(c)) return false;
+  if (f == Reduce::mean && c.kernel == Kernel::atomic) return false;  // nothing would divide
+  if (f == Reduce::mean || f == Reduce::trace) f = Reduce::sum;       // whose kernels serve all three
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
   const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
+  if (c.kernel == Kernel::slices && c.threads == 1024)
+    return (f == Reduce::sum || f == Reduce::dot) && is_short_float(dtype);
   if (f == Reduce::dot)
     return (c.kernel == Kernel::slices && (!is_textbook(c) || simple)) || (c.kernel == Kernel::columns && c.strided);
   if (scalar) return false;

@@ -54,4 +54,13 @@ template <int Threads, int Warp = simt::native_warp> struct block {
   }
 };
 
+// The same of as many threads as were launched.
+template <int Warp = simt::native_warp> struct any_block {
+  static __device__ __forceinline__ int size() { return static_cast<int>(blockDim.x); }
+  static __device__ __forceinline__ int rank() { return simt::thread_rank(); }
+  template <class T, class F> __device__ __forceinline__ T reduce(T value, F f) const {
+    return block_reduce<Warp>(value, f, size());
+  }
+};
+
 }  // namespace ridge::tile

@@ -16,19 +16,20 @@ struct ColumnThread {
   }
 };
 
-// Bytes of dynamic shared memory that merge_levels() needs: V partial results for half of a block's threads.
+// Bytes of dynamic shared memory that merge_levels() needs: V partial results for each of a block's threads.
 template <class Partial, int V> constexpr std::size_t column_scratch(int threads) {
-  return static_cast<std::size_t>(threads / 2) * V * sizeof(Partial);
+  return static_cast<std::size_t>(threads) * V * sizeof(Partial);
 }
 
 // At level 0, `mine` becomes f over all levels: a tree, the same from run to run. All of the block's threads call.
 template <class Partial, int V, class F>
 __device__ __forceinline__ void merge_levels(simt::vec<Partial, V>& mine, const ColumnThread& at, const ColumnBlock& k,
                                              F f) {
-  Partial* scratch = simt::dynamic_shared<Partial>();  // [groups, depth / 2, lanes, V]
+  // [groups, depth, lanes, V]; each step of the tree has levels of its own, so that one barrier parts it from the next.
+  Partial* scratch = simt::dynamic_shared<Partial>();
   for (int half = k.depth / 2; half > 0; half /= 2) {
     const auto place = [&](int level) {
-      return scratch + ((at.group * (k.depth / 2) + level) * k.lanes + at.lane) * V;
+      return scratch + ((at.group * k.depth + k.depth - 2 * half + level) * k.lanes + at.lane) * V;
     };
     if (at.level >= half && at.level < 2 * half) simt::store(place(at.level - half), mine);
     __syncthreads();
@@ -37,8 +38,8 @@ __device__ __forceinline__ void merge_levels(simt::vec<Partial, V>& mine, const 
       RIDGE_UNROLL_ON_GPU
       for (int v = 0; v < V; ++v) mine[v] = f(mine[v], other[v]);
     }
-    __syncthreads();
   }
+  if (k.depth > 1) __syncthreads();  // the scratch is free again
 }
 
 }  // namespace ridge::tile
