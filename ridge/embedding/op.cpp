@@ -1,0 +1,50 @@
+// embedding by name.
+#include <ridge/embedding/launch.hpp>
+#include <ridge/embedding/variants.hpp>
+
+namespace ridge {
+
+using namespace embedding_detail;
+
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  if (row.config.method == Method::element) return {};
+  return row.config.units > 1 ? "coarsening" : "coalescing";
+}
+
+static Result<std::vector<TensorType>> infer(Views in, const Options&) {
+  if (in[0].rank() != 2) return Status::invalid("embedding", "table.shape", in[0].layout.text(), "of 2 axes");
+  const Layout& indices = in[1].layout;
+  if (indices.rank >= max_rank)
+    return Status::invalid("embedding", "indices.shape", indices.text(),
+                           "of at most " + std::to_string(max_rank - 1) + " axes");
+  std::vector<std::int64_t> shape(indices.shape.begin(), indices.shape.begin() + indices.rank);
+  shape.push_back(in[0].size(1));
+  return std::vector<TensorType>{{in[0].dtype, shape}};
+}
+
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto scale = options.real("embedding", "scale", 1);
+  if (!scale) return scale.error();
+  auto problem = EmbeddingProblem::of(in[0], in[1], out[0], static_cast<float>(*scale));
+  if (!problem) return problem.error();
+  auto plan = plan_embedding(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan), [](const EmbeddingPlan& p, Views x, Views y, Workspace, Stream stream) {
+    return p.run(x[0], x[1], y[0], stream);
+  });
+}
+
+static const RegisterOp registered({.name = "embedding",
+                                    .family = "embedding",
+                                    .summary = "rows of a table by their numbers; zeros where there is no such row",
+                                    .inputs = {"table", "indices"},
+                                    .outputs = {"y"},
+                                    .dtypes = {f32, f16, bf16},
+                                    .options = {{"scale", "number", "default 1"}},
+                                    .variants = variant_infos(variants, checklist_item),
+                                    .infer = infer,
+                                    .plan = plan_by_name});
+
+}  // namespace ridge

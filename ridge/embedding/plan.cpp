@@ -1,0 +1,171 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/divider.hpp>
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/embedding/launch.hpp>
+#include <ridge/embedding/variants.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <algorithm>
+
+namespace ridge {
+
+using namespace embedding_detail;
+
+static constexpr std::string_view op = "embedding";
+
+EmbeddingProblem EmbeddingProblem::contiguous(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t n) {
+  EmbeddingProblem p{.rows = rows, .cols = cols, .n = n, .dtype = dtype, .table_pitch = cols};
+  p.y_rows = p.indices = Layout::contiguous({n});
+  p.y_rows.stride[0] = cols;
+  return p;
+}
+
+Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const TensorView& indices, const TensorView& y,
+                                              float scale) {
+  if (table.rank() != 2) return Status::invalid(op, "table.shape", table.layout.text(), "of 2 axes");
+  if (indices.dtype != DType::i32 && indices.dtype != DType::i64)
+    return Status::invalid(op, "indices.dtype", std::string(name(indices.dtype)), "i32 or i64");
+  if (indices.rank() >= max_rank)
+    return Status::invalid(op, "indices.shape", indices.layout.text(),
+                           "of at most " + std::to_string(max_rank - 1) + " axes");
+  if (y.dtype != table.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)),
+                           "that of table, " + std::string(name(table.dtype)));
+  bool fits = y.rank() == indices.rank() + 1 && y.size(-1) == table.size(1);
+  for (int axis = 0; fits && axis < indices.rank(); ++axis) fits = y.size(axis) == indices.size(axis);
+  if (!fits)
+    return Status::invalid(op, "y.shape", y.layout.text(),
+                           "that of indices, " + indices.layout.text() + ", and " + std::to_string(table.size(1)));
+  for (const auto& [view, label] : {std::pair{&table, "table"}, std::pair{&indices, "indices"}}) {
+    if (view->device != y.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of y");
+    if (overlap(*view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+  }
+  EmbeddingProblem p{.rows = table.size(0), .cols = table.size(1), .dtype = table.dtype, .index = indices.dtype};
+  p.scale = scale;
+  p.n = indices.count();
+  p.table_pitch = p.rows > 1 ? table.stride(0) : 0;
+  p.table_step = p.cols > 1 ? table.stride(1) : 1;
+  p.y_step = p.cols > 1 ? y.stride(-1) : 1;
+  Layout merged[] = {y.layout, indices.layout};
+  merged[0].rank = indices.rank();
+  collapse(merged);
+  p.y_rows = merged[0];
+  p.indices = merged[1];
+  p.alignment = std::min(alignment_of(table.data), alignment_of(y.data));
+  return p;
+}
+
+static Status validate(const EmbeddingProblem& p) {
+  if (!Types::contains(p.dtype))
+    return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  bool apart = p.y_step != 0;
+  for (int axis = 0; axis < p.y_rows.rank; ++axis) apart = apart && p.y_rows.stride[axis] != 0;
+  if (!apart) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
+  return {};
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const EmbeddingProblem& p) {
+  const Config& c = row.config;
+  if (c.method == Method::element) return {};
+  const std::int64_t unit = unit_elements(p.dtype);
+  if (p.table_step != 1 || p.y_step != 1) return "a row's elements are not contiguous";
+  if (p.y_rows.rank > 1) return "rows of y or indices are not evenly spaced";
+  if (p.cols % unit != 0) return "cols not a multiple of " + std::to_string(unit);
+  if (p.table_pitch % unit != 0 || (p.y_rows.rank == 1 && p.y_rows.stride[0] % unit != 0) || p.alignment < unit_bytes)
+    return "rows do not start on 16 bytes";
+  if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
+  return {};
+}
+
+static Cost cost(const EmbeddingProblem& p) {
+  const double elements = static_cast<double>(p.n) * static_cast<double>(p.cols);
+  const double size = static_cast<double>(size_of(p.dtype));
+  Cost c;
+  // Of indices that repeat, a row may be read once; that no plan knows. A table is read once at most.
+  const double table = static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  c.bytes_read = std::min(elements, table) * size + static_cast<double>(p.n) * static_cast<double>(size_of(p.index));
+  c.bytes_written = elements * size;
+  if (p.scale != 1) c.on(Unit::fp32) = elements;
+  return c;
+}
+
+static roofline::Kernel kernel_of(const Variant& row, const EmbeddingProblem& p) {
+  const Config& c = row.config;
+  const double elements = static_cast<double>(p.n) * static_cast<double>(p.cols);
+  const double size = static_cast<double>(size_of(p.dtype));
+  const bool units = c.method == Method::units;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = grid_of(c, p);
+  k.block = {.threads = c.threads, .registers = registers(c)};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.trips = 2;  // the index, and the row
+  k.trip_bytes = static_cast<double>(block_items(c)) * (units ? unit_bytes : size);
+  k.clocks = elements / 32 / 4 * (units ? 25.0 / static_cast<double>(unit_elements(p.dtype)) : 90);
+  if (c.units > 1) k.overlap = 6;
+  return k;
+}
+
+static double predict_us(const Variant& row, const EmbeddingProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p), device).us;
+}
+
+Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  auto chosen = select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) {
+        // Element by element is for what nothing else takes, also where a few would take equally long.
+        return predict_us(row, p, device) * (row.config.method == Method::element ? 2 : 1);
+      });
+  if (!chosen) return chosen.error();
+  const Config& c = variants[*chosen].config;
+  const std::int64_t grid = grid_of(c, p);
+  if (grid > max_grid)
+    return Status::invalid(op, "indices", std::to_string(p.n),
+                           "at most " + std::to_string(max_grid * block_items(c) / p.cols) + " for this variant");
+  return EmbeddingPlan{p, device, *chosen, grid};
+}
+
+Explanation EmbeddingPlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.n) + " of " +
+              std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
+  e.variant = variants[variant].name;
+  roofline::account(e, kernel_of(variants[variant], problem), device);
+  (void)select<Variant>(
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+Status EmbeddingPlan::run(const TensorView& table, const TensorView& indices, const TensorView& y,
+                          Stream stream) const {
+  auto given = EmbeddingProblem::of(table, indices, y, problem.scale);
+  if (!given) return given.error();
+  // Tensors that start on rounder addresses than were planned for are as good.
+  given->alignment = std::min(given->alignment, problem.alignment);
+  if (*given != problem)
+    return Status::invalid(op, "tensors", table.layout.text() + ", " + indices.layout.text() + " or their alignment",
+                           "as planned, " + std::to_string(problem.n) + " rows of " + std::to_string(problem.rows) +
+                               "x" + std::to_string(problem.cols));
+  if (y.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) {
+    return launch<decltype(backend)>(*this, table.data, indices.data, y.data, stream);
+  });
+}
+
+void embedding(const TensorView& table, const TensorView& indices, const TensorView& y, float scale, Stream stream) {
+  thread_local PlanCache<EmbeddingProblem, EmbeddingPlan> cache;
+  auto problem = EmbeddingProblem::of(table, indices, y, scale);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_embedding(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(table, indices, y, stream));
+}
+
+}  // namespace ridge

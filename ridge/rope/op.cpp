@@ -1,0 +1,78 @@
+// rope by name.
+#include <ridge/rope/launch.hpp>
+#include <ridge/rope/variants.hpp>
+
+namespace ridge {
+
+using namespace rope_detail;
+
+// What a row of the table is about.
+static std::string_view checklist_item(const Variant& row) {
+  if (row.config.method == Method::pairs) return {};
+  return row.config.heads > 1 ? "coarsening" : "coalescing";
+}
+
+static Result<RopeOptions> options_of(const Options& options) {
+  const std::string_view style = options.text("style", "neox");
+  if (style != "neox" && style != "gptj")
+    return Status::invalid("rope", "style", "'" + std::string(style) + "'", "neox or gptj");
+  auto n = options.integer("rope", "rotary_dim", 0);
+  if (!n) return n.error();
+  auto base = options.real("rope", "base", 10000);
+  if (!base) return base.error();
+  return RopeOptions{style == "neox" ? RopeStyle::neox : RopeStyle::gptj, *n, *base};
+}
+
+// Positions come alone, tables as two, and all of them in this order.
+static Result<std::vector<std::string_view>> takes(const Options&, std::size_t given) {
+  if (given == 1) return std::vector<std::string_view>{"x"};
+  if (given == 2) return std::vector<std::string_view>{"x", "positions"};
+  if (given == 3) return std::vector<std::string_view>{"x", "cos", "sin"};
+  return std::vector<std::string_view>{"x", "positions", "cos", "sin"};
+}
+
+static RopeTensors tensors_of(Views in, Views out) {
+  RopeTensors t{.x = in[0], .y = out[0]};
+  if (in.size() % 2 == 0) t.positions = in[1];
+  if (in.size() > 2) {
+    t.cos = in[in.size() - 2];
+    t.sin = in[in.size() - 1];
+  }
+  return t;
+}
+
+static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto given = options_of(options);
+  if (!given) return given.error();
+  const Layout& shape = in[0].layout;
+  return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};
+}
+
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
+  auto given = options_of(options);
+  if (!given) return given.error();
+  auto problem = RopeProblem::of(tensors_of(in, out), *given);
+  if (!problem) return problem.error();
+  auto plan = plan_rope(*problem, device, {.variant = std::string(options.text("variant"))});
+  if (!plan) return plan.error();
+  return make_op_plan(std::move(*plan), [](const RopePlan& p, Views x, Views y, Workspace, Stream stream) {
+    return p.run(tensors_of(x, y), stream);
+  });
+}
+
+static const RegisterOp registered({.name = "rope",
+                                    .family = "rope",
+                                    .summary = "rotary embedding: pairs of a head's elements turned by the position",
+                                    .inputs = {"x", "positions", "cos", "sin"},
+                                    .outputs = {"y"},
+                                    .dtypes = {f32, f16, bf16},
+                                    .options = {{"style", "neox|gptj", "pairs are halves or neighbours; default neox"},
+                                                {"rotary_dim", "even number", "elements turned; default all"},
+                                                {"base", "number", "default 10000"}},
+                                    .variants = variant_infos(variants, checklist_item),
+                                    .infer = infer,
+                                    .plan = plan_by_name,
+                                    .takes = takes});
+
+}  // namespace ridge

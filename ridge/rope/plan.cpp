@@ -1,0 +1,204 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/divider.hpp>
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/predict.hpp>
+#include <ridge/rope/launch.hpp>
+#include <ridge/rope/variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge {
+
+using namespace rope_detail;
+
+static constexpr std::string_view op = "rope";
+
+static Layout with_batch(Layout t) {
+  if (t.rank != 3) return t;
+  for (int axis = 3; axis > 0; --axis) {
+    t.shape[axis] = t.shape[axis - 1];
+    t.stride[axis] = t.stride[axis - 1];
+  }
+  t.shape[0] = 1;
+  t.stride[0] = 0;
+  t.rank = 4;
+  return t;
+}
+
+RopeProblem RopeProblem::contiguous(DType dtype, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d,
+                                    const RopeOptions& options) {
+  const Layout t = Layout::contiguous({b, s, h, d});
+  return {.options = options, .dtype = dtype, .x = t, .y = t};
+}
+
+Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& options) {
+  const TensorView &x = t.x, &y = t.y;
+  if (x.rank() != 3 && x.rank() != 4)
+    return Status::invalid(op, "x.shape", x.layout.text(), "of 3 axes, s h d, or of 4, b s h d");
+  if (y.dtype != x.dtype)
+    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
+  if (!y.layout.same_shape(x.layout))
+    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  if (overlap(x, y) && !same_elements(x, y))
+    return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+  RopeProblem p{.options = options, .dtype = x.dtype, .x = with_batch(x.layout), .y = with_batch(y.layout)};
+  p.align_x = alignment_of(x.data);
+  p.align_y = alignment_of(y.data);
+  p.positions = t.positions.has_value();
+  p.tables = t.cos.has_value();
+  if (t.cos.has_value() != t.sin.has_value())
+    return Status::invalid(op, t.cos ? "sin" : "cos", "missing", "given along with the other table");
+  const auto apart = [&](const TensorView& view, const char* label) -> Status {
+    if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    if (overlap(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+    return {};
+  };
+  if (t.positions) {
+    const TensorView& v = *t.positions;
+    const std::int64_t b = p.x.shape[0], s = p.x.shape[1];
+    if (v.dtype != DType::i32 && v.dtype != DType::i64)
+      return Status::invalid(op, "positions.dtype", std::string(name(v.dtype)), "i32 or i64");
+    if (!(v.rank() == 1 && v.size(0) == s) && !(v.rank() == 2 && v.size(0) == b && v.size(1) == s))
+      return Status::invalid(op, "positions.shape", v.layout.text(),
+                             std::to_string(s) + " or " + std::to_string(b) + "x" + std::to_string(s));
+    RIDGE_TRY(apart(v, "positions"));
+  }
+  if (t.cos) {
+    const std::int64_t half_dim = rotary_dim(p) / 2;
+    for (const auto& [view, label] : {std::pair{&*t.cos, "cos"}, std::pair{&*t.sin, "sin"}}) {
+      if (view->dtype != t.cos->dtype || (view->dtype != DType::f32 && view->dtype != x.dtype))
+        return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view->dtype)),
+                               "f32 or that of x, alike in both tables");
+      if (view->rank() != 2 || view->size(1) != half_dim || view->size(0) != t.cos->size(0))
+        return Status::invalid(op, std::string(label) + ".shape", view->layout.text(),
+                               "of 2 axes, as many positions in both tables, x " + std::to_string(half_dim));
+      RIDGE_TRY(apart(*view, label));
+    }
+  }
+  return p;
+}
+
+static Status validate(const RopeProblem& p) {
+  if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  const std::int64_t n = rotary_dim(p), d = p.x.shape[3];
+  if (p.options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
+    return Status::invalid(op, "rotary_dim", std::to_string(n),
+                           "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
+  if (!(p.options.base > 0) || !std::isfinite(p.options.base))
+    return Status::invalid(op, "base", std::to_string(p.options.base), "positive and finite");
+  for (int axis = 0; axis < 4; ++axis)
+    if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
+      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
+                             "such that elements are apart");
+  return {};
+}
+
+// Why this row cannot run this problem; empty: it can.
+static std::string fits(const Variant& row, const RopeProblem& p) {
+  const Config& c = row.config;
+  if (c.method == Method::pairs) return {};
+  const std::int64_t unit = unit_elements(p.dtype), n = rotary_dim(p), d = p.x.shape[3];
+  if (n % (p.options.style == RopeStyle::neox ? 2 * unit : unit) != 0 || (d - n) % unit != 0)
+    return "what is turned, or what is copied, is not whole units of 16 bytes";
+  for (const auto& [t, alignment] : {std::pair{&p.x, p.align_x}, std::pair{&p.y, p.align_y}}) {
+    if (d > 1 && t->stride[3] != 1) return "a head's elements are not contiguous";
+    for (int axis = 0; axis < 3; ++axis)
+      if (t->shape[axis] > 1 && t->stride[axis] % unit != 0) return "heads do not start on 16 bytes";
+    if (alignment < unit_bytes) return "heads do not start on 16 bytes";
+  }
+  if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
+  return {};
+}
+
+static Cost cost(const RopeProblem& p) {
+  const double n = static_cast<double>(p.x.count()), tokens = static_cast<double>(p.x.shape[0] * p.x.shape[1]);
+  const double pairs = static_cast<double>(rotary_dim(p)) / 2, size = static_cast<double>(size_of(p.dtype));
+  Cost c;
+  c.bytes_read =
+      n * size + (p.positions ? 4 * tokens : 0) + (p.tables ? 2 * pairs * size * static_cast<double>(p.x.shape[1]) : 0);
+  c.bytes_written = n * size;
+  const double turned_pairs = tokens * static_cast<double>(p.x.shape[2]) * pairs;
+  c.on(Unit::fp32) = 6 * turned_pairs + (p.tables ? 0 : 20 * tokens * pairs);
+  return c;
+}
+
+static std::int64_t grid_of(const Config& c, const RopeProblem& p) { return ceil_div(items_of(c, p), c.threads); }
+
+static roofline::Kernel kernel_of(const Variant& row, const RopeProblem& p) {
+  const Config& c = row.config;
+  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
+  const bool units = c.method == Method::units, neox = p.options.style == RopeStyle::neox;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.blocks = grid_of(c, p);
+  k.block = {.threads = c.threads, .registers = registers(c)};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.trips = p.positions || p.tables ? 2 : 1;
+  k.trip_bytes = c.threads * (units ? unit_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
+  // Instructions per element, from the source: half an angle's, shared by the heads, and its own.
+  k.clocks = n / 32 / 4 * (units ? 15.0 / c.heads + 5 : 160);
+  if (c.heads > 1) k.overlap = 6;
+  return k;
+}
+
+static double predict_us(const Variant& row, const RopeProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p), device).us;
+}
+
+Result<RopePlan> plan_rope(const RopeProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  auto chosen = select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) {
+        // One pair per thread is for what nothing else takes, also where a few pairs would take equally long.
+        return predict_us(row, p, device) * (row.config.method == Method::pairs ? 2 : 1);
+      });
+  if (!chosen) return chosen.error();
+  const Config& c = variants[*chosen].config;
+  const std::int64_t grid = grid_of(c, p);
+  if (grid > max_grid)
+    return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
+                           "of at most " + std::to_string(max_grid * c.threads) + " pairs for this variant");
+  return RopePlan{p, device, *chosen, grid};
+}
+
+Explanation RopePlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = std::string(name(problem.dtype)) + " " + Layout::contiguous(std::span(problem.x.shape.data(), 4)).text() +
+              (problem.options.style == RopeStyle::neox ? " neox" : " gptj");
+  e.variant = variants[variant].name;
+  roofline::account(e, kernel_of(variants[variant], problem), device);
+  (void)select<Variant>(
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
+      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  return e;
+}
+
+Status RopePlan::run(const RopeTensors& t, Stream stream) const {
+  auto given = RopeProblem::of(t, problem.options);
+  if (!given) return given.error();
+  // A tensor that starts on a rounder address than was planned for is as good.
+  given->align_x = std::min(given->align_x, problem.align_x);
+  given->align_y = std::min(given->align_y, problem.align_y);
+  if (*given != problem)
+    return Status::invalid(op, "tensors", t.x.layout.text() + " or their alignment",
+                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
+  if (t.x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, stream); });
+}
+
+void rope(const RopeTensors& t, const RopeOptions& options, Stream stream) {
+  thread_local PlanCache<RopeProblem, RopePlan> cache;
+  auto problem = RopeProblem::of(t, options);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, t.x.device, [](auto& p, auto& d) { return plan_rope(p, d); });
+  throw_if(plan.error());
+  throw_if((*plan)->run(t, stream));
+}
+
+}  // namespace ridge
