@@ -16,8 +16,9 @@ from ridge.bench.peers import TABLE  # noqa: E402
 def small(case):
     """The same case with sizes of a few: axes of a permutation and windows of 3 and so on, others of 8 and so on."""
     case = Case.parse(case)
-    sizes = ",".join(f"{key}={3 + i if key[0] == 'd' else 3 if key in 'rs' else 8 * (1 + i)}"
-                     for i, key in enumerate(case.sizes))
+    sizes = ",".join(
+        f"{key}={3 + i if key[0] == 'd' else 3 if key in 'rs' else 8 * (1 + i)}" for i, key in enumerate(case.sizes)
+    )
     options = [f"{key}={value}" for key, value in case.options.items()]
     return ":".join([case.op, case.dtype, sizes, *options])
 
@@ -58,8 +59,9 @@ def test_a_peer_that_differs_is_left_out(tmp_path, monkeypatch):
 
 
 def test_a_refused_case_is_a_line_of_its_own(tmp_path):
-    status, results = run(tmp_path, "softmax:f32:rows=8,cols=16:variant=nothing", "softmax:f32:rows=8,cols=16",
-                          "--peers", "none")
+    status, results = run(
+        tmp_path, "softmax:f32:rows=8,cols=16:variant=nothing", "softmax:f32:rows=8,cols=16", "--peers", "none"
+    )
     assert status == 0
     assert "variant" in results["measurements"][0]["error"] and "error" not in results["measurements"][1]
 
