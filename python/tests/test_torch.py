@@ -39,6 +39,7 @@ def test_every_operator_is_there():
         ("-1", int),
         ("1..2^30", int),
         ("odd", int),
+        ("even number", int),
         ("number", float),
         ("nn|nt|tn|tt", str),
         ("lo,hi", str),

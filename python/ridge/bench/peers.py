@@ -552,3 +552,66 @@ _add(
     scale=lambda case: math.sqrt(case["k"]),
     cases=_typed("f32 bf16", "m=4096,k=4096 m=16384,k=16384 m=128256,k=4096 m=1048576,k=16 m=262144,k=128"),
 )
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+
+def _embedding_inputs(case, make):
+    shape = (case["b"], case["n"]) if case.get("b") else (case["n"],)
+    chosen = torch.rand(shape, dtype=torch.float64, device=make.device, generator=make.random) * case["rows"]
+    indices = chosen.to(torch.int64 if case.get("wide") else torch.int32)
+    return [make(case["rows"], case["cols"]), indices]
+
+
+def _embedding(case):
+    scale = float(case.option("scale", 1))
+    return lambda table, indices: F.embedding(indices, table) * scale if scale != 1 else F.embedding(indices, table)
+
+
+_add(
+    "embedding",
+    inputs=_embedding_inputs,
+    peer=_embedding,
+    cases=_typed("f32 bf16", "rows=50257,cols=768,n=65536 rows=128256,cols=4096,n=32768"),
+)
+
+
+def _rope_inputs(case, make):
+    """Angles come as tables, as they do in PyTorch."""
+    if not case.get("tables") or case.get("positions"):
+        raise ValueError(f"case '{case.text}': the peer takes tables=N of angles, and positions from 0 on")
+    heads = [case[key] for key in "bshd" if key != "b" or case.get("b")]
+    angles = make(case["tables"], int(case.option("rotary_dim", case["d"])) // 2, dtype=torch.float32)
+    return [make(*heads), angles.cos(), angles.sin()]
+
+
+def _rope(case):
+    turned = int(case.option("rotary_dim", case["d"]))
+
+    def peer(x, cos, sin):
+        cos, sin = (table[: case["s"]].unsqueeze(1) for table in (cos, sin))
+        wide = x[..., :turned].float()
+        if case.option("style") == "gptj":
+            a, b = wide[..., 0::2], wide[..., 1::2]
+            y = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+        else:
+            a, b = wide.chunk(2, -1)
+            y = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+        return torch.cat((y.to(x.dtype), x[..., turned:]), -1)
+
+    return peer
+
+
+_add(
+    "rope",
+    inputs=_rope_inputs,
+    peer=_rope,
+    axis="s",
+    cases=tuple(
+        f"{dtype}:b=8,s=4096,h=32,d={d},tables=4096{style}"
+        for dtype in ("f32", "bf16")
+        for d in (128, 64)
+        for style in ("", ":style=gptj")
+    ),
+)
