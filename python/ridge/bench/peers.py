@@ -3,7 +3,7 @@
 A row of the table:
   inputs(case, make) -> tensors   in the operator's order; make(*shape, dtype=) fills one as the case says
   peer(case)         -> function  of those tensors, in PyTorch: measured in eager mode, and under torch.compile
-  library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn, torchvision
+  library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn
   others             {name: peer}: further ways to compute the same
   comparable(case, outputs, inputs)    what is compared with the peer's, where the outputs themselves need not agree
   waits(case)        whether it waits for the device, so that no CUDA graph can hold it: its time is then the caller's

@@ -75,6 +75,18 @@ def _driver():
         return None
 
 
+def _device_info(device):
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "id": str(torch.device(device)),
+        "name": properties.name,
+        "compute_capability": 10 * properties.major + properties.minor,
+        "multiprocessors": properties.multi_processor_count,
+        "l2_bytes": properties.L2_cache_size,
+        "memory_bytes": properties.total_memory,
+    }
+
+
 def _measured(m, device_name):
     if m.error:
         return {"case": m.case, "variant": m.variant, "device": device_name, "chosen": True, "error": m.error}
@@ -107,6 +119,7 @@ def to_json(measurements, device, settings, commit=None):
         json.dumps(
             {
                 "device": name,
+            "device_info": _device_info(device) if gpu else None,
                 "driver": _driver() if gpu else None,
                 "ridge": ridge.__version__,
                 "commit": commit,
