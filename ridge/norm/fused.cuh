@@ -17,7 +17,7 @@ template <class Row, class Team, class T>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     norm_fused_gradient(Backward<T> a, float* slices, int phases) {
   constexpr Config c = Row::config;
-  constexpr int K = register_units(c, 2), V = tile::unit_elements<T>, threads = Team::threads;
+  constexpr int K = c.in_registers, V = tile::unit_elements<T>, threads = Team::threads;
   using Packed = tile::Packed;
   __shared__ GradientScratch<Team, float> scratch[2];
   Packed* own = simt::dynamic_shared<Packed>() + threadIdx.x;  // [fused_stages][2][K] rows ahead, [K] gamma: [threads]
@@ -67,24 +67,15 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     copy_row(row + stride, stage ^ 1);
     tile::wait_copies<1>();
     const T* dsum = a.dsum.data ? a.dsum.even_row(row) : nullptr;
-    Packed x[K], dy[K];
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-      x[k] = units.has(k) ? *ahead_x(stage, k) : Packed{};
-      dy[k] = units.has(k) ? *ahead_dy(stage, k) : Packed{};
-    }
+    // Read where they were copied to in every pass: the sums of K units leave no registers for them.
+    const auto x = [&](int k) { return units.has(k) ? *ahead_x(stage, k) : Packed{}; };
+    const auto dy = [&](int k) { return units.has(k) ? *ahead_dy(stage, k) : Packed{}; };
     const auto for_each = [&](auto&& f) {
 #pragma unroll
       for (int k = 0; k < K; ++k) f(k);
     };
-    const auto end_pass = [&] {  // as ResidentRows has it
-      for_each([&](int k) {
-        tile::make_opaque(x[k]);
-        tile::make_opaque(dy[k]);
-      });
-    };
     const auto each_x = [&](auto&& f) {
-      for_each([&](int k) { for_elements<T>(x[k], [&](float e, int) { f(e, true); }); });
+      for_each([&](int k) { for_elements<T>(x(k), [&](float e, int) { f(e, true); }); });
       f(edge_x, true);
     };
     const auto g_of = [&](const tile::Unit<T>& ey, const tile::Unit<T>& eg, int v) {
@@ -92,22 +83,22 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     };
     const auto each = [&](auto&& f) {
       for_each([&](int k) {
-        const tile::Unit<T> ey = tile::unpack<T>(dy[k]), eg = gamma ? tile::unpack<T>(*own_gamma(k)) : ey;
+        const tile::Unit<T> ey = tile::unpack<T>(dy(k)), eg = gamma ? tile::unpack<T>(*own_gamma(k)) : ey;
         const bool exists = units.has(k);
-        for_elements<T>(x[k], [&](float e, int v) { f(e, g_of(ey, eg, v), exists); });
+        for_elements<T>(x(k), [&](float e, int v) { f(e, g_of(ey, eg, v), exists); });
       });
       f(edge_x, edge_g, edge_at >= 0);
     };
-    const auto gradient =
-        row_gradient<Team, float>(each_x, each, end_pass, static_cast<float>(a.cols), a.eps, a.rms, scratch[stage]);
+    const auto gradient = row_gradient<Team, float>(
+        each_x, each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, scratch[stage]);
 
     T* dx = a.dx.even_row(row);
     for_each([&](int k) {
       if (!units.has(k)) return;
-      const tile::Unit<T> ey = tile::unpack<T>(dy[k]), eg = gamma ? tile::unpack<T>(*own_gamma(k)) : ey;
+      const tile::Unit<T> ey = tile::unpack<T>(dy(k)), eg = gamma ? tile::unpack<T>(*own_gamma(k)) : ey;
       const tile::Unit<T> added = tile::unpack<T>(dsum ? tile::load_packed(dsum + units.at(k)) : Packed{});
       tile::Unit<T> unit;
-      for_elements<T>(x[k], [&](float e, int v) {
+      for_elements<T>(x(k), [&](float e, int v) {
         const float n = gradient.normalised(e);
         unit[v] = T(gradient(n, g_of(ey, eg, v)) + float(added[v]));
         sum_gamma[k][v] = fmaf(float(ey[v]), n, sum_gamma[k][v]);

@@ -61,9 +61,10 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   constexpr Config c = variants[I].config;
   using Team = tile::BlockRows<c.threads, c.rows, Warp>;
   const NormProblem& p = args.plan.problem;
+  const Use use = use_of(p);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                         .block = dim3(c.threads),
-                        .smem = static_cast<std::size_t>(smem_bytes(c, sizeof(T))),
+                        .smem = static_cast<std::size_t>(smem_bytes(c, use, sizeof(T))),
                         .stream = args.stream.handle,
                         .warp = Warp};
   if constexpr (c.method == Method::streaming) {
@@ -74,8 +75,11 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
   } else if constexpr (c.method == Method::resident) {
-    if (!p.backward) return simt::launch(at, norm_resident<Row<I>, Team, T>, forward_of<T>(args));
-    return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
+    constexpr bool one_for_both = held(c, Use::added).in_registers == c.in_registers;
+    if (use == Use::plain) return simt::launch(at, norm_resident<Row<I>, Team, T, one_for_both>, forward_of<T>(args));
+    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
+    else if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
+    else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else {
     return simt::launch(at, norm_fused_gradient<Row<I>, Team, T>, backward_of<T>(args),
                         static_cast<float*>(args.operands.workspace), args.sums.phases);

@@ -166,12 +166,13 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
   if (c.method == Method::fused && !wants_sums(p)) return "it is for gradients of gamma and beta";
+  if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
-  if (const std::int64_t most = capacity(c, tensors_kept(p)); units(p) > most)
+  if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
-  if (const int smem = smem_bytes(c, static_cast<int>(size(p))); smem > device.smem_optin)
+  if (const int smem = smem_bytes(c, use_of(p), static_cast<int>(size(p))); smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
 }
@@ -238,9 +239,9 @@ static Cost cost(const NormProblem& p) {
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
-  if (c.method == Method::fused) return c.in_registers == 1 ? 64 : c.in_registers == 2 ? 104 : 128;
+  if (c.method == Method::fused) return c.in_registers == 1 ? 96 : c.in_registers == 2 ? 120 : 128;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
-  return c.in_registers >= 8 ? 64 : c.in_registers >= 4 || p.backward ? 56 : 40;
+  return c.in_registers >= 6 || p.backward ? 64 : c.in_registers >= 4 ? 56 : 48;
 }
 
 // How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
@@ -264,7 +265,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   roofline::Kernel k;
   k.cost = least;
   k.blocks = plan.grid;
-  k.block = {.threads = c.threads, .registers = registers(c, p), .smem = smem_bytes(c, static_cast<int>(bytes))};
+  k.block = {
+      .threads = c.threads, .registers = registers(c, p), .smem = smem_bytes(c, use_of(p), static_cast<int>(bytes))};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
@@ -286,7 +288,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.02 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
-    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, tensors_kept(p)));
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
     if (c.method == Method::fused) {  // its rows follow one another, each copied while another is worked on
       const double in_turn = std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * c.rows));
       k.trips = 1 + 0.25 * in_turn;

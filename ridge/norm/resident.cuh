@@ -11,20 +11,20 @@ template <class T, class F> __device__ __forceinline__ void for_elements(const t
   for (int v = 0; v < tile::unit_elements<T>; ++v) f(float(unit[v]), v);
 }
 
-// K, S: units that a lane keeps, in registers and in shared memory.
+// Added: there may be a residual; so there is one kernel for both where few registers hold the row.
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
 // capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and sum
 // may be x or residual.
-template <class Row, class Team, class T>
+template <class Row, class Team, class T, bool Added>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_resident(Forward<T> a) {
-  constexpr int K = register_units(Row::config, 1), S = shared_units(Row::config, 1);
+  constexpr Held h = held(Row::config, Added ? Use::added : Use::plain);
   using Packed = tile::Packed;
   __shared__ Scratch<Team, float> scratch;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;  // a whole row's lanes: nobody waits for them
   const T* x = a.x.even_row(row);
   const tile::RowUnits<T, Team::lanes> units(x, a.cols, Team::lane());
-  tile::ResidentRows<T, 1, Team::lanes, K, S> kept{
+  tile::ResidentRows<T, 1, Team::lanes, h.in_registers, h.in_shared, !Added && h.in_shared % 4 == 0 ? 4 : 2> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
 
   // ---- load: everything once, and zeros where there is nothing
@@ -32,9 +32,10 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
     return units.has(k) ? tile::load_packed(from + units.at(k)) : Packed{};
   };
   float edge = units.edge_at >= 0 ? float(x[units.edge_at]) : 0.0f;
-  if (a.residual.data) {
+  if (Added && a.residual.data) {
     const T* residual = a.residual.even_row(row);
     kept.fill([&](int k, Packed* unit) { unit[0] = packed_sum<T>(load(x, k), load(residual, k)); });
+    kept.end_pass();
     T* sum = a.sum.even_row(row);
     kept.for_each([&](const Packed* unit, int k) {
       if (units.has(k)) tile::store_packed(sum + units.at(k), unit[0]);
@@ -46,6 +47,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
     }
   } else {
     kept.fill([&](int k, Packed* unit) { unit[0] = load(x, k); });
+    kept.end_pass();
   }
 
   // ---- compute
@@ -61,10 +63,14 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
 
   // ---- finish
   T* y = a.y.even_row(row);
-  kept.for_each([&](int k) { return load_affine(a, units.at(k), units.has(k)); },
-                [&](const Packed* unit, int k, const Affine<T>& affine) {
-                  if (units.has(k)) simt::store_global(y + units.at(k), norm_unit(a, normalised, unit[0], affine));
-                });
+  const auto affine_of = [&](int k) { return load_affine(a, units.at(k), units.has(k)); };
+  const auto write = [&](const Packed* unit, int k, const Affine<T>& affine) {
+    if (units.has(k)) simt::store_global(y + units.at(k), norm_unit(a, normalised, unit[0], affine));
+  };
+  // Of 64 registers, none are left for what the next unit needs.
+  constexpr bool ahead = Team::threads * Row::config.blocks_per_sm < 1024;
+  if constexpr (ahead) kept.for_each(affine_of, write);
+  else kept.for_each([&](const Packed* unit, int k) { write(unit, k, affine_of(k)); });
   if (units.edge_at >= 0) y[units.edge_at] = norm_element(a, normalised, edge, units.edge_at);
   Team::finish();
 }
@@ -88,7 +94,7 @@ __device__ __forceinline__ tile::Unit<T> gradient_unit(const RowGradient<float>&
 // The same for dx, and the row's statistics for the sums over columns. x and dy are kept, gamma is read twice.
 template <class Row, class Team, class T>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_resident_gradient(Backward<T> a) {
-  constexpr int K = register_units(Row::config, 2), S = shared_units(Row::config, 2);
+  constexpr Held h = held(Row::config, Use::gradient);
   using Packed = tile::Packed;
   __shared__ GradientScratch<Team, float> scratch;
   const std::int64_t row = Team::row();
@@ -98,7 +104,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   T* dx = a.dx.even_row(row);
   const tile::RowUnits<T, Team::lanes> units(x, a.cols, Team::lane());
   const int edge_at = units.edge_at;
-  tile::ResidentRows<T, 2, Team::lanes, K, S> kept{
+  tile::ResidentRows<T, 2, Team::lanes, h.in_registers, h.in_shared> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
   enum { of_x, of_dy };
 
@@ -116,7 +122,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   };
 
   const auto each_x = [&](auto&& f) {
-    kept.for_each([&](const Packed* unit, int k) { for_elements<T>(unit[of_x], [&](float e, int) { f(e, true); }); });
+    kept.for_each([&](const Packed* unit, int) { for_elements<T>(unit[of_x], [&](float e, int) { f(e, true); }); });
     f(edge_x, true);
   };
   const auto each = [&](auto&& f) {

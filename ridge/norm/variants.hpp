@@ -25,6 +25,7 @@ struct Config {
   int blocks_per_sm = 1;  // least residency asked of the compiler
   int cluster = 1;        // blocks that share a row (Hopper)
   bool ladder = false;    // a textbook's step: chosen where nothing else fits
+  bool plain = false;     // resident: for rows as they are, neither added nor gradients
   bool operator==(const Config&) const = default;
 };
 
@@ -44,16 +45,16 @@ inline constexpr Variant variants[] = {
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}},
     {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}},
-    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}},
+    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8, .plain = true}},
     {"block_1k", "more threads", {.threads = 128, .in_registers = 8}},
-    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}},
-    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
-    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}},
-    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}},
+    {"block_2k", "more threads", {.threads = 256, .in_registers = 8, .plain = true}},
+    {"block_4k", "more threads", {.threads = 512, .in_registers = 6, .in_shared = 2, .blocks_per_sm = 2}},
+    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 6, .in_shared = 10, .blocks_per_sm = 2}},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}},
     {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
-    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1}},
-    {"fused_256", "a block per row", {.method = Method::fused, .in_registers = 1}},
-    {"fused_512", "more columns of each lane", {.method = Method::fused, .in_registers = 2}},
+    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 2}},
+    {"fused_256", "a block per row", {.method = Method::fused, .threads = 128, .in_registers = 2, .blocks_per_sm = 4}},
+    {"fused_512", "more threads", {.method = Method::fused, .in_registers = 2, .blocks_per_sm = 2}},
     {"fused_1k", "more threads", {.method = Method::fused, .threads = 512, .in_registers = 2}},
     {"fused_2k", "more columns of each lane", {.method = Method::fused, .threads = 512, .in_registers = 4}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
@@ -62,23 +63,36 @@ inline constexpr Variant variants[] = {
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr int lanes(Config c) { return c.threads / c.rows; }  // of one block that share one row
-// Units of each of `tensors` rows (1, or x and dy) that a lane keeps in registers, and in shared memory.
-constexpr int register_units(Config c, int tensors) {
-  return c.method == Method::fused ? c.in_registers : std::max(c.in_registers / tensors, 1);
+
+// What a resident or fused kernel holds: of how many tensors, and units of each in a lane's registers and in its shared
+// memory. Where there is more to a pass than a row and its norm, registers for more than 16 words of rows are not left.
+enum class Use : std::uint8_t { plain, added, gradient };
+struct Held {
+  int tensors, in_registers, in_shared;
+};
+constexpr Held held(Config c, Use use) {
+  if (c.method == Method::fused) return {2, c.in_registers, 0};
+  const int units = c.in_registers + c.in_shared;
+  if (use == Use::plain) return {1, c.in_registers, c.in_shared};
+  if (use == Use::added) return {1, std::min(c.in_registers, 4), units - std::min(c.in_registers, 4)};
+  const int in_registers = std::clamp(c.in_registers / 2, 1, 2);
+  return {2, in_registers, std::max(units / 2 - in_registers, 0)};
 }
-constexpr int shared_units(Config c, int tensors) { return c.in_shared / tensors; }
+constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient : p.added ? Use::added : Use::plain; }
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
-constexpr std::int64_t capacity(Config c, int tensors) {
-  return std::int64_t{lanes(c)} * c.cluster * (register_units(c, tensors) + shared_units(c, tensors));
+constexpr std::int64_t capacity(Config c, Use use) {
+  const Held h = held(c, use);
+  return std::int64_t{lanes(c)} * c.cluster * (h.in_registers + h.in_shared);
 }
 
 // The fused method's rows ahead: x and dy of a row, twice; and gamma. Where a block has several rows, the sums of its
 // columns meet in the same place.
 inline constexpr int fused_stages = 2;
-constexpr int smem_bytes(Config c, int element_bytes) {  // dynamic
-  if (c.method != Method::fused) return c.threads * c.in_shared * unit_bytes;
-  const int ahead = c.threads * c.in_registers * unit_bytes * (2 * fused_stages + 1);
-  const int columns = lanes(c) * c.in_registers * (unit_bytes / element_bytes) + 2 * unit_bytes / element_bytes;
+constexpr int smem_bytes(Config c, Use use, int element_bytes) {  // dynamic
+  const Held h = held(c, use);
+  if (c.method != Method::fused) return c.threads * h.tensors * h.in_shared * unit_bytes;
+  const int ahead = c.threads * h.in_registers * unit_bytes * (h.tensors * fused_stages + 1);
+  const int columns = (lanes(c) * h.in_registers + 2) * (unit_bytes / element_bytes);
   return std::max(ahead, c.rows > 1 ? columns * 2 * static_cast<int>(sizeof(float)) : 0);
 }
 

@@ -23,7 +23,9 @@ template <class T> __device__ __forceinline__ tile::Packed packed_sum(const tile
   tile::Unit<T> x = tile::unpack<T>(a), y = tile::unpack<T>(b);
 #pragma unroll
   for (int v = 0; v < tile::unit_elements<T>; ++v) x[v] = rounded_sum(x[v], y[v]);
-  return tile::pack<T>(x);
+  tile::Packed r = tile::pack<T>(x);
+  tile::make_opaque(r);  // or each element of 16 bits would stay in a register of its own
+  return r;
 }
 
 // gamma and beta of one unit, packed; what is not there is left as it is.

@@ -30,9 +30,8 @@ template <class T, int Lanes> struct RowUnits {
 };
 
 // The units of N rows of one shape that a lane keeps: K of each in registers, S in shared memory, where only that lane
-// touches them.
-template <class T, int N, int Lanes, int K, int S> struct ResidentRows {
-  static constexpr int batch = 4;  // units of each row moved to shared memory together: as many loads in flight
+// touches them; `batch` of each row move there together, as many loads in flight.
+template <class T, int N, int Lanes, int K, int S, int batch = S % 4 == 0 ? 4 : 2> struct ResidentRows {
   static_assert(S % batch == 0, "shared memory is filled in whole batches");
   using Units = RowUnits<T, Lanes>;
 
@@ -46,6 +45,7 @@ template <class T, int N, int Lanes, int K, int S> struct ResidentRows {
   template <class Load> __device__ __forceinline__ void fill(Load&& load) {
 #pragma unroll
     for (int k = 0; k < K; ++k) load(k, kept[k]);
+#pragma unroll 1
     for (int s = 0; s < S; s += batch)
       if (units.used(K + s)) {
         Packed moved[batch][N];
@@ -72,6 +72,7 @@ template <class T, int N, int Lanes, int K, int S> struct ResidentRows {
 #pragma unroll
     for (int k = 0; k < K; ++k)
       if (units.used(k)) f(kept[k], k);
+#pragma unroll 1
     for (int s = 0; s < S; s += batch)
       if (units.used(K + s)) {
 #pragma unroll
@@ -94,6 +95,7 @@ template <class T, int N, int Lanes, int K, int S> struct ResidentRows {
       if (k + 1 < K + S) next = ahead(k + 1);
       if (units.used(k)) f(kept[k], k, now);
     }
+#pragma unroll 1
     for (int s = 0; s < S; ++s)
       if (units.used(K + s)) {
         const auto now = next;
