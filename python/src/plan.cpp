@@ -75,6 +75,7 @@ PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyOb
       return true;
     });
     r.read_tensors();
+    void* const current = r.stream;
     if (stream && stream != Py_None) r.stream = stream_handle(stream);
     if (!r.out) r.take_outputs(planned->make_outputs(r.framework(), r.device()));
     check_count(state, r);
@@ -88,6 +89,11 @@ PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyOb
       bytes = static_cast<std::size_t>(scratch.view.dtype.bits / 8);
       for (int axis = 0; axis < scratch.view.ndim; ++axis) bytes *= static_cast<std::size_t>(scratch.shape[axis]);
     }
+    // An allocator lends memory for its library's current stream, and may give it away there while another one runs.
+    if (bytes == 0 && planned->workspace_bytes() > 0 && r.stream != current && r.inputs.front().on_gpu())
+      raise(PyExc_ValueError, r.op.name + ": workspace is missing; it must be given, of " +
+                                  std::to_string(planned->workspace_bytes()) +
+                                  " bytes, for stream is not the current one of the inputs' library");
     planned->run(r, scratch.view.data, bytes);
     return result_of(r).release();
   });
@@ -108,7 +114,7 @@ PyMethodDef methods[] = {
      "Run the plan on tensors like those planned for.\n\n"
      "out:        where the result goes; made anew where it is not given\n"
      "workspace:  scratch memory on the plan's device, 256-byte aligned, of Plan.workspace bytes or more; borrowed\n"
-     "            from the inputs' library where it is not given\n"
+     "            from the inputs' library where it is not given, for its current stream\n"
      "stream:     a stream or its address; the current one of the inputs' library where it is not given"},
     {"_explain_text", explain_text, METH_NOARGS, nullptr},
     {"_explain_json", explain_json, METH_NOARGS, nullptr},

@@ -80,6 +80,21 @@ def test_a_plan_on_a_stream_that_is_named():
     assert (y == 3).all()
 
 
+def test_a_workspace_is_lent_for_the_current_stream_alone():
+    x = torch.ones(1 << 24, device="cuda")
+    plan = ridge.plan("sum", x)
+    if not plan.workspace:
+        pytest.skip(f"{plan.variant} needs no workspace")
+    stream = torch.cuda.Stream()
+    with pytest.raises(ValueError, match="workspace is missing"):
+        plan.run(x, stream=stream)
+    stream.wait_stream(torch.cuda.current_stream())
+    room = torch.empty(plan.workspace, dtype=torch.uint8, device="cuda")
+    y = plan.run(x, workspace=room, stream=stream)
+    torch.cuda.synchronize()
+    assert y.item() == 1 << 24
+
+
 def test_threads():
     x = torch.randn(64, 1025, device="cuda")
     want, wrong = ridge.softmax(x), []
