@@ -35,5 +35,6 @@ def trace(x, /, **options):
     return _trace_operator(x, **options)
 
 
-__all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported", "infer", "ops", "plan", "trace", "trace_case", *_functions]
+__all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported"]
+__all__ += ["infer", "ops", "plan", "trace", "trace_case", *_functions]
 globals().update(_functions)  # last: some have the names of builtins

@@ -13,8 +13,9 @@ def types(specs):
 def test_infer():
     assert types(ridge.infer("softmax", ridge.Spec((3, 5), "bf16"))) == [("bf16", (3, 5))]
     assert types(ridge.infer(ridge.sum, np.zeros((3, 5), np.int32), axis=-1)) == [("i64", (3,))]
-    product = ridge.infer("gemm", ridge.Spec((4, 6)), ridge.Spec((5, 6)), bias=ridge.Spec((5,)), layout="nt",
-                          epilogue="bias", out="f16")
+    product = ridge.infer(
+        "gemm", ridge.Spec((4, 6)), ridge.Spec((5, 6)), bias=ridge.Spec((5,)), layout="nt", epilogue="bias", out="f16"
+    )
     assert types(product) == [("f16", (4, 5))]
     assert ridge.infer("relu", ridge.Spec((2,), device="cuda:1"))[0].device == "cuda:1"
 
@@ -47,7 +48,8 @@ def test_gradient_of_layer_norm():
     normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.1)
     g = dy * gamma
     dx = (g - g.mean(-1, keepdims=True) - normal * (g * normal).mean(-1, keepdims=True)) / np.sqrt(
-        x.var(-1, keepdims=True) + 0.1)
+        x.var(-1, keepdims=True) + 0.1
+    )
     got = ridge.layer_norm_backward(dy, x, gamma, eps=0.1)
     for mine, right in zip(got, (dx, (dy * normal).sum(0), dy.sum(0)), strict=True):
         np.testing.assert_allclose(mine, right, rtol=1e-12, atol=1e-12)

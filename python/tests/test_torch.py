@@ -4,15 +4,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch_samples import samples, tensors  # noqa: E402
+
 import ridge  # noqa: E402
 import ridge.torch  # noqa: E402
 from ridge import _docs  # noqa: E402
 from ridge.torch import autograd, schema, shapes  # noqa: E402
-from torch_samples import samples, tensors  # noqa: E402
 
 OPERATORS = ridge.torch.OPERATORS
-REQUESTS = [pytest.param(op, inputs, options, id=f"{op.name}-{i}")
-            for op in OPERATORS.values() for i, (inputs, options) in enumerate(samples(op))]
+REQUESTS = [
+    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
+    for op in OPERATORS.values()
+    for i, (inputs, options) in enumerate(samples(op))
+]
 WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
 
 
@@ -28,9 +32,23 @@ def test_every_operator_is_there():
         assert len(overload(op)._schema.returns) == (1 if schema.returns_list(op) else len(op.outputs))
 
 
-@pytest.mark.parametrize("values, kind", [
-    ("0|1", bool), ("-1", int), ("1..2^30", int), ("odd", int), ("number", float), ("nn|nt|tn|tt", str), ("lo,hi", str),
-    ("2,0,1", str), ("bias+relu ...", str), ("dtype", str), ("i64|i32", str)])
+@pytest.mark.parametrize(
+    "values, kind",
+    [
+        ("0|1", bool),
+        ("-1", int),
+        ("1..2^30", int),
+        ("odd", int),
+        ("even number", int),
+        ("number", float),
+        ("nn|nt|tn|tt", str),
+        ("lo,hi", str),
+        ("2,0,1", str),
+        ("bias+relu ...", str),
+        ("dtype", str),
+        ("i64|i32", str),
+    ],
+)
 def test_option_types(values, kind):
     assert schema.option_type(values) is kind
 
@@ -54,8 +72,9 @@ def test_opcheck(op, inputs, options):
 @pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
 def test_gradient(op, inputs, options):
     made = tensors(op, inputs, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *given: overload(op)(**dict(zip(made, given)), **options),
-                                    tuple(made.values()))
+    assert torch.autograd.gradcheck(
+        lambda *given: overload(op)(**dict(zip(made, given)), **options), tuple(made.values())
+    )
 
 
 def test_no_gradient_is_refused():
@@ -130,9 +149,8 @@ def graphs_for(function, *calls):
 def test_one_graph_for_all_sizes():
     sizes = ((3, 4, 5), (7, 4, 9), (30, 50, 20))
     assert graphs_for(layer, *((torch.randn(m, k), torch.randn(k, n), torch.randn(n)) for m, k, n in sizes)) == 1
-    turned = lambda x: torch.ops.ridge.permute(x, axes="2,0,1")
-    assert graphs_for(turned, *((torch.randn(*s),) for s in sizes)) == 1
-    assert graphs_for(lambda x: torch.ops.ridge.sum(x, axis=-1), *((torch.randn(*s),) for s in sizes)) == 1
+    for function in (lambda x: torch.ops.ridge.permute(x, axes="2,0,1"), lambda x: torch.ops.ridge.sum(x, axis=-1)):
+        assert graphs_for(function, *((torch.randn(*s),) for s in sizes)) == 1
 
 
 def symbolic(*sizes):
@@ -142,9 +160,14 @@ def symbolic(*sizes):
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
     mode = FakeTensorMode(shape_env=ShapeEnv())
-    return [mode.from_tensor(torch.empty(size), source=ConstantSource(f"t{i}"),
-                             symbolic_context=StatelessSymbolicContext([DimDynamic.DYNAMIC] * len(size))).shape
-            for i, size in enumerate(sizes)]
+    return [
+        mode.from_tensor(
+            torch.empty(size),
+            source=ConstantSource(f"t{i}"),
+            symbolic_context=StatelessSymbolicContext([DimDynamic.DYNAMIC] * len(size)),
+        ).shape
+        for i, size in enumerate(sizes)
+    ]
 
 
 def are_symbols(shape):

@@ -6,12 +6,16 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU here", allow_module_level=True)
 
-import ridge.torch  # noqa: E402
-from ridge.torch import autograd, schema  # noqa: E402
 from torch_samples import samples, tensors  # noqa: E402
 
-REQUESTS = [pytest.param(op, inputs, options, id=f"{op.name}-{i}")
-            for op in ridge.torch.OPERATORS.values() for i, (inputs, options) in enumerate(samples(op))]
+import ridge.torch  # noqa: E402
+from ridge.torch import autograd, schema  # noqa: E402
+
+REQUESTS = [
+    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
+    for op in ridge.torch.OPERATORS.values()
+    for i, (inputs, options) in enumerate(samples(op))
+]
 WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
 
 
@@ -44,8 +48,9 @@ def test_opcheck(op, inputs, options):
 @pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
 def test_gradient(op, inputs, options):
     made = tensors(op, inputs, "cuda", torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *given: overload(op)(**dict(zip(made, given)), **options),
-                                    tuple(made.values()))
+    assert torch.autograd.gradcheck(
+        lambda *given: overload(op)(**dict(zip(made, given)), **options), tuple(made.values())
+    )
 
 
 def layer(x, w, b):

@@ -1,7 +1,8 @@
 """Requests that the tests of ridge.torch make of each operator: shapes or tensors of the inputs, and options."""
 
-import ridge
 import torch
+
+import ridge
 
 # operator: [(inputs by name, options)]. A shape stands for random numbers; an operator that is not here is asked with
 # one matrix for each input that it needs.
@@ -13,38 +14,52 @@ SAMPLES = {
     "max": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
     "min": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
     "argmax": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
-    "gemv": [({"a": (4, 6), "x": (6,)}, {}), ({"a": (6, 4), "x": (6,), "bias": (4,)}, {"layout": "t", "alpha": 0.5,
-                                                                                    "epilogue": "bias+gelu"})],
+    "gemv": [
+        ({"a": (4, 6), "x": (6,)}, {}),
+        ({"a": (6, 4), "x": (6,), "bias": (4,)}, {"layout": "t", "alpha": 0.5, "epilogue": "bias+gelu"}),
+    ],
     "batch_norm": [({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {})],
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
     "batch_norm_train": [({"x": (2, 3, 4, 5)}, {})],
-    "window_sum": [({"x": (3, 20)}, {"w": "5"})],
+    "embedding": [({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {})],
+    "rope": [({"x": (2, 5, 3, 8)}, {}), ({"x": (5, 3, 8), "cos": (5, 4), "sin": (5, 4)}, {"style": "gptj"})],
+    "window_sum": [({"x": (3, 20)}, {"w": 5})],
     "dot": [({"x": (40,), "z": (40,)}, {})],
-    "histogram": [({"x": (50,)}, {"bins": 8, "range": "-2,2"}), ({"x": (50,)}, {"bins": 8, "range": "0,4", "out": "i32"})],
+    "histogram": [
+        ({"x": (50,)}, {"bins": 8, "range": "-2,2"}),
+        ({"x": (50,)}, {"bins": 8, "range": "0,4", "out": "i32"}),
+    ],
     "softmax": [({"x": (4, 9)}, {}), ({"x": (2, 3, 17)}, {"variant": "online"})],
     "softmax_backward": [({"dy": (4, 9), "y": (4, 9)}, {})],
     "log_softmax_backward": [({"dy": (4, 9), "y": (4, 9)}, {})],
-    "layer_norm": [({"x": (5, 9), "gamma": (9,), "beta": (9,)}, {}), ({"x": (5, 9), "beta": (9,)}, {"eps": 0.1}),
-                   ({"x": (5, 9)}, {})],
+    "layer_norm": [
+        ({"x": (5, 9), "gamma": (9,), "beta": (9,)}, {}),
+        ({"x": (5, 9), "beta": (9,)}, {"eps": 0.1}),
+        ({"x": (5, 9)}, {}),
+    ],
     "rms_norm": [({"x": (5, 9), "gamma": (9,)}, {}), ({"x": (2, 3, 9)}, {"eps": 0.1})],
     "add_layer_norm": [({"x": (5, 9), "residual": (5, 9), "gamma": (9,), "beta": (9,)}, {})],
     "add_rms_norm": [({"x": (5, 9), "residual": (5, 9), "gamma": (9,)}, {})],
-    "layer_norm_backward": [({"dy": (5, 9), "x": (5, 9), "gamma": (9,)}, {}),
-                            ({"dy": (5, 9), "x": (5, 9)}, {"outputs": "dx,dbeta"})],
+    "layer_norm_backward": [
+        ({"dy": (5, 9), "x": (5, 9), "gamma": (9,)}, {}),
+        ({"dy": (5, 9), "x": (5, 9)}, {"outputs": "dx,dbeta"}),
+    ],
     "rms_norm_backward": [({"dy": (5, 9), "x": (5, 9), "gamma": (9,)}, {"outputs": "dx,dgamma"})],
     "add_layer_norm_backward": [({"dy": (5, 9), "sum": (5, 9), "dsum": (5, 9)}, {"outputs": "dx"})],
     "add_rms_norm_backward": [({"dy": (5, 9), "sum": (5, 9), "gamma": (9,), "dsum": (5, 9)}, {})],
     "transpose": [({"x": (4, 7)}, {}), ({"x": (2, 4, 7)}, {})],
     "permute": [({"x": (2, 3, 5)}, {}), ({"x": (2, 3, 5)}, {"axes": "2,0,1"}), ({"x": (2, 3, 5)}, {"axes": "-1,0,1"})],
-    "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": "3", "stride": "2", "pad": "1"})],
-    "avg_pool2d": [({"x": (2, 3, 9, 8)}, {"r": "3", "stride": "2", "pad": "1"})],
+    "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
+    "avg_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
     "gemm": [
         ({"a": (4, 6), "b": (6, 5)}, {}),
         ({"a": (6, 4), "b": (5, 6)}, {"layout": "tt", "alpha": 0.5}),
         ({"a": (4, 6), "b": (5, 6), "bias": (5,)}, {"layout": "nt", "epilogue": "bias+gelu"}),
         ({"a": (6, 4), "b": (6, 5), "bias": (4,)}, {"layout": "tn", "epilogue": "bias_m+relu"}),
-        ({"a": (4, 6), "b": (6, 5), "c": (4, 5), "bias": (5,), "residual": (4, 5)},
-         {"epilogue": "bias+silu+residual", "beta": 0.3, "scale": 1.5}),
+        (
+            {"a": (4, 6), "b": (6, 5), "c": (4, 5), "bias": (5,), "residual": (4, 5)},
+            {"epilogue": "bias+silu+residual", "beta": 0.3, "scale": 1.5},
+        ),
         ({"a": (2, 4, 6), "b": (6, 5)}, {"epilogue": "gelu_tanh"}),
         ({"a": (2, 6, 4), "b": (2, 6, 5)}, {"layout": "tn", "epilogue": "sigmoid"}),
     ],
@@ -65,7 +80,7 @@ def samples(op):
 
 
 def tensors(op, inputs, device="cpu", dtype=None, requires_grad=False):
-    """A sample's tensors by name; shapes are filled with random numbers of `dtype` (default: what the operator takes)."""
+    """A sample's tensors by name. Shapes are filled with random numbers of `dtype`, by default one that it takes."""
     random = torch.Generator().manual_seed(1)
     made = {}
     for name, given in inputs.items():

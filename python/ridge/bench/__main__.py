@@ -1,4 +1,4 @@
-"""python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN, torchvision."""
+"""python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN."""
 
 import argparse
 import pathlib

@@ -1,4 +1,4 @@
-"""How runs are timed. On a GPU: each run is a CUDA graph replayed between two events, after the L2 cache was emptied."""
+"""How runs are timed. On a GPU each is a CUDA graph, replayed between two events after the L2 cache was emptied."""
 
 import functools
 import statistics
@@ -20,7 +20,7 @@ class Timing:
 
 
 class CpuClock:
-    """Times calls by the steady clock. What it measures of Ridge is the CPU runtime, which checks rather than hurries."""
+    """By the steady clock. What is measured of Ridge is the CPU runtime, which checks and does not hurry."""
 
     repeats = 5
     copy = None

@@ -71,13 +71,21 @@ def _measure(case, row, device, clock, wanted, repeats):
     plan = ridge.plan(op, *inputs, **options)
     plan_us = (time.perf_counter() - start) * 1e6
     account = plan.explain().json
-    result = Measurement(case.text, plan.variant, bytes=account["bytes"], operations=account["operations"],
-                         predicted_us=account["predicted_us"], least_us=account["least_us"], plan_us=plan_us)
+    result = Measurement(
+        case.text,
+        plan.variant,
+        bytes=account["bytes"],
+        operations=account["operations"],
+        predicted_us=account["predicted_us"],
+        least_us=account["least_us"],
+        plan_us=plan_us,
+    )
 
-    outputs = [torch.empty(spec.shape, dtype=DTYPES[spec.dtype], device=device)
-               for spec in ridge.infer(op, *inputs, **options)]
+    outputs = [
+        torch.empty(spec.shape, dtype=DTYPES[spec.dtype], device=device) for spec in ridge.infer(op, *inputs, **options)
+    ]
     workspace = torch.empty(plan.workspace + 255, dtype=torch.uint8, device=device)
-    workspace = workspace[-workspace.data_ptr() % 256:]
+    workspace = workspace[-workspace.data_ptr() % 256 :]
 
     def ours():
         plan.run(*inputs, out=outputs, workspace=workspace)  # on the current stream
@@ -129,7 +137,9 @@ def _peers(row, wanted):
     if wanted is None:
         return list(makers.items())
     # "torch" is eager mode, whatever library runs there.
-    return [(name, make) for name, make in makers.items() if name in wanted or (name == row.library and "torch" in wanted)]
+    return [
+        (name, make) for name, make in makers.items() if name in wanted or (name == row.library and "torch" in wanted)
+    ]
 
 
 def _compiled(function):

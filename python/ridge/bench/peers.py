@@ -3,7 +3,7 @@
 A row of the table:
   inputs(case, make) -> tensors   in the operator's order; make(*shape, dtype=) fills one as the case says
   peer(case)         -> function  of those tensors, in PyTorch: measured in eager mode, and under torch.compile
-  library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn, torchvision
+  library            the name of what eager mode runs there: torch's own kernel, or cublas, cudnn
   others             {name: peer}: further ways to compute the same
   comparable(case, outputs, inputs)    what is compared with the peer's, where the outputs themselves need not agree
   waits(case)        whether it waits for the device, so that no CUDA graph can hold it: its time is then the caller's
@@ -119,18 +119,36 @@ def _one(case, make):
     return [make(*_line_or_matrices(case))]
 
 
-_add("sum", inputs=_one, peer=_reduction(torch.sum), scale=lambda case: math.sqrt(_count(case)), axis="cols",
-     cases=_REDUCE_CASES + tuple(f"{case}:axis={axis}" for axis in (-1,) for case in _ROW_CASES))
+_add(
+    "sum",
+    inputs=_one,
+    peer=_reduction(torch.sum),
+    scale=lambda case: math.sqrt(_count(case)),
+    axis="cols",
+    cases=_REDUCE_CASES + tuple(f"{case}:axis={axis}" for axis in (-1,) for case in _ROW_CASES),
+)
 _add("mean", inputs=_one, peer=_reduction(torch.mean), cases=_REDUCE_CASES)
 _add("max", inputs=_one, peer=_reduction(torch.amax), cases=_REDUCE_CASES)
 _add("min", inputs=_one, peer=_reduction(torch.amin), cases=_REDUCE_CASES)
 _add("argmax", inputs=_one, peer=_reduction(torch.argmax), comparable=_picked, cases=_REDUCE_CASES)
 _add("argmin", inputs=_one, peer=_reduction(torch.argmin), comparable=_picked, cases=_REDUCE_CASES)
-_add("dot", inputs=lambda case, make: [make(case["n"]), make(case["n"])], peer=lambda case: torch.dot,
-     library="cublas", scale=lambda case: math.sqrt(case["n"]), cases=_REDUCE_CASES)
+_add(
+    "dot",
+    inputs=lambda case, make: [make(case["n"]), make(case["n"])],
+    peer=lambda case: torch.dot,
+    library="cublas",
+    scale=lambda case: math.sqrt(case["n"]),
+    cases=_REDUCE_CASES,
+)
 
-_add("trace", inputs=lambda case, make: [make(*_row(case))], peer=lambda case: torch.trace, axis="rows",
-     scale=lambda case: math.sqrt(min(_row(case))), cases=_typed("f32", "rows=4096,cols=4096 rows=16384,cols=16384"))
+_add(
+    "trace",
+    inputs=lambda case, make: [make(*_row(case))],
+    peer=lambda case: torch.trace,
+    axis="rows",
+    scale=lambda case: math.sqrt(min(_row(case))),
+    cases=_typed("f32", "rows=4096,cols=4096 rows=16384,cols=16384"),
+)
 
 # ---- histogram ------------------------------------------------------------------------------------------------------
 
@@ -146,10 +164,17 @@ def _histogram(case):
     return lambda x: torch.histc(x, bins, low, high).long()
 
 
-_add("histogram", inputs=lambda case, make: [make(*_flat(case))], peer=_histogram,
-     waits=lambda case: not DTYPES[case.dtype].is_floating_point,  # bincount looks for the greatest first
-     cases=("u8:n=268435456:fill=uniform", "i32:n=268435456:range=0,256:fill=uniform",
-            "f32:n=268435456:range=0,1:fill=uniform"))
+_add(
+    "histogram",
+    inputs=lambda case, make: [make(*_flat(case))],
+    peer=_histogram,
+    waits=lambda case: not DTYPES[case.dtype].is_floating_point,  # bincount looks for the greatest first
+    cases=(
+        "u8:n=268435456:fill=uniform",
+        "i32:n=268435456:range=0,256:fill=uniform",
+        "f32:n=268435456:range=0,1:fill=uniform",
+    ),
+)
 
 # ---- transpose ------------------------------------------------------------------------------------------------------
 
@@ -160,14 +185,24 @@ def _axes(case):
     return [int(axis) for axis in order.split(",")] if order else list(reversed(range(len(axes))))
 
 
-_add("transpose",
-     inputs=lambda case, make: [make(*([case["batch"]] if case.get("batch") else []), case["rows"], case["cols"])],
-     peer=lambda case: lambda x: x.transpose(-1, -2).contiguous(), axis="cols",
-     cases=_typed("f32 bf16 u8", "rows=16384,cols=16384 rows=8192,cols=8200 rows=1000,cols=100003"))
-_add("permute", inputs=lambda case, make: [make(*case.sizes.values())],
-     peer=lambda case: lambda x: x.permute(_axes(case)).contiguous(), axis="d0",
-     cases=("bf16:d0=8,d1=4096,d2=32,d3=128:axes=0,2,1,3", "bf16:d0=64,d1=128,d2=56,d3=56:axes=0,2,3,1",
-            "f32:d0=512,d1=512,d2=512:axes=2,1,0"))
+_add(
+    "transpose",
+    inputs=lambda case, make: [make(*([case["batch"]] if case.get("batch") else []), case["rows"], case["cols"])],
+    peer=lambda case: lambda x: x.transpose(-1, -2).contiguous(),
+    axis="cols",
+    cases=_typed("f32 bf16 u8", "rows=16384,cols=16384 rows=8192,cols=8200 rows=1000,cols=100003"),
+)
+_add(
+    "permute",
+    inputs=lambda case, make: [make(*case.sizes.values())],
+    peer=lambda case: lambda x: x.permute(_axes(case)).contiguous(),
+    axis="d0",
+    cases=(
+        "bf16:d0=8,d1=4096,d2=32,d3=128:axes=0,2,1,3",
+        "bf16:d0=64,d1=128,d2=56,d3=56:axes=0,2,3,1",
+        "f32:d0=512,d1=512,d2=512:axes=2,1,0",
+    ),
+)
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
@@ -189,10 +224,17 @@ def _softmax(function, gradient):
     return peer
 
 
-for _name, _function, _gradient in (("softmax", torch.softmax, torch.ops.aten._softmax_backward_data),
-                                    ("log_softmax", torch.log_softmax, torch.ops.aten._log_softmax_backward_data)):
-    _add(_name, inputs=lambda case, make: [make(*_row(case)) for _ in range(1 + _is_backward(case))], axis="cols",
-         peer=_softmax(_function, _gradient), cases=_ROW_CASES)
+for _name, _function, _gradient in (
+    ("softmax", torch.softmax, torch.ops.aten._softmax_backward_data),
+    ("log_softmax", torch.log_softmax, torch.ops.aten._log_softmax_backward_data),
+):
+    _add(
+        _name,
+        inputs=lambda case, make: [make(*_row(case)) for _ in range(1 + _is_backward(case))],
+        axis="cols",
+        peer=_softmax(_function, _gradient),
+        cases=_ROW_CASES,
+    )
 
 
 def _norm_names(case):
@@ -243,9 +285,15 @@ for _name in ("layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"):
     _x = "x,residual," if _name.startswith("add_") else "x,"
     _given = _x + ("gamma,beta" if _name.endswith("layer_norm") else "gamma")
     _gradients = "" if _name.startswith("add_") else ":inputs=dy,x,gamma:outputs=dx,dgamma"
-    _add(_name, inputs=_norm_inputs, peer=_norm, comparable=_norm_comparable, axis="cols",
-         cases=tuple(f"{case}:inputs={_given}" for case in _ROW_CASES)
-         + (tuple(f"{case}:backward{_gradients}" for case in _ROW_CASES) if _gradients else ()))
+    _add(
+        _name,
+        inputs=_norm_inputs,
+        peer=_norm,
+        comparable=_norm_comparable,
+        axis="cols",
+        cases=tuple(f"{case}:inputs={_given}" for case in _ROW_CASES)
+        + (tuple(f"{case}:backward{_gradients}" for case in _ROW_CASES) if _gradients else ()),
+    )
 
 # ---- planes ---------------------------------------------------------------------------------------------------------
 
@@ -277,19 +325,28 @@ def _pair(case, key, otherwise):
 def _pooling(function):
     def peer(case):
         window = [case["r"], case.get("s", case["r"])]
-        more = {"dilation": _pair(case, "dilation", 1)} if function is F.max_pool2d else \
-            {"count_include_pad": case.option("count_include_pad") != "0"}
+        more = (
+            {"dilation": _pair(case, "dilation", 1)}
+            if function is F.max_pool2d
+            else {"count_include_pad": case.option("count_include_pad") != "0"}
+        )
 
-        return _channels_first(case, lambda x: function(x, window, stride=_pair(case, "stride", 1),
-                                                        padding=_pair(case, "pad", 0), **more))
+        return _channels_first(
+            case, lambda x: function(x, window, stride=_pair(case, "stride", 1), padding=_pair(case, "pad", 0), **more)
+        )
 
     return peer
 
 
 for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}.items():
-    _add(_name, inputs=_image, peer=_pooling(_function),
-         cases=_typed("f32 f16", "n=32,c=64,h=112,w=112,r=3") + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
-                                                                "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"))
+    _add(
+        _name,
+        inputs=_image,
+        peer=_pooling(_function),
+        cases=_typed("f32 f16", "n=32,c=64,h=112,w=112,r=3")
+        + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1", "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"),
+    )
+
 
 def _batch_norm_inputs(case, make):
     parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
@@ -322,8 +379,13 @@ def _batch_norm_stats(case):
 
 
 _PLANES = "n=32,c=64,h=112,w=112 n=32,c=64,h=112,w=112:layout=nhwc n=32,c=2048,h=7,w=7"
-_add("batch_norm batch_norm_train", inputs=_batch_norm_inputs, peer=_batch_norm, library="cudnn",
-     cases=_typed("f32 bf16", _PLANES))
+_add(
+    "batch_norm batch_norm_train",
+    inputs=_batch_norm_inputs,
+    peer=_batch_norm,
+    library="cudnn",
+    cases=_typed("f32 bf16", _PLANES),
+)
 _add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=_typed("f32 bf16", _PLANES))
 
 # ---- windows --------------------------------------------------------------------------------------------------------
@@ -339,14 +401,23 @@ def _window_sum(case):
     return peer
 
 
-_add("window_sum", inputs=lambda case, make: [make(*_flat(case))], peer=_window_sum,
-     scale=lambda case: math.sqrt(int(case.get("w") or case.option("w"))),
-     cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"))
+_add(
+    "window_sum",
+    inputs=lambda case, make: [make(*_flat(case))],
+    peer=_window_sum,
+    scale=lambda case: math.sqrt(int(case.get("w") or case.option("w"))),
+    cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"),
+)
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
-_ACTIVATIONS = {"relu": torch.relu, "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-                "silu": F.silu, "sigmoid": torch.sigmoid}
+_ACTIVATIONS = {
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "sigmoid": torch.sigmoid,
+}
 
 
 def _epilogue(case):
@@ -359,8 +430,10 @@ def _gemm_inputs(case, make):
     m, n, k = case["m"], case["n"], case["k"]
     batch = [case["batch"]] if case.get("batch") else []
     out = DTYPES[case.option("out", "i32" if case.dtype == "i8" else "f32" if case.dtype[:2] == "f8" else case.dtype)]
-    tensors = [make(*batch, *((k, m) if layout[0] == "t" else (m, k))),
-               make(*batch, *((n, k) if layout[1] == "t" else (k, n)))]
+    tensors = [
+        make(*batch, *((k, m) if layout[0] == "t" else (m, k))),
+        make(*batch, *((n, k) if layout[1] == "t" else (k, n))),
+    ]
     if float(case.option("beta", 0)):
         tensors.append(make(*batch, m, n, dtype=out))
     if "bias" in parts or "bias_m" in parts:
@@ -412,10 +485,10 @@ def _gemm(case):
 
 
 def _cublaslt(case):
-    """The product with its epilogue fused, where cublasLt has that: a bias along n, and relu or the tanh form of gelu."""
+    """The product with its epilogue fused, where cublasLt has it: a bias along n, and relu or the tanh form of gelu."""
     parts, activation = _epilogue(case)
-    if parts not in (["bias"], ["bias", "relu"], ["bias", "gelu_tanh"]) or not set(case.options) <= {"layout", "epilogue",
-                                                                                                   "fill", "seed"}:
+    fused = parts in (["bias"], ["bias", "relu"], ["bias", "gelu_tanh"])
+    if not fused or not set(case.options) <= {"layout", "epilogue", "fill", "seed"}:
         raise NotImplementedError("not an epilogue of cublasLt's")
 
     def peer(a, b, bias):
@@ -427,12 +500,23 @@ def _cublaslt(case):
     return peer
 
 
-_add("gemm", inputs=_gemm_inputs, peer=_gemm, library="cublas", others={"cublaslt": _cublaslt}, axis="k",
-     scale=lambda case: math.sqrt(case["k"]),
-     cases=_typed("bf16 f16", "m=2048,n=2048,k=2048 m=4096,n=4096,k=4096 m=8192,n=8192,k=8192 m=10240,n=4096,k=4096")
-     + ("bf16:m=8192,n=8192,k=8192:layout=nt", "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+relu",
-        "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+gelu_tanh", "f32:m=4096,n=4096,k=4096",
-        "f64:m=4096,n=4096,k=4096"))
+_add(
+    "gemm",
+    inputs=_gemm_inputs,
+    peer=_gemm,
+    library="cublas",
+    others={"cublaslt": _cublaslt},
+    axis="k",
+    scale=lambda case: math.sqrt(case["k"]),
+    cases=_typed("bf16 f16", "m=2048,n=2048,k=2048 m=4096,n=4096,k=4096 m=8192,n=8192,k=8192 m=10240,n=4096,k=4096")
+    + (
+        "bf16:m=8192,n=8192,k=8192:layout=nt",
+        "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+relu",
+        "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+gelu_tanh",
+        "f32:m=4096,n=4096,k=4096",
+        "f64:m=4096,n=4096,k=4096",
+    ),
+)
 
 
 # ---- gemv -----------------------------------------------------------------------------------------------------------
@@ -459,5 +543,75 @@ def _gemv(case):
     return peer
 
 
-_add("gemv", inputs=_gemv_inputs, peer=_gemv, library="cublas", axis="k", scale=lambda case: math.sqrt(case["k"]),
-     cases=_typed("f32 bf16", "m=4096,k=4096 m=16384,k=16384 m=128256,k=4096 m=1048576,k=16 m=262144,k=128"))
+_add(
+    "gemv",
+    inputs=_gemv_inputs,
+    peer=_gemv,
+    library="cublas",
+    axis="k",
+    scale=lambda case: math.sqrt(case["k"]),
+    cases=_typed("f32 bf16", "m=4096,k=4096 m=16384,k=16384 m=128256,k=4096 m=1048576,k=16 m=262144,k=128"),
+)
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+
+def _embedding_inputs(case, make):
+    shape = (case["b"], case["n"]) if case.get("b") else (case["n"],)
+    chosen = torch.rand(shape, dtype=torch.float64, device=make.device, generator=make.random) * case["rows"]
+    indices = chosen.to(torch.int64 if case.get("wide") else torch.int32)
+    return [make(case["rows"], case["cols"]), indices]
+
+
+def _embedding(case):
+    scale = float(case.option("scale", 1))
+    return lambda table, indices: F.embedding(indices, table) * scale if scale != 1 else F.embedding(indices, table)
+
+
+_add(
+    "embedding",
+    inputs=_embedding_inputs,
+    peer=_embedding,
+    cases=_typed("f32 bf16", "rows=50257,cols=768,n=65536 rows=128256,cols=4096,n=32768"),
+)
+
+
+def _rope_inputs(case, make):
+    """Angles come as tables, as they do in PyTorch."""
+    if not case.get("tables") or case.get("positions"):
+        raise ValueError(f"case '{case.text}': the peer takes tables=N of angles, and positions from 0 on")
+    heads = [case[key] for key in "bshd" if key != "b" or case.get("b")]
+    angles = make(case["tables"], int(case.option("rotary_dim", case["d"])) // 2, dtype=torch.float32)
+    return [make(*heads), angles.cos(), angles.sin()]
+
+
+def _rope(case):
+    turned = int(case.option("rotary_dim", case["d"]))
+
+    def peer(x, cos, sin):
+        cos, sin = (table[: case["s"]].unsqueeze(1) for table in (cos, sin))
+        wide = x[..., :turned].float()
+        if case.option("style") == "gptj":
+            a, b = wide[..., 0::2], wide[..., 1::2]
+            y = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+        else:
+            a, b = wide.chunk(2, -1)
+            y = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+        return torch.cat((y.to(x.dtype), x[..., turned:]), -1)
+
+    return peer
+
+
+_add(
+    "rope",
+    inputs=_rope_inputs,
+    peer=_rope,
+    axis="s",
+    cases=tuple(
+        f"{dtype}:b=8,s=4096,h=32,d={d},tables=4096{style}"
+        for dtype in ("f32", "bf16")
+        for d in (128, 64)
+        for style in ("", ":style=gptj")
+    ),
+)

@@ -36,7 +36,7 @@ def plot(measurements, folder):
         if not m.error:
             case = Case.parse(m.case)
             options = [f"{key}={value}" for key, value in case.options.items()]
-            groups[case.op, case.dtype, *case.sizes, *options].append((_place(case), m))
+            groups[(case.op, case.dtype, *case.sizes, *options)].append((_place(case), m))
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -49,8 +49,11 @@ def plot(measurements, folder):
         amount = (lambda m: m.operations * 1e-6) if arithmetic else (lambda m: m.bytes * 1e-3)
         figure, axes = pyplot.subplots(figsize=(7, 4.2), constrained_layout=True)
         for name in ["ridge", *dict.fromkeys(name for _, m in points for name in m.peers)]:
-            timed = [(x, amount(m) / (m.time if name == "ridge" else m.peers[name]).us)
-                     for x, m in points if name == "ridge" or name in m.peers]
+            timed = [
+                (x, amount(m) / (m.time if name == "ridge" else m.peers[name]).us)
+                for x, m in points
+                if name == "ridge" or name in m.peers
+            ]
             axes.plot(*zip(*timed), marker="o", linewidth=2 if name == "ridge" else 1, label=name)
         copies = [m.copy_gbs for _, m in points if m.copy_gbs]
         if copies and not arithmetic:

@@ -36,8 +36,15 @@ class Table:
             self._line(m.case, m.variant or "-", "-", "-", "-", "-", m.error)
             return
         tflops = _rate(m.tflops) if m.operations else "-"
-        self._line(m.case, m.variant, f"{m.time.us:.2f}", f"{100 * m.time.noise:.1f} %", _rate(m.gbs) + _share(m), tflops,
-                   _ratios(m))
+        self._line(
+            m.case,
+            m.variant,
+            f"{m.time.us:.2f}",
+            f"{100 * m.time.noise:.1f} %",
+            _rate(m.gbs) + _share(m),
+            tflops,
+            _ratios(m),
+        )
 
     def _line(self, case, variant, us, noise, gbs, tflops, peers):
         print(f"{case:<{self.width}}  {variant:<16}  {us:>11}  {noise:>6}  {gbs:>16}  {tflops:>8}  {peers}", flush=True)
@@ -53,8 +60,11 @@ def markdown(measurements):
         share = "" if m.copy_share is None else f"{100 * m.copy_share:.0f} %"
         ratios = [f"{m.times_faster(name):.2f}" if name in m.peers else "" for name in names]
         tflops = _rate(m.tflops) if m.operations else ""
-        lines.append("| " + " | ".join([f"`{m.case}`", f"`{m.variant}`", f"{m.time.us:.1f}", _rate(m.gbs), share, tflops,
-                                        *ratios]) + " |")
+        lines.append(
+            "| "
+            + " | ".join([f"`{m.case}`", f"`{m.variant}`", f"{m.time.us:.1f}", _rate(m.gbs), share, tflops, *ratios])
+            + " |"
+        )
     return "\n".join(lines)
 
 
@@ -65,29 +75,62 @@ def _driver():
         return None
 
 
+def _device_info(device):
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "id": str(torch.device(device)),
+        "name": properties.name,
+        "compute_capability": 10 * properties.major + properties.minor,
+        "multiprocessors": properties.multi_processor_count,
+        "l2_bytes": properties.L2_cache_size,
+        "memory_bytes": properties.total_memory,
+    }
+
+
 def _measured(m, device_name):
     if m.error:
         return {"case": m.case, "variant": m.variant, "device": device_name, "chosen": True, "error": m.error}
-    peers = [{"name": name, "us": t.us, "noise": t.noise, "times_faster": m.times_faster(name)}
-             for name, t in m.peers.items()]
-    return {"case": m.case, "variant": m.variant, "device": device_name, "chosen": True, "us": m.time.us,
-            "noise": m.time.noise, "gbs": m.gbs, "copy_share": m.copy_share, "tflops": m.tflops,
-            "predicted_us": m.predicted_us, "least_us": m.least_us, "plan_us": m.plan_us, "peers": peers,
-            "peers_left_out": m.refusals}
+    peers = [
+        {"name": name, "us": t.us, "noise": t.noise, "times_faster": m.times_faster(name)}
+        for name, t in m.peers.items()
+    ]
+    return {
+        "case": m.case,
+        "variant": m.variant,
+        "device": device_name,
+        "chosen": True,
+        "us": m.time.us,
+        "noise": m.time.noise,
+        "gbs": m.gbs,
+        "copy_share": m.copy_share,
+        "tflops": m.tflops,
+        "predicted_us": m.predicted_us,
+        "least_us": m.least_us,
+        "plan_us": m.plan_us,
+        "peers": peers,
+        "peers_left_out": m.refusals,
+    }
 
 
 def to_json(measurements, device, settings, commit=None):
     gpu = torch.device(device).type == "cuda"
     name = torch.cuda.get_device_name(device) if gpu else "CPU runtime"
-    return json.dumps({
-        "device": name,
-        "driver": _driver() if gpu else None,
-        "ridge": ridge.__version__,
-        "commit": commit,
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda if gpu else None,
-        "cudnn": torch.backends.cudnn.version() if gpu else None,
-        "settings": settings,
-        "measurements": [_measured(m, name) for m in measurements],
-    }, indent=2) + "\n"
+    return (
+        json.dumps(
+            {
+                "device": name,
+            "device_info": _device_info(device) if gpu else None,
+                "driver": _driver() if gpu else None,
+                "ridge": ridge.__version__,
+                "commit": commit,
+                "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "torch": torch.__version__,
+                "cuda": torch.version.cuda if gpu else None,
+                "cudnn": torch.backends.cudnn.version() if gpu else None,
+                "settings": settings,
+                "measurements": [_measured(m, name) for m in measurements],
+            },
+            indent=2,
+        )
+        + "\n"
+    )

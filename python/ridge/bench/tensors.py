@@ -6,6 +6,7 @@ import torch
 
 from ridge.torch.library import DTYPES
 
+
 class Source:
     """Makes tensors for one case, each other than the last."""
 
@@ -33,7 +34,9 @@ class Source:
         elif fill in ("ones", "constant"):
             x.fill_(float(constant or 1))
         else:
-            raise ValueError(f"case '{self.case.text}': fill '{fill}' is none of normal uniform ints ones constant,X zipf")
+            raise ValueError(
+                f"case '{self.case.text}': fill '{fill}' is none of normal uniform ints ones constant,X zipf"
+            )
         return x.to(dtype)
 
 

@@ -170,8 +170,9 @@ def _norm(call, dy, x, dsum=None):
     """The gradients by name, of those that are wanted."""
     wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
     more = () if dsum is None else (dsum,)
-    gradients = _ridge(call.op + "_backward")(dy, x, call.gamma, *more, eps=call.options.get("eps"),
-                                              outputs=",".join(wanted))
+    gradients = _ridge(call.op + "_backward")(
+        dy, x, call.gamma, *more, eps=call.options.get("eps"), outputs=",".join(wanted)
+    )
     return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
 
 
@@ -214,8 +215,9 @@ def _(call, dd):
     a, b, options = call.a, call.b, call.options
     gemm = _ridge("gemm")
     layout = options.get("layout") or "nn"
-    alpha, beta, scale = (options.get(k) if options.get(k) is not None else v for k, v in
-                          (("alpha", 1.0), ("beta", 0.0), ("scale", 1.0)))
+    alpha, beta, scale = (
+        options.get(k) if options.get(k) is not None else v for k, v in (("alpha", 1.0), ("beta", 0.0), ("scale", 1.0))
+    )
     parts = (options.get("epilogue") or "").split("+")
     gradients = {}
     g = dd * scale if scale != 1 else dd
@@ -231,12 +233,18 @@ def _(call, dd):
     rest = {"alpha": alpha, "math": options.get("math")}
     ta, tb = layout[0] == "t", layout[1] == "t"
     if call.needs["a"]:  # g op(b)^T as [m, k], or its transpose op(b) g^T as [k, m]
-        da = gemm(b, g, layout=("t" if tb else "n") + "t", **rest) if ta else \
-            gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
+        da = (
+            gemm(b, g, layout=("t" if tb else "n") + "t", **rest)
+            if ta
+            else gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
+        )
         gradients["a"] = da.sum(0) if da.dim() > a.dim() else da
     if call.needs["b"]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
-        db = gemm(g, a, layout="t" + ("t" if ta else "n"), **rest) if tb else \
-            gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
+        db = (
+            gemm(g, a, layout="t" + ("t" if ta else "n"), **rest)
+            if tb
+            else gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
+        )
         gradients["b"] = db.sum(0) if db.dim() > b.dim() else db
     return gradients
 

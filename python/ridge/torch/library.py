@@ -24,7 +24,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def operators():
-    """The registry, gradients too: name, summary, inputs, outputs (optional_ ones), dtypes, options, variants of each."""
+    """The registry, gradients too: of each operator what the library's list says, as attributes."""
     found = []
     for op in _docs.with_gradients().values():
         op.setdefault("optional_outputs", [])

@@ -11,7 +11,7 @@ the request does not have them.
 
 import re
 
-_INTEGER = re.compile(r"-?\d+(\.\.\S+)?|int(eger)?|odd|even")
+_INTEGER = re.compile(r"-?\d+(\.\.\S+)?|int(eger)?|(odd|even|whole)( number)?|rows|columns")
 _REAL = re.compile(r"float|real|number")
 
 

@@ -106,4 +106,6 @@ def _culprits(infer, shapes, symbols, numbers, answer, unknown):
 
 def _without(shapes, symbols):
     """The shapes with these symbols as the numbers that they are; the compiler guards on them."""
-    return [[int(e) if isinstance(e, torch.SymInt) and e.node.expr in symbols else e for e in shape] for shape in shapes]
+    return [
+        [int(e) if isinstance(e, torch.SymInt) and e.node.expr in symbols else e for e in shape] for shape in shapes
+    ]
