@@ -155,6 +155,27 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=136,n=72,k=24:fill=ints:place=padded:epilogue=bias+relu:scale=2", layout));
     test(with_layout("f16:m=136,n=72,k=24:fill=ints:place=strided", layout));
   }
+  // What warps feed from registers: edges of 16, 32, 64 and 128, steps of 16 and 32 around the stages, in each layout;
+  // rows that start on 2, 4, 8 and 16 bytes, by the sizes or by the place.
+  for (const char* layout : layouts) {
+    for (const char* size : {"m=1,n=1,k=1", "m=17,n=31,k=5", "m=129,n=65,k=63", "m=127,n=258,k=82", "m=130,n=129,k=33"})
+      for (const char* type : {"f64", "f16"}) test(with_layout(std::string(type) + ":" + size + ":fill=ints", layout));
+    for (const char* size : {"m=132,n=68,k=36", "m=66,n=134,k=130", "m=131,n=257,k=31"})
+      test(with_layout(std::string("bf16:") + size + ":fill=ints", layout));
+    test(with_layout("f64:m=136,n=258,k=112:fill=ints", layout));
+    test(with_layout("f64:m=35,n=129,k=50:epilogue=bias+gelu", layout));
+    test(with_layout("f64:m=19,n=67,k=21,batch=3:fill=ints:epilogue=bias+relu+residual:beta=2", layout));
+    test(with_layout("bf16:m=19,n=67,k=37,batch=3:fill=ints:epilogue=bias_m+relu+residual:beta=2", layout));
+    test(with_layout("bf16:m=67,n=131,k=77:epilogue=bias+silu", layout));
+    for (const char* place : {"offset", "padded", "strided", "reversed"}) {
+      test(with_layout(std::string("f64:m=36,n=70,k=34:fill=ints:place=") + place, layout));
+      test(with_layout(std::string("f16:m=70,n=131,k=67:fill=ints:place=") + place, layout));
+    }
+  }
+  test("f64:m=130,n=66,k=40,batch=2:fill=ints");
+  test("f64:m=20,n=24,k=20:alpha=0:beta=2:epilogue=bias");
+  test("f16:m=20,n=24,k=20:alpha=0:beta=2:epilogue=bias");
+  test("f64:m=9,n=35,k=0:epilogue=bias");
   test("bf16:m=136,n=264,k=16,batch=40:fill=ints:epilogue=bias");
   test("bf16:m=1,n=8,k=8:fill=ints");
   test("bf16:m=200,n=333,k=64:fill=ints:layout=nt");  // D's rows start anywhere
@@ -200,7 +221,14 @@ inline check::CaseBook book() {
     for (const char* epilogue : {"bias+relu", "bias+gelu"})
       bench(std::string(type) + "m=4096,n=4096,k=4096:layout=nt:epilogue=" + epilogue);
   }
-  for (const char* layout : layouts) bench(with_layout("f64:m=4096,n=4096,k=4096", layout));
+  for (const char* type : {"bf16:", "f16:"})
+    for (const char* layout : layouts) bench(with_layout(std::string(type) + "m=4095,n=4095,k=4096", layout));
+  for (const char* size : {"m=4095,n=4095,k=4095", "m=1000,n=1000,k=1000:place=offset", "m=1023,n=1023,k=1023"})
+    bench(std::string("bf16:") + size);
+  for (const char* size : {"m=4096,n=4096,k=4096", "m=8192,n=8192,k=8192", "m=10240,n=4096,k=4096"})
+    for (const char* layout : layouts) bench(with_layout(std::string("f64:") + size, layout));
+  for (const char* size : {"m=1024,n=1024,k=1024", "m=2048,n=2048,k=2048", "m=4095,n=4095,k=4095"})
+    bench(std::string("f64:") + size);
   return book;
 }
 

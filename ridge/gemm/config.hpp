@@ -13,6 +13,7 @@ enum class Family : std::uint8_t {
   naive,        // naive.cuh: a thread per element of D
   shared,       // shared.cuh: a thread per element, operands from shared memory
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
+  mma_sync,     // mma_sync.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
 };
 
@@ -26,7 +27,7 @@ enum class Schedule : std::uint8_t {
 // How operands are read from global memory.
 enum class Loads : std::uint8_t {
   strided,   // element by element, any strides
-  elements,  // element by element, from operands whose elements are neighbours in one axis
+  elements,  // from operands whose elements are neighbours in one axis and whose rows start anywhere: element by element
   vectors,   // 16 bytes at a time, from such operands whose rows start on 16 bytes
 };
 
@@ -37,9 +38,10 @@ struct Config {
   Family family = Family::thread_tile;
   int bm = 128, bn = 128, bk = 8;  // block tile: bm x bn elements of D from bk of each operand at a time
   int tm = 8, tn = 8;              // thread tile
+  int wm = 64, wn = 32;            // warp tile, of Family::mma_sync
   Loads loads = Loads::vectors;
   Pipeline pipeline = Pipeline::single;
-  int stages = 1;              // of a multistage pipeline, or buffers of Family::wgmma
+  int stages = 1;              // of a multistage pipeline, as of Family::mma_sync, or buffers of Family::wgmma
   bool conflict_free = false;  // padded tiles in shared memory, and lanes laid out to read them without conflicts
   int blocks_per_sm = 1;       // least residency asked of the compiler
   // Of Family::wgmma:
@@ -63,6 +65,9 @@ template <class T> struct Operand {
   std::int64_t outer_stride = 0, k_stride = 0, batch_stride = 0;
 };
 
+// Whether every backend has it; else it is compiled by nvcc alone.
+constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
+
 // ---- facts --------------------------------------------------------------------------------------------------------
 
 inline constexpr int access_bytes = 16;  // of Loads::vectors, and of every vector access of shared memory
@@ -84,6 +89,7 @@ constexpr int rows_of_multiplier(const Config& c) {
 
 constexpr int threads(const Config& c) {
   if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
+  if (c.family == Family::mma_sync) return c.bm / c.wm * (c.bn / c.wn) * 32;
   return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
 }
 constexpr int stages(const Config& c) {
@@ -100,6 +106,22 @@ constexpr int tile_elements(const Config& c, DType dtype, int outer) {
 // number at a time.
 constexpr int epilogue_parts(const Config& c, DType dtype) { return c.tm / fragment(dtype); }
 constexpr int epilogue_pitch(const Config& c, DType dtype) { return c.bn + fragment(dtype); }
+
+// k of one fragment of Family::mma_sync. Of doubles a warp's registers hold 8 where its tile is small.
+constexpr int mma_fragment_k(const Config& c, DType dtype) {
+  return dtype != DType::f64 ? 16 : c.wm * c.wn > 32 * 32 ? 4 : 8;
+}
+// A stage, and where the sums of 16 rows of a warp's tile pass on their way to the epilogue: rows of
+// so many sums, 8 banks apart for pairs of float and 16 for pairs of double.
+constexpr int mma_stage_bytes(const Config& c, DType dtype) {
+  return (c.bm + c.bn) * c.bk * static_cast<int>(size_of(dtype));
+}
+inline constexpr int mma_rows = 16;
+constexpr int mma_epilogue_pitch(const Config& c) { return c.wn + 8; }
+constexpr int mma_smem_bytes(const Config& c, DType dtype) {
+  const int warp = mma_rows * mma_epilogue_pitch(c) * staged_bytes(dtype);
+  return std::max(c.stages * mma_stage_bytes(c, dtype), threads(c) / 32 * warp);
+}
 
 // The tiles of clusters.
 RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
@@ -120,6 +142,7 @@ constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + 
 // Dynamic shared memory.
 constexpr int smem_bytes(const Config& c, DType dtype) {
   if (c.family == Family::wgmma) return wgmma_smem_bytes(c);
+  if (c.family == Family::mma_sync) return mma_smem_bytes(c, dtype);
   if (c.family == Family::naive) return 0;
   if (c.family == Family::shared) return c.bk * (c.bm + c.bn + 2 * padding(c)) * staged_bytes(dtype);
   const int operands = stages(c) * (tile_elements(c, dtype, c.bm) + tile_elements(c, dtype, c.bn));

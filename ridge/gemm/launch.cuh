@@ -44,7 +44,7 @@ template <int I, class T, class Epilogue> Status launch_row(const Call<T, Epilog
 }
 
 template <class T, class Epilogue, int I> constexpr auto launcher() -> Status (*)(const Call<T, Epilogue>&) {
-  if constexpr (variants[I].types.contains(dtype_of<T>) && variants[I].config.family != Family::wgmma)
+  if constexpr (variants[I].types.contains(dtype_of<T>) && is_portable(variants[I].config))
     return launch_row<I, T, Epilogue>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
@@ -54,16 +54,14 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
   static constexpr Status (*launchers[])(const Call<T, Epilogue>&) = {launcher<T, Epilogue, I>()...};
   const GemmPlan& plan = args.plan;
   const GemmProblem& p = args.problem;
-  const GemmOperand &a = *p.a, &b = *p.b;
-  return launchers[plan.variant](
-      {{p.m, p.n, products(p), p.batch},
-       {static_cast<const T*>(args.tensors.a.data), a.row_stride, a.col_stride, a.batch_stride},
-       {static_cast<const T*>(args.tensors.b.data), b.col_stride, b.row_stride, b.batch_stride},
-       epilogue,
-       major_of_a(p),
-       major_of_b(p),
-       args.stream,
-       plan.device.warp});
+  return launchers[plan.variant]({{p.m, p.n, products(p), p.batch},
+                                  operand_a<T>(args),
+                                  operand_b<T>(args),
+                                  epilogue,
+                                  major_of_a(p),
+                                  major_of_b(p),
+                                  args.stream,
+                                  plan.device.warp});
 }
 
 // X: what the epilogue computes in.

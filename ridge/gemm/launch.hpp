@@ -20,7 +20,10 @@ template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16
 template <class Backend> Status launch_fp8(const Arguments&);    // f8e4m3, f8e5m2
 template <class Backend> Status launch_i8(const Arguments&);
 
-// Rows of Family::wgmma. Defined in a build with CUDA.
+// Rows of Family::mma_sync and Family::wgmma. Defined in a build with CUDA.
+Status launch_mma_f64(const Arguments&);
+Status launch_mma_f16(const Arguments&);
+Status launch_mma_bf16(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
 

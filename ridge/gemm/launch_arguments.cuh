@@ -11,6 +11,16 @@ namespace {
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
 template <int I> struct Row { static constexpr Config config = variants[I].config; };
 
+// Operands as kernels that walk over them see them.
+template <class T> Operand<T> operand_a(const Arguments& args) {
+  const GemmOperand& a = *args.problem.a;
+  return {static_cast<const T*>(args.tensors.a.data), a.row_stride, a.col_stride, a.batch_stride};
+}
+template <class T> Operand<T> operand_b(const Arguments& args) {
+  const GemmOperand& b = *args.problem.b;
+  return {static_cast<const T*>(args.tensors.b.data), b.col_stride, b.row_stride, b.batch_stride};
+}
+
 // The tensor as epilogues see it.
 Tensor tensor_of(const void* data, const GemmOperand& o) {
   const auto row = std::min<std::int64_t>(access_bytes, 4 * static_cast<std::int64_t>(size_of(o.dtype)));

@@ -1,4 +1,4 @@
 ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
   KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu
-  CUDA_KERNELS sm90_f16.cu sm90_bf16.cu
+  CUDA_KERNELS sm80_mma_f64.cu sm80_mma_f16.cu sm80_mma_bf16.cu sm90_f16.cu sm90_bf16.cu
   PEERS peers.cu)

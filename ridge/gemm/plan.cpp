@@ -52,13 +52,15 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
   if (p.scalars.math != GemmMath::exact)
     return "computes in float32, and " + std::string(name(p.scalars.math)) + " was asked for";
+  if (c.family == Family::mma_sync && device.cc < 80)
+    return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
   if (c.family == Family::wgmma && device.cc != 90)
     return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
   if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
   if (smem_bytes(c, p.dtype) > device.smem_optin)
     return std::to_string(smem_bytes(c, p.dtype)) + " bytes of shared memory, and the device has " +
            std::to_string(device.smem_optin);
-  if (c.family != Family::thread_tile && c.family != Family::wgmma) return {};
+  if (c.family == Family::naive || c.family == Family::shared) return {};
   if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
   if (c.loads == Loads::strided) return {};
   const Major a = major_of_a(p), b = major_of_b(p);
@@ -118,9 +120,36 @@ constexpr double barrier_clocks = 40;  // a barrier, and the first read of share
 constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
 constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
 
+// Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
+double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
+  return (dtype == f64 ? d.fp64_tflops : d.fp16_tflops) * 1e3 / (2 * d.sms * d.clock_ghz);
+}
+
+// ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
+
+constexpr double hopper_share = 0.62;   // of Hopper's rate for 16-bit types, what comes from registers instead of wgmma
+constexpr double mma_efficiency = 0.9;  // of the tensor cores' rate, what warps reach that also read and copy
+constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
+constexpr double shift_instructions = 30;  // of a thread, for 16 bytes of a row that starts anywhere
+
+double mma_step_clocks(const Config& c, DType dtype, const DeviceInfo& device, double resident) {
+  const double warps = threads(c) / 32.0, bytes = c.bk * static_cast<double>(size_of(dtype));
+  const double share = mma_efficiency * (device.cc == 90 && dtype != f64 ? hopper_share : 1);
+  const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
+  // Shared memory moves 128 bytes a clock: what warps read, and the copies.
+  const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
+  // Where rows start anywhere, doubles are copied one by one, and 16-bit elements by way of registers, a step ahead.
+  const bool shifts = c.loads == Loads::elements && dtype != f64;
+  const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::vectors || shifts ? access_bytes : 8);
+  const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
+  const double work = std::max({multiply, shared, issue});
+  return work + (barrier_clocks + (shifts ? std::max(0.0, load_latency - work) : 0)) / resident;
+}
+
 // Clocks that one step of bk takes a multiprocessor which has `resident` blocks to hide its waits.
 double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double resident) {
   const Config& c = row.config;
+  if (c.family == Family::mma_sync) return mma_step_clocks(c, p.dtype, device, resident);
   const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
   if (c.family != Family::thread_tile) {
     // A multiply-add for two loads; those of naive go through the L1 cache, 4 lanes' addresses at a time in one of them.
@@ -164,7 +193,7 @@ double epilogue_instructions(const GemmProblem& p) {
 
 double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const double products_per_clock = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  const double products_per_clock = tensor_products_per_clock(p.dtype, device);
   const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
@@ -199,11 +228,12 @@ double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& de
   const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
   // The fullest multiprocessor's tiles: where they are few, little hides their waits.
   const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
-  const int registers_allow = c.family == Family::thread_tile ? c.blocks_per_sm : 8;
+  const int registers_allow = c.family == Family::thread_tile || c.family == Family::mma_sync ? c.blocks_per_sm : 8;
   const double resident =
       std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
   const double steps = static_cast<double>(ceil_div(products(p), c.family == Family::naive ? 1 : c.bk));
-  const double clocks = most * (steps * step_clocks(row, p, device, resident) + tile_clocks / resident);
+  const double tile = c.family == Family::mma_sync ? mma_tile_clocks : tile_clocks;
+  const double clocks = most * (steps * step_clocks(row, p, device, resident) + tile / resident);
   const double sm_us = clocks / device.clock_ghz * 1e-3;
   // Each block reads its operands from the L2 cache.
   const double size = static_cast<double>(size_of(p.dtype));
@@ -222,9 +252,14 @@ Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOpt
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    if constexpr (std::is_same_v<B, simt::Cuda>)
-      if (variants[args.plan.variant].config.family == Family::wgmma)
-        return args.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
+      const Family family = variants[args.plan.variant].config.family;
+      if (family == Family::wgmma) return args.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
+      if (family == Family::mma_sync)
+        return args.problem.dtype == f64   ? launch_mma_f64(args)
+               : args.problem.dtype == f16 ? launch_mma_f16(args)
+                                           : launch_mma_bf16(args);
+    }
     switch (args.problem.dtype) {
       case f64: return launch_f64<B>(args);
       case f32: return launch_f32<B>(args);

@@ -76,10 +76,62 @@ TEST(GemmPlan, NoPredictionBeatsTheRoof) {
 }
 
 TEST(GemmPlan, EveryTypeHasAVariant) {
-  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f64}), "f64_128x64");
-  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}, "A100"), "widened");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f64}, "V100"), "f64_128x64");
+  EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}, "V100"), "widened");
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = i8}), "dp4a");
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f8e4m3}), "thread_8x8");
+}
+
+TEST(GemmPlan, DoublesTakeTensorCores) {
+  for (const char* device : {"A100", "H200"})
+    for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt}) {
+      const auto of = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+        return chosen({.m = m, .n = n, .k = k, .dtype = f64, .layout = layout}, device);
+      };
+      EXPECT_EQ(of(8192, 8192, 8192), "dmma") << device;
+      EXPECT_EQ(of(10240, 4096, 4096), "dmma") << device;
+      EXPECT_EQ(of(512, 512, 4096), "dmma_64x64") << device;
+      EXPECT_EQ(of(4095, 4095, 4095), "dmma_unaligned") << device;
+    }
+}
+
+TEST(GemmPlan, AmpereTakesItsTensorCores) {
+  for (DType dtype : {f16, bf16})
+    for (const char* device : {"A100", "RTX4090"})
+      for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt}) {
+        EXPECT_EQ(chosen({.m = 4096, .n = 4096, .k = 4096, .dtype = dtype, .layout = layout}, device), "mma");
+        EXPECT_EQ(chosen({.m = 256, .n = 512, .k = 4096, .dtype = dtype, .layout = layout}, device), "mma_64x64");
+        EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4095, .dtype = dtype, .layout = layout}, device), "mma_unaligned");
+      }
+}
+
+TEST(GemmPlan, WhatTmaCannotReadGoesThroughRegistersOnHopper) {
+  for (DType dtype : {f16, bf16}) {
+    for (std::int64_t size : {64, 128, 256, 512, 1000, 1024, 2048, 4096, 8192})
+      for (std::int64_t m : {std::int64_t{8}, size}) {
+        const std::string name = chosen({.m = m, .n = size, .k = size, .dtype = dtype, .layout = GemmLayout::nt});
+        EXPECT_FALSE(name.starts_with("mma")) << name << " " << m << "x" << size;
+      }
+    EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4095, .dtype = dtype}), "mma_unaligned");
+    GemmProblem p{.m = 1000, .n = 1000, .k = 1000, .dtype = dtype};
+    p.a = GemmOperand{.dtype = dtype, .row_stride = 1000, .phase = 2};
+    EXPECT_EQ(chosen(p), "mma_unaligned");
+    p.a = GemmOperand{.dtype = dtype, .row_stride = -1000};  // aligned, and bottom up
+    EXPECT_TRUE(chosen(p).starts_with("mma"));
+    EXPECT_NE(chosen(p), "mma_unaligned");
+  }
+}
+
+TEST(GemmPlan, InstructionsThatADeviceLacksAreRefused) {
+  for (const char* device : {"V100", "MI250X"}) {
+    auto plan = plan_gemm({.m = 512, .n = 512, .k = 512, .dtype = f16}, *device_model(device), {.variant = "mma"});
+    ASSERT_FALSE(plan.ok());
+    EXPECT_NE(std::string(plan.error().message()).find("compute capability 8.0 and later"), std::string::npos);
+  }
+  auto plan = plan_gemm({.m = 512, .n = 512, .k = 512, .dtype = f64}, cpu(), {.variant = "dmma"});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(refusal({.m = 512, .n = 512, .k = 511, .dtype = f64}, "dmma"),
+            "gemm: variant is dmma; it must be another one here: rows of a do not all start on 16 bytes");
 }
 
 TEST(GemmPlan, HopperTakesItsTensorCores) {
@@ -160,6 +212,19 @@ TEST(GemmTable, KernelsForHopperFitAMultiprocessor) {
       EXPECT_LE(wgmma_smem_bytes(row.config), device_model("H200")->smem_optin) << row.name;
       EXPECT_EQ(wgmma_stage_bytes(row.config) % 1024, 0) << row.name;  // swizzled tiles
     }
+}
+
+TEST(GemmTable, KernelsOfMmaSyncFitAMultiprocessor) {
+  using namespace gemm_kernels;
+  for (const auto& row : variants) {
+    const Config& c = row.config;
+    if (c.family != Family::mma_sync) continue;
+    const DType dtype = row.types.contains(f64) ? f64 : f16;
+    const DeviceInfo a100 = *device_model("A100");
+    EXPECT_LE(mma_smem_bytes(c, dtype), a100.smem_optin) << row.name;
+    EXPECT_LE(c.blocks_per_sm * (mma_smem_bytes(c, dtype) + a100.smem_reserved), a100.smem_per_sm) << row.name;
+    EXPECT_LE(c.wm * c.wn / 32 * staged_bytes(dtype) / 4, 128) << row.name;  // registers of sums
+  }
 }
 
 TEST(GemmTable, NamesAreUniqueAndLastResortsTakeEverything) {

@@ -61,4 +61,47 @@ __device__ __forceinline__ void run_multistage(int steps, Start start, Compute c
   }
 }
 
+// The same where a step is used in Parts parts, each of which is read into registers while the one before it is used:
+// also the first one of the next step, for which all wait before the last part of this one is used, and not after it.
+//   start(stage)        starts to bring the next step
+//   finish(stage)       ends that, where it takes more than to wait for asynchronous copies
+//   read(stage, part)   from shared memory to registers; after the last step, of what lies there, which is not used
+//   use(part)           what was read
+template <int Stages, int Parts, class Start, class Finish, class Read, class Use>
+__device__ __forceinline__ void run_multistage_in_parts(int steps, Start start, Finish finish, Read read, Use use) {
+  static_assert(Stages >= 2 && Parts >= 2, "one stage is used while another is filled, one part while another is read");
+  for (int stage = 0; stage < Stages - 1; ++stage) {
+    if (stage < steps) {
+      start(stage);
+      finish(stage);
+    }
+    commit_copies();
+  }
+  wait_copies<Stages - 2>();
+  __syncthreads();
+  read(0, 0);
+  int used = 0, filled = Stages - 1;
+  for (int step = 0; step < steps; ++step) {
+    const bool more = step + Stages - 1 < steps;
+    RIDGE_UNROLL
+    for (int part = 0; part < Parts; ++part) {
+      if (part + 1 < Parts) {
+        read(used, part + 1);
+      } else {
+        if (more) finish(filled);
+        wait_copies<Stages - 2>();
+        __syncthreads();  // the next step is there, and nobody still reads this one
+        filled = used;
+        used = used + 1 == Stages ? 0 : used + 1;
+        read(used, 0);
+      }
+      if (part == 0) {
+        if (more) start(filled);
+        commit_copies();
+      }
+      use(part);
+    }
+  }
+}
+
 }  // namespace ridge::tile

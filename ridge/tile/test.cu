@@ -3,6 +3,7 @@
 #include <ridge/tile/block_reduce.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
+#include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
 
 #include <gtest/gtest.h>
@@ -223,6 +224,112 @@ TEST(Swizzle, StepsOfKStayInALineOrGoDownLines) {
   EXPECT_EQ(sm90::k_offset(sm90::Axis::k, 16), 32u);
   EXPECT_EQ(sm90::k_offset(sm90::Axis::outer, 16), 2048u);
   EXPECT_EQ(sm90::outer_offset(64), 8192u);
+}
+
+// ---- sm80: the same -----------------------------------------------------------------------------------------------
+
+using sm80::Axis;
+using sm80::Reads;
+
+// Which rows of a tile there are for an operand of `outer` x `bk` elements, and where its elements lie.
+struct Lying {
+  Reads reads;
+  Axis axis;
+  unsigned outer, bk;
+  unsigned size() const { return reads == Reads::doubles ? 8 : 2; }
+  unsigned row_bytes() const { return (axis == Axis::k ? bk : outer) * size(); }
+  unsigned at(unsigned o, unsigned k) const {
+    return axis == Axis::k ? sm80::swizzled(reads, row_bytes(), o, k * size())
+                           : sm80::swizzled(reads, row_bytes(), k, o * size());
+  }
+};
+std::vector<Lying> tiles_of_mma() {
+  std::vector<Lying> tiles;
+  for (Axis axis : {Axis::k, Axis::outer})
+    for (unsigned outer : {64u, 128u, 256u}) {
+      tiles.push_back({Reads::doubles, axis, outer, 16});
+      tiles.push_back({Reads::matrices, axis, outer, 32});
+      tiles.push_back({Reads::matrices, axis, outer, 64});
+    }
+  return tiles;
+}
+
+TEST(Fragment, EveryElementOfATileHasAPlaceOfItsOwn) {
+  for (const Lying& tile : tiles_of_mma()) {
+    std::set<unsigned> seen;
+    for (unsigned o = 0; o < tile.outer; ++o)
+      for (unsigned k = 0; k < tile.bk; ++k) seen.insert(tile.at(o, k));
+    EXPECT_EQ(seen.size(), tile.outer * tile.bk);
+    EXPECT_EQ(*seen.rbegin(), (tile.outer * tile.bk - 1) * tile.size());
+  }
+}
+
+// The address at which a lane reads register i of doubles, or gives its row to ldmatrix, as kernels compute it: from the
+// one of the warp's first fragment.
+unsigned address_of(const Lying& tile, unsigned warp_outer, unsigned lane, unsigned i, unsigned outer, unsigned k) {
+  const bool doubles = tile.reads == Reads::doubles;
+  const auto first = doubles ? sm80::double_at(lane, 0) : sm80::matrix_row_at(tile.axis, lane);
+  const auto further = doubles ? sm80::double_at(0, i) : sm80::At{0, 0};
+  const auto step = sm80::step(tile.axis, tile.row_bytes(), tile.size(), outer + further.outer, k + further.k);
+  return (tile.at(warp_outer + first.outer, first.k) ^ step.flip) + step.add;
+}
+
+// (where a warp's tile begins, how much further a fragment of it does), of tiles of 32 and of 64 along outer.
+std::vector<std::pair<unsigned, unsigned>> fragments_of_warps(unsigned outer) {
+  std::vector<std::pair<unsigned, unsigned>> all;
+  for (unsigned extent : {32u, 64u})
+    for (unsigned o = 0; o < outer; o += 16) all.push_back({o / extent * extent, o % extent});
+  return all;
+}
+
+TEST(Fragment, LanesReadWhatMmaAsksForWithoutConflicts) {
+  for (const Lying& tile : tiles_of_mma())
+    for (const auto& [warp_outer, outer] : fragments_of_warps(tile.outer))
+      for (unsigned k = 0; k < tile.bk; k += tile.reads == Reads::doubles ? 4 : 16) {
+        if (tile.reads == Reads::doubles) {
+          for (unsigned i = 0; i < 2; ++i)
+            for (unsigned half = 0; half < 2; ++half) {  // of a warp
+              std::set<unsigned> banks;
+              for (unsigned lane = half * 16; lane < half * 16 + 16; ++lane) {
+                const unsigned at = address_of(tile, warp_outer, lane, i, outer, k);
+                EXPECT_EQ(at, tile.at(warp_outer + outer + lane / 4 + 8 * i, k + lane % 4));
+                banks.insert(at % 128 / 8);
+              }
+              EXPECT_EQ(banks.size(), 16u);
+            }
+        } else {
+          for (unsigned i = 0; i < 4; ++i) {
+            std::set<unsigned> banks;
+            for (unsigned row = 0; row < 8; ++row) {  // lane 8 i + row says where row `row` of matrix i begins
+              const unsigned at = address_of(tile, warp_outer, i * 8 + row, 0, outer, k);
+              banks.insert(at % 128 / 16);
+              // Lane 4 row + q then has elements 2 q and 2 q + 1 of it; transposed, lane 4 g + q has element g of rows
+              // 2 q and 2 q + 1. Either way lane 4 g + q is to have outer g + 8 (i % 2), k 8 (i / 2) + 2 q.
+              for (unsigned e = 0; e < 8; ++e) {
+                const unsigned g = tile.axis == Axis::k ? row : e, k_of = tile.axis == Axis::k ? e : row;
+                EXPECT_EQ(at + 2 * e, tile.at(warp_outer + outer + g + i % 2 * 8, k + k_of + i / 2 * 8));
+              }
+            }
+            EXPECT_EQ(banks.size(), 8u);
+          }
+        }
+      }
+}
+
+TEST(Fragment, ADeeperOneOfDoublesIsTwo) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 2; ++i) {
+      EXPECT_EQ(sm80::double_at(lane, i + 2).outer, sm80::double_at(lane, i).outer);
+      EXPECT_EQ(sm80::double_at(lane, i + 2).k, sm80::double_at(lane, i).k + 4);
+    }
+}
+
+TEST(Fragment, EverySumOnce) {
+  std::set<std::pair<unsigned, unsigned>> seen;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 4; ++i) seen.insert({sm80::sum_at(lane, i).row, sm80::sum_at(lane, i).col});
+  EXPECT_EQ(seen.size(), 128u);
+  EXPECT_EQ(*seen.rbegin(), std::pair(15u, 7u));
 }
 
 TEST(Activation, QuickErfcIsAsGoodAsFloat) {

@@ -1,0 +1,196 @@
+// The journey of one operand's block tile from global to shared memory for kernels that multiply by mma.sync, by all
+// threads of a block. The tile lies as the operand does: its rows are along the axis in which elements are neighbours.
+// Elements outside the matrix become zero.
+#pragma once
+#include <ridge/gemm/config.hpp>
+#include <ridge/tile/async_copy.cuh>
+#include <ridge/tile/opaque.cuh>
+#include <ridge/tile/sm80/mma.cuh>
+
+namespace ridge::gemm_kernels {
+
+// Outer x BK elements of an operand in shared memory.
+template <class T, Major M, int Outer, int BK> struct MmaTile {
+  static constexpr bool k_major = M == Major::k;
+  static constexpr tile::sm80::Axis axis = k_major ? tile::sm80::Axis::k : tile::sm80::Axis::outer;
+  static constexpr bool doubles = std::is_same_v<T, double>;
+  static constexpr tile::sm80::Reads reads = doubles ? tile::sm80::Reads::doubles : tile::sm80::Reads::matrices;
+  using Element = T;
+  static constexpr int size = static_cast<int>(sizeof(T)), outer = Outer, k = BK;
+  static constexpr int rows = k_major ? Outer : BK, row_elements = k_major ? BK : Outer;
+  static constexpr int row_bytes = row_elements * size, bytes = rows * row_bytes;
+  static_assert(!doubles || row_bytes >= 128, "doubles are swizzled over whole lines");
+
+  __device__ __forceinline__ static unsigned at(unsigned row, unsigned byte) {
+    return tile::sm80::swizzled(reads, row_bytes, row, byte);
+  }
+
+  // Where this lane begins to read the fragments of a warp whose tile begins at `outer`, a multiple of 32.
+  __device__ __forceinline__ static unsigned origin(unsigned outer) {
+    const unsigned lane = threadIdx.x % 32;
+    const tile::sm80::At e = doubles ? tile::sm80::double_at(lane, 0) : tile::sm80::matrix_row_at(axis, lane);
+    return k_major ? at(outer + e.outer, e.k * size) : at(e.k, (outer + e.outer) * size);
+  }
+  // The fragment `outer` and `k` further on, constants. `from`: the tile's address and the lane's origin.
+  template <int N>
+  __device__ __forceinline__ static void read(unsigned from, unsigned outer, unsigned k,
+                                              tile::sm80::Register<T> (&to)[N]) {
+    const auto further = [=](unsigned outer, unsigned k) {
+      const tile::sm80::Step step = tile::sm80::step(axis, row_bytes, size, outer, k);
+      return (from ^ step.flip) + step.add;
+    };
+    if constexpr (doubles) {
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        const tile::sm80::At e = tile::sm80::double_at(0, i);
+        tile::sm80::load_double(to[i], further(outer + e.outer, k + e.k));
+      }
+    } else {
+      tile::sm80::load_matrices<!k_major>(to, further(outer, k));
+    }
+  }
+};
+
+// A thread's share of a tile: units of Bytes at the same place of several rows. It walks over them with a pointer that
+// moves by the same steps from the first tile to the last.
+template <class Tile, int Threads, int Bytes> class MmaWalk {
+ public:
+  using T = typename Tile::Element;
+
+  // `from_outer`: this tile's first. `outer_size`, `k_size`: of the matrix.
+  __device__ __forceinline__ MmaWalk(const Operand<T>& from, std::int64_t batch, std::int64_t from_outer,
+                                     std::int64_t outer_size, int k_size) {
+    k_left_ = k_size;
+    outer_left_ = static_cast<int>(::min(outer_size - from_outer, std::int64_t{Tile::outer}));
+    const std::int64_t pitch = Tile::k_major ? from.outer_stride : from.k_stride;
+    const T* first = from.data + batch * from.batch_stride;
+    first += (Tile::k_major ? from_outer * pitch : from_outer) + first_row() * pitch + first_element();
+    from_ = reinterpret_cast<const char*>(first);
+    row_step_ = step_rows * pitch * Tile::size;
+    tile_step_ = (Tile::k_major ? Tile::k : Tile::k * pitch) * Tile::size - (units - 1) * row_step_;
+  }
+
+ protected:
+  static constexpr int width = Bytes / Tile::size;  // elements of a unit
+  static constexpr int lanes = Tile::row_bytes / Bytes, step_rows = Threads / lanes, units = Tile::rows / step_rows;
+  static_assert(Threads % lanes == 0 && Tile::rows % step_rows == 0, "the block's threads divide the tile evenly");
+
+  __device__ __forceinline__ static int first_row() { return static_cast<int>(threadIdx.x) / lanes; }
+  __device__ __forceinline__ static int first_element() { return static_cast<int>(threadIdx.x) % lanes * width; }
+  // Where unit i goes in a tile.
+  __device__ __forceinline__ static unsigned unit_at(int i) {
+    return Tile::at(first_row() + i * step_rows, first_element() * Tile::size);
+  }
+
+  __device__ __forceinline__ bool is_inner() const { return outer_left_ == Tile::outer && k_left_ >= Tile::k; }
+  // Of unit i, how many elements are the matrix's.
+  __device__ __forceinline__ int elements(int i) const {
+    const int rows_left = Tile::k_major ? outer_left_ : k_left_, row_left = Tile::k_major ? k_left_ : outer_left_;
+    return first_row() + i * step_rows < rows_left ? ::max(0, ::min(row_left - first_element(), width)) : 0;
+  }
+  // Calls f(i) with from_ at unit i, and moves on to the next tile.
+  template <class F> __device__ __forceinline__ void for_units(F f) {
+#pragma unroll
+    for (int i = 0; i < units; ++i) {
+      f(i);
+      from_ += i + 1 < units ? row_step_ : tile_step_;
+      tile::make_opaque(from_);
+    }
+    k_left_ -= Tile::k;
+  }
+
+  const char* from_;                   // this thread's next unit
+  std::int64_t row_step_, tile_step_;  // in bytes
+  int k_left_, outer_left_;            // of the matrix, from this tile's first element on; outer_left_ at most outer
+};
+
+// By asynchronous copies of Bytes each. Precondition: every unit's address is a multiple of it.
+template <class Tile, int Threads, int Bytes> class MmaAsyncOperand : public MmaWalk<Tile, Threads, Bytes> {
+  using Walk = MmaWalk<Tile, Threads, Bytes>;
+
+ public:
+  using Walk::Walk;
+  __device__ __forceinline__ void start(unsigned char* tile) {
+    if (this->is_inner()) {  // nearly always, and in half as many instructions
+      this->for_units([&](int i) { tile::copy_async<Bytes>(tile + Walk::unit_at(i), this->from_); });
+    } else {
+      this->for_units([&](int i) {
+        tile::copy_async<Bytes>(tile + Walk::unit_at(i), this->from_, this->elements(i) * Tile::size);
+      });
+    }
+  }
+  __device__ __forceinline__ void finish(unsigned char*) const {}
+};
+
+// Of 16-bit elements in rows that start anywhere: a unit of 16 bytes is part of two aligned ones, which are read to
+// registers and shifted there. Where these would pass the operand's first or last element, or the unit the matrix's
+// edge, it is read element by element.
+template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile, Threads, 16> {
+  using Walk = MmaWalk<Tile, Threads, 16>;
+  static_assert(Tile::size == 2);
+
+ public:
+  __device__ __forceinline__ MmaShiftedOperand(const Operand<typename Walk::T>& from, std::int64_t batch,
+                                               std::int64_t from_outer, std::int64_t outer_size, int k_size)
+      : Walk(from, batch, from_outer, outer_size, k_size) {
+    const std::int64_t pitch = Tile::k_major ? from.outer_stride : from.k_stride;
+    const std::int64_t to_last_row = ((Tile::k_major ? outer_size : k_size) - 1) * pitch;
+    const auto* data = from.data + batch * from.batch_stride;
+    first_ = reinterpret_cast<const char*>(data + ::min(to_last_row, std::int64_t{0}));
+    last_ = reinterpret_cast<const char*>(data + ::max(to_last_row, std::int64_t{0}) +
+                                          (Tile::k_major ? k_size : outer_size));
+  }
+
+  __device__ __forceinline__ void start(unsigned char*) {
+    this->for_units([&](int i) {
+      const int count = this->elements(i);
+      const unsigned past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this->from_)) % 16;
+      const char* aligned = this->from_ - past;
+      shift_[i] = past;
+      if (count == Walk::width && aligned >= first_ && aligned + 32 <= last_) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(aligned) + 4 * half);
+#pragma unroll
+          for (int w = 0; w < 4; ++w) words_[i][4 * half + w] = words[w];
+        }
+      } else {
+        shift_[i] = 0;
+        const auto* elements = reinterpret_cast<const unsigned short*>(this->from_);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          const unsigned low = 2 * w < count ? elements[2 * w] : 0, high = 2 * w + 1 < count ? elements[2 * w + 1] : 0;
+          words_[i][w] = low | high << 16;
+        }
+      }
+    });
+  }
+
+  __device__ __forceinline__ void finish(unsigned char* tile) const {
+#pragma unroll
+    for (int i = 0; i < Walk::units; ++i) {
+      unsigned w[8];
+#pragma unroll
+      for (int j = 0; j < 8; ++j) w[j] = words_[i][j];
+      if (shift_[i] & 8) {
+#pragma unroll
+        for (int j = 0; j < 6; ++j) w[j] = w[j + 2];
+      }
+      if (shift_[i] & 4) {
+#pragma unroll
+        for (int j = 0; j < 5; ++j) w[j] = w[j + 1];
+      }
+      simt::vec<unsigned, 4> unit;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) unit[j] = __funnelshift_r(w[j], w[j + 1], (shift_[i] & 2) * 8);
+      simt::store(reinterpret_cast<unsigned*>(tile + Walk::unit_at(i)), unit);
+    }
+  }
+
+ private:
+  const char *first_, *last_;  // of the operand
+  unsigned words_[Walk::units][8];
+  unsigned shift_[Walk::units];  // bytes
+};
+
+}  // namespace ridge::gemm_kernels

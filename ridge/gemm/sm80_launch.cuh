@@ -1,0 +1,40 @@
+// Launches the row of Family::mma_sync that a plan chose.
+#pragma once
+#include <ridge/gemm/launch_arguments.cuh>
+#include <ridge/gemm/mma_sync.cuh>
+
+#include <utility>
+
+namespace ridge::gemm_detail {
+namespace {
+
+template <int I, class T> Status launch_mma_row(const Arguments& args) {
+  const GemmProblem& p = args.problem;
+  const auto epilogue = epilogue_of<Accumulator<T>>(args);
+  const auto launch = [&]<Major MA, Major MB>() {
+    return launch_mma_sync<Row<I>, T, MA, MB>(operand_a<T>(args), operand_b<T>(args), {p.m, p.n, products(p), p.batch},
+                                              epilogue, args.stream);
+  };
+  constexpr Major k = Major::k, outer = Major::outer;
+  const Major ma = major_of_a(p), mb = major_of_b(p);
+  if (ma == k) return mb == outer ? launch.template operator()<k, outer>() : launch.template operator()<k, k>();
+  return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
+}
+
+template <class T, int I> constexpr auto mma_launcher() -> Status (*)(const Arguments&) {
+  if constexpr (variants[I].config.family == Family::mma_sync && variants[I].types.contains(dtype_of<T>))
+    return launch_mma_row<I, T>;
+  else return nullptr;  // refused by fits(), or launched elsewhere
+}
+
+template <class T, int... I> Status launch_mma_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  static constexpr Status (*launchers[])(const Arguments&) = {mma_launcher<T, I>()...};
+  return launchers[args.plan.variant](args);
+}
+
+template <class T> Status launch_mma_table(const Arguments& args) {
+  return launch_mma_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,75 @@
+// mma.sync and ldmatrix: a warp multiplies fragments that its lanes have in registers. Which lane has what: fragment.hpp.
+#pragma once
+#include <ridge/core/dtype.hpp>
+#include <ridge/tile/sm80/arch.cuh>
+#include <ridge/tile/sm80/fragment.hpp>
+
+namespace ridge::tile::sm80 {
+
+// A register of a fragment of T: two neighbours along k, or one double.
+template <class T> using Register = std::conditional_t<std::is_same_v<T, double>, double, unsigned>;
+
+__device__ __forceinline__ void load_double(double& value, unsigned from) {
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(from) : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements; the lane's row begins at `from`, a multiple of 16.
+template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigned (&fragment)[4], unsigned from) {
+  if constexpr (Transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                 : "r"(from)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                 : "r"(from)
+                 : "memory");
+}
+
+// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
+template <class T>
+__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
+  static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16>);
+  if constexpr (std::is_same_v<T, ridge::half>)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+}
+
+template <class T, int N>
+__device__ __forceinline__ void multiply(double (&sums)[4], const double (&a)[N], const double (&b)[N], int half) {
+  static_assert(std::is_same_v<T, double> && (N == 2 || N == 4));
+  if constexpr (!has_large_f64) {
+    const auto small = [](double& sum0, double& sum1, double x, double y) {  // 8 x 8 x 4
+      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                   : "+d"(sum0), "+d"(sum1)
+                   : "d"(x), "d"(y));
+    };
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      small(sums[0], sums[1], a[i], b[half + i]);
+      small(sums[2], sums[3], a[i + 1], b[half + i]);
+    }
+  } else if constexpr (N == 2) {
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                 : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(b[half]));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[half]), "d"(b[half + 2]));
+  }
+}
+
+}  // namespace ridge::tile::sm80
