@@ -26,14 +26,14 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or fused,
-// in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta c and bias: 3 roundings more of
-// the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of
-// one unit around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into y's type.
-// What underflows on the way is lost whole.
+// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or
+// fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta c and bias: 3 roundings
+// more of the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8
+// operations of one unit around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding
+// into y's type. What underflows on the way is lost whole.
 //
-// Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha and beta, and no activation but relu; then
-// y is the exact result rounded once.
+// Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha and beta, and no activation but relu;
+// then y is the exact result rounded once.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const Request r = *request_of(c.operator_options());
   const GemvScalars& s = r.scalars;

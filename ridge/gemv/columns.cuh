@@ -1,5 +1,5 @@
-// Neighbouring lanes have neighbouring rows: layout t, where rows lie side by side. With one element per access, the same
-// kernel takes any strides. And the finish, which adds partial results.
+// Neighbouring lanes have neighbouring rows: layout t, where rows lie side by side. With one element per access, the
+// same kernel takes any strides. And the finish, which adds partial results.
 #pragma once
 #include <ridge/gemv/rows.cuh>
 #include <ridge/tile/columns.cuh>
@@ -49,8 +49,8 @@ __device__ __forceinline__ auto multiply_columns(const Product<T>& p, const T* a
 
 // partials[s][row] = the products of slice s of a row; of one slice, y = epilogue(A x)
 //   A: [m, k]  x: [k]  partials: [slices, m]  y: [m]
-// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one: A's
-// row_stride is 1, V divides m, and A and its k_stride are multiples of V.
+// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one:
+// A's row_stride is 1, V divides m, and A and its k_stride are multiples of V.
 template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     gemv_columns(Product<T> p, Sum<T>* partials, tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices,

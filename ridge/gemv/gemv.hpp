@@ -1,11 +1,13 @@
 // gemv: y = act(alpha * A x + beta * c + bias), a matrix times a vector.
 //
-// Shapes    A [M, K], x [K], y, c and bias [M]. A's strides alone say how it lies, so A^T x of a stored matrix [K, M] is
-//           gemv of its `transposed()` view. The layouts of the BLAS, for rows as they are stored:
+// Shapes    A [M, K], x [K], y, c and bias [M]. A's strides alone say how it lies, so A^T x of a stored matrix [K, M]
+//           is gemv of its `transposed()` view. The layouts of the BLAS, for rows as they are stored:
 //             n: A as it is used, rows of K elements      t: A stored as [K, M], rows of M elements
 //           Any sizes, any strides, any alignment. A whose elements are neighbours in one of its axes and whose stored
-//           rows start on 16 bytes takes the fast path, in layout n with x on 16 bytes too; others are right and slower.
-// Types     f64 f32 f16 bf16, all tensors of one type; 16-bit types are multiplied and added in float32 and rounded once.
+//           rows start on 16 bytes takes the fast path, in layout n with x on 16 bytes too; others are right and
+//           slower.
+// Types     f64 f32 f16 bf16, all tensors of one type; 16-bit types are multiplied and added in float32 and rounded
+//           once.
 // Values    beta == 0: c is not read, and need not be given. alpha == 0 or K == 0: neither A nor x is read, and y is
 //           act(beta * c + bias). relu(NaN) is NaN.
 // Aliasing  y may be c or bias itself (the same elements); any other overlap is refused.

@@ -1,6 +1,6 @@
 // cuBLAS beside ours: gemm of one column, by the choice of its own heuristics, in all types; and gemv, which it has for
-// f32 and f64. The library is looked for when a benchmark asks for peers, by its file names, so that no program of Ridge
-// is linked to it; only its headers are needed here, and where there are none, there is no peer.
+// f32 and f64. The library is looked for when a benchmark asks for peers, by its file names, so that no program of
+// Ridge is linked to it; only its headers are needed here, and where there are none, there is no peer.
 #if __has_include(<cublas_v2.h>)
 #include <ridge/bench/bench.hpp>
 #include <ridge/core/memory.hpp>

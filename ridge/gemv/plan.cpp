@@ -59,9 +59,9 @@ double share_of_sectors(const GemvProblem& p, int element_bytes) {
   return std::max(element_bytes / 32.0, 1.0 / static_cast<double>(nearest));
 }
 
-// Of memory's rate, what lanes that share a warp with other rows reach. Assumed, not measured: rows that end within a turn
-// follow each other, and what a warp reads is one piece, less the lanes beyond the rows' ends; of longer rows each has a
-// piece of its own, and pieces of fewer than 512 bytes lose a little with each halving.
+// Of memory's rate, what lanes that share a warp with other rows reach. Assumed, not measured: rows that end within a
+// turn follow each other, and what a warp reads is one piece, less the lanes beyond the rows' ends; of longer rows each
+// has a piece of its own, and pieces of fewer than 512 bytes lose a little with each halving.
 double share_of_pieces(const Config& c, std::int64_t k, std::int64_t tile, int element_bytes) {
   if (k <= tile) return 0.96 - 0.1 * (1 - roofline::tile_efficiency(k, tile));
   const double piece = c.lanes * access_elements(c, element_bytes) * element_bytes;

@@ -70,9 +70,9 @@ __device__ __forceinline__ void multiply_rows(const T* const (&rows)[R], const T
 }
 
 // y = epilogue(A x)                                 A: [m, k]  x: [k]  y: [m]
-// Groups of `lanes` threads have S::rows rows each, which lie a block's groups apart: what a warp reads at a time is one
-// piece. Preconditions: A's elements are neighbours along k, and x's; V, the elements of an access, divides k, and rows
-// and x start on multiples of it.
+// Groups of `lanes` threads have S::rows rows each, which lie a block's groups apart: what a warp reads at a time is
+// one piece. Preconditions: A's elements are neighbours along k, and x's; V, the elements of an access, divides k, and
+// rows and x start on multiples of it.
 template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm) gemv_rows(Product<T> p, Epilogue<T> epilogue) {
   constexpr int V = S::template elements<T>, R = S::rows, L = S::lanes, groups = S::threads / L;

@@ -69,9 +69,9 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 
 // Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
 // the sum of |x| (one more for dot's product, one for mean's division, and for the warp of 64), and the rounding into
-// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n additions
-// round away is itself added with n roundings: the square of the relative error above (4: a dot's products bring errors of
-// their own, twice as many), and a mean's sum is rounded before it is divided.
+// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n
+// additions round away is itself added with n roundings: the square of the relative error above (4: a dot's products
+// bring errors of their own, twice as many), and a mean's sum is rounded before it is divided.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
   const Folded shape = fold_axis(c, in[0].type.shape);

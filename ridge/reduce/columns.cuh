@@ -1,5 +1,5 @@
-// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, and lie beside those of other rows, as the
-// columns of a matrix do. With one element per access, the same loop takes any strides.
+// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, and lie beside those of other rows, as
+// the columns of a matrix do. With one element per access, the same loop takes any strides.
 #pragma once
 #include <ridge/reduce/slices.cuh>
 #include <ridge/tile/columns.cuh>
@@ -68,8 +68,8 @@ __device__ __forceinline__ auto fold_columns(const Input<typename R::Element>& i
 
 // partials[s][r] = R over slice s of row r; of one slice, y[r] = R over row r
 //   x: [rows, cols]  z: [rows, cols] or none  partials: [slices, rows]  y: [rows]
-// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one: V divides
-// the last of the rows' axes, in which x's stride is 1; x and its other strides are multiples of V.
+// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one:
+// V divides the last of the rows' axes, in which x's stride is 1; x and its other strides are multiples of V.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_columns(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,

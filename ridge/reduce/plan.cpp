@@ -288,8 +288,8 @@ int registers(const Config& c, int element_bytes) {
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
 }
 
-// Of the sectors of 32 bytes that Kernel::columns reads, the share that it asked for: elements that are apart bring their
-// neighbours along.
+// Of the sectors of 32 bytes that Kernel::columns reads, the share that it asked for: elements that are apart bring
+// their neighbours along.
 double share_of_sectors(const Geometry& g, int element_bytes) {
   std::int64_t nearest = g.axes.outer < g.axes.rank ? std::abs(g.axes.x[g.axes.rank - 1]) : 1;
   if (g.extent.inner > 1) nearest = std::abs(g.axes.x[g.axes.outer - 1]);

@@ -15,8 +15,8 @@
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
 //           in common shapes (variants.hpp, additions()).
-//           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error is
-//           that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
+//           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error
+//           is that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
 //           tensor of several axes the index is that of the element in row-major order.
 // Empty     sum, dot and trace of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
@@ -37,6 +37,7 @@ RIDGE_API std::string_view name(Reduce);
 
 // What sums are kept in: the plain accumulator of their type, or two floats.
 enum class Accumulate : std::uint8_t { plain, two_float };
+
 constexpr int arity(Reduce f) { return f == Reduce::dot ? 2 : 1; }
 
 // The type of y.
@@ -49,12 +50,11 @@ constexpr DType result_type(Reduce f, DType dtype) {
 struct ReduceProblem {
   Reduce function = Reduce::sum;
   DType dtype = DType::f32;
-  Layout x, z,
-      y;  // x of trace is the diagonal; z is dot's second input, elsewhere x; y is a scalar, or x without an axis
-  int alignment =
-      16;          // bytes, 16 at most, of an access that meets all inputs after the same elements (reach(), plan.cpp)
-  int start = 16;  // bytes, 16 at most: what x's address is a multiple of
-  int axis = -1;   // the one that y has not; negative: from the last. Where y is a scalar it says nothing
+  // z is dot's second input, elsewhere x; x of trace is the diagonal; y is a scalar, or x without an axis.
+  Layout x, z, y;
+  int alignment = 16;  // bytes, 16 at most: of an access that meets all inputs after the same elements (reach())
+  int start = 16;      // bytes, 16 at most: what x's address is a multiple of
+  int axis = -1;       // the one that y has not; negative: from the last. Where y is a scalar it says nothing
   Accumulate accumulate = Accumulate::plain;
   bool operator==(const ReduceProblem&) const = default;
 
@@ -66,13 +66,14 @@ struct ReduceProblem {
   RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, int axis);
   // The diagonal of a contiguous matrix.
   RIDGE_API static ReduceProblem trace(DType, std::int64_t rows, std::int64_t cols);
-  // What the views need, of trace the diagonal; refuses shapes and dtypes that do not belong together, and outputs that overlap inputs.
+  // What the views need, of trace the diagonal; refuses shapes and dtypes that do not belong together, and outputs that
+  // overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
                                             int axis = -1, Accumulate = Accumulate::plain);
 };
 
-// A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the others
-// are reduced. Either are in the order of x's strides, and neighbouring ones merged; only the axes of argmax and
+// A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the
+// others are reduced. Either are in the order of x's strides, and neighbouring ones merged; only the axes of argmax and
 // argmin over all elements keep their order, which indices tell of.
 struct ReduceAxes {
   int outer = 0, rank = 0;

@@ -1,5 +1,5 @@
-// A block folds a slice of a row, or some lanes of a warp fold a row. One loop serves both and every type, where a row's
-// elements are neighbours. columns.cuh is for others.
+// A block folds a slice of a row, or some lanes of a warp fold a row. One loop serves both and every type, where a
+// row's elements are neighbours. columns.cuh is for others.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 
@@ -120,8 +120,8 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   };
   std::int64_t t = slice * slice_tiles;
   const std::int64_t end = slice == slices - 1 ? reader.end : (t + slice_tiles) * tile;
-  // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop has
-  // no branch, and the loads of a tile need not wait for the sums of the tile before.
+  // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop
+  // has no branch, and the loads of a tile need not wait for the sums of the tile before.
   if (t == 0 && reader.first > 0) take(t++, std::true_type());
   for (; (t + 1) * tile <= end; ++t) take(t, std::false_type());
   if (t * tile < end) take(t, std::true_type());

@@ -171,8 +171,8 @@ constexpr Grid grid_of(const Config& c, const Extent& e, std::int64_t row_slices
 
 inline constexpr int finish_threads = 1024;  // at most
 inline constexpr int finish_vectors = 8;     // independent loads of each thread before the first use
-// One block, and one launch, for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices); of more
-// (the textbook's 2^20 blocks), each block takes what its threads have under way at once.
+// One block, and one launch, for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices); of
+// more (the textbook's 2^20 blocks), each block takes what its threads have under way at once.
 constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
   return row_slices <= 32768 ? 32768 : finish_threads * finish_vectors;
 }

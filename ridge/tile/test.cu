@@ -1,10 +1,12 @@
 // The parts of tile/, on the CPU runtime.
 #include <ridge/tile/activation.cuh>
 #include <ridge/tile/block_reduce.cuh>
+#include <ridge/tile/columns.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
+#include <ridge/tile/two_float.cuh>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +73,71 @@ TEST(BlockReduce, AnySizeAnyTypeAndEveryThreadKnows) {
         EXPECT_EQ(third[t].ones, threads % 2);
       }
     }
+}
+
+struct Plus {
+  __device__ int operator()(int a, int b) const { return a + b; }
+};
+
+// Twice in a row with the same scratch. out: [2, groups, lanes, V], what level 0 has
+template <int V> __global__ void merge_twice(ColumnBlock k, int* out) {
+  const ColumnThread at(k);
+  for (int turn = 0; turn < 2; ++turn) {
+    simt::vec<int, V> mine;
+    for (int v = 0; v < V; ++v) mine[v] = (turn + 1) * ((at.group * k.lanes + at.lane) * V + v + 1000 * at.level);
+    merge_levels(mine, at, k, Plus());
+    if (at.level > 0) continue;
+    for (int v = 0; v < V; ++v) out[((turn * k.groups + at.group) * k.lanes + at.lane) * V + v] = mine[v];
+  }
+}
+
+template <int V> void merges(const ColumnBlock& k) {
+  const int threads = k.groups * k.depth * k.lanes, results = k.groups * k.lanes * V;
+  std::vector<int> out(static_cast<std::size_t>(2 * results), -1);
+  const Status status = simt::launch(
+      {.grid = dim3(1), .block = dim3(static_cast<unsigned>(threads)), .smem = column_scratch<int, V>(threads)},
+      merge_twice<V>, k, out.data());
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < results; ++i) {
+    const int all = k.depth * i + 1000 * k.depth * (k.depth - 1) / 2;
+    EXPECT_EQ(out[static_cast<std::size_t>(i)], all) << k.lanes << " lanes, " << k.depth << " deep";
+    EXPECT_EQ(out[static_cast<std::size_t>(results + i)], 2 * all) << k.lanes << " lanes, " << k.depth << " deep";
+  }
+}
+
+TEST(Columns, LevelsMergeInEveryShapeOfBlock) {
+  for (std::int64_t beside : {1, 2, 3, 17, 1000})
+    for (std::int64_t turns : {0, 1, 2, 5, 1000}) {
+      const ColumnBlock k = column_block(128, 32, beside, turns);
+      ASSERT_EQ(k.lanes * k.depth * k.groups, 128);
+      merges<1>(k);
+      merges<4>(k);
+    }
+}
+
+TEST(TwoFloat, SumsAndProductsAreExact) {
+  // In double, the sum of two floats whose exponents differ by less than 29 is exact, and so is their product.
+  float x = 1.2345678f, z = -3.7182817f;
+  for (int i = 0; i < 500; ++i) {
+    x = x * 1.1f + 0.1f, z = -z * 1.07f - 0.3f;
+    if (std::fabs(x) > 1e6f) x *= 1e-6f;
+    if (std::fabs(z) > 1e6f) z *= 1e-6f;
+    const TwoFloat sum = two_sum(x, z), product = two_product(x, z);
+    EXPECT_EQ(sum.high, x + z);
+    EXPECT_EQ(double{sum.high} + sum.low, double{x} + z);
+    EXPECT_EQ(product.high, x * z);
+    EXPECT_EQ(double{product.high} + product.low, double{x} * z);
+  }
+}
+
+TEST(TwoFloat, WhatIsNotFiniteStaysAsItIs) {
+  const float inf = INFINITY, most = 3.4e38f;
+  EXPECT_EQ(to_float(add(TwoFloat{inf, 0}, 1.0f)), inf);
+  EXPECT_EQ(to_float(add(add(TwoFloat{0, 0}, -inf), 1.0f)), -inf);
+  EXPECT_EQ(to_float(add(add(TwoFloat{0, 0}, most), most)), inf);
+  EXPECT_TRUE(std::isnan(to_float(add(TwoFloat{inf, 0}, TwoFloat{-inf, 0}))));
+  EXPECT_TRUE(std::isnan(to_float(add(TwoFloat{1, 0}, float(NAN)))));
+  EXPECT_EQ(to_float(add(TwoFloat{1, 0x1p-30f}, TwoFloat{-1, 0})), 0x1p-30f);
 }
 
 TEST(Extreme, NanIsAboveAllAndZerosAreEqual) {
