@@ -44,6 +44,6 @@ constexpr std::int64_t grid_of(const Config& c, const EmbeddingProblem& p) {
 }
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
-constexpr int registers(const Config& c) { return c.units > 1 ? 48 : 32; }
+constexpr int registers(const Config& c) { return c.method == Method::element ? 40 : c.units > 1 ? 32 : 24; }
 
 }  // namespace ridge::embedding_detail

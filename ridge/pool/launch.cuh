@@ -88,10 +88,11 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
   } else {
     const ChannelsShape s{.h = whole(in.shape[2]),
                           .w = whole(in.shape[3]),
+                          .oh = whole(out.shape[2]),
                           .items = static_cast<unsigned>(items_of(c, p)),
                           .units = Divider(out.shape[1] / unit_elements(p.dtype)),
                           .ow = Divider(out.shape[3]),
-                          .oh = Divider(out.shape[2]),
+                          .down = Divider(ceil_div(out.shape[2], c.rows)),
                           .r = whole(window.size.h),
                           .s = whole(window.size.w),
                           .stride_h = whole(window.stride.h),

@@ -128,6 +128,8 @@ static std::string fits(const Variant& row, const PoolProblem& p, const DeviceIn
   }
   const PoolPair size{c.size, c.size};
   if (c.size > 0 && (window.size != size || window.dilation != PoolPair{})) return "the window is not " + text(size);
+  if (c.stride > 0 && window.stride != PoolPair{c.stride, c.stride})
+    return "the stride is not " + std::to_string(c.stride);
   if (c.method == Method::channels) {
     if ((p.x.shape[1] > 1 && p.x.stride[1] != 1) || (p.y.shape[1] > 1 && p.y.stride[1] != 1))
       return "channels are not contiguous";
@@ -136,7 +138,6 @@ static std::string fits(const Variant& row, const PoolProblem& p, const DeviceIn
       return "channels are not whole units of 16 bytes on 16-byte addresses";
     return {};
   }
-  if (window.stride != PoolPair{c.stride, c.stride}) return "the stride is not " + std::to_string(c.stride);
   if (c.method == Method::column) return {};
   if (window.pad != PoolPair{c.pad, c.pad}) return "the padding is not " + std::to_string(c.pad);
   if ((p.x.shape[3] > 1 && p.x.stride[3] != 1) || (p.y.shape[3] > 1 && p.y.stride[3] != 1))
@@ -205,7 +206,7 @@ static roofline::Kernel kernel_of(const Variant& row, const PoolProblem& p, cons
       k.overlap = 6;
       break;
     case Method::channels:
-      instructions = 6 + taps * (c.size > 0 ? 2.5 : 4);
+      instructions = 6 + taps * (c.rows > 1 ? 1.7 : c.size > 0 ? 2.5 : 4);
       k.trips = c.size > 0 ? 1 : std::max(1.0, h * std::ceil(w / 4));
       k.trip_bytes = threads * unit_bytes * std::min(taps, c.size > 0 ? 9.0 : 4.0);
       k.l2_bytes = least.bytes_read;  // neighbouring rows of windows are other blocks'

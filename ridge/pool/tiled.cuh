@@ -165,30 +165,33 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 struct ChannelsShape {
-  int h, w;
+  int h, w, oh;
   unsigned items;
-  Divider units, ow, oh;  // units: of 16 bytes, of channels
+  Divider units, ow, down;  // units: of 16 bytes, of channels; down: threads of a column of outputs
   int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   bool count_include_pad;
   std::int64_t x[3], y[3];  // strides of n, h, w
 };
 
-// y[n, i, j, c] = F of a window of x, V channels per thread.
+// y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows outputs below one another.
 //                                                     x: [n, h, w, c]  y: [n, oh, ow, c], channels contiguous
 // Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A row
-// of the table that names a size takes no other, without dilation.
+// of the table that names a size takes no other, without dilation; one that names a stride no other; several outputs
+// need both.
 template <class Row, class F, class T>
 __global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x, T* y, ChannelsShape p) {
-  constexpr int K = Row::config.size, V = tile::unit_elements<T>;
+  constexpr int K = Row::config.size, S = Row::config.stride, R = Row::config.rows, V = tile::unit_elements<T>;
+  static_assert(R == 1 || (K > 0 && S > 0), "what several outputs share is known by size and stride");
   const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
   if (item >= p.items) return;
   unsigned unit = item;
   unsigned j = p.units.divide(unit);
   unsigned i = p.ow.divide(j);
-  const unsigned n = p.oh.divide(i);
-  const int top = static_cast<int>(i) * p.stride_h - p.pad_h, left = static_cast<int>(j) * p.stride_w - p.pad_w;
+  const unsigned n = p.down.divide(i);
+  const int first_row = static_cast<int>(i) * R;
+  const int top = first_row * p.stride_h - p.pad_h, left = static_cast<int>(j) * p.stride_w - p.pad_w;
   x += n * p.x[0] + unit * V;
-  y += n * p.y[0] + i * p.y[1] + j * p.y[2] + unit * V;
+  y += n * p.y[0] + first_row * p.y[1] + j * p.y[2] + unit * V;
 
   const Packed nothing = tile::packed_fill<T>(F::neutral());
   const auto load = [&](int row, int col) {
@@ -196,33 +199,53 @@ __global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x,
                         static_cast<unsigned>(col) < static_cast<unsigned>(p.w);
     return inside ? tile::load_packed(x + row * p.x[1] + col * p.x[2]) : nothing;
   };
-  float result[V];
-#pragma unroll
-  for (int v = 0; v < V; ++v) result[v] = F::neutral();
-  const auto add = [&](const Packed& packed) {
+  const auto add = [](float(&sum)[V], const Packed& packed) {
     const tile::Unit<T> in = tile::unpack<T>(packed);
 #pragma unroll
-    for (int v = 0; v < V; ++v) result[v] = F::combine(result[v], float(in[v]));
+    for (int v = 0; v < V; ++v) sum[v] = F::combine(sum[v], float(in[v]));
   };
+  float result[R][V];
+#pragma unroll
+  for (int o = 0; o < R; ++o)
+#pragma unroll
+    for (int v = 0; v < V; ++v) result[o][v] = F::neutral();
   if constexpr (K > 0) {
-    Packed window[K * K];
+    constexpr int in_rows = (R - 1) * S + K;
+    Packed in[in_rows][K];
 #pragma unroll
-    for (int tap = 0; tap < K * K; ++tap) window[tap] = load(top + tap / K, left + tap % K);
+    for (int a = 0; a < in_rows; ++a)
 #pragma unroll
-    for (int tap = 0; tap < K * K; ++tap) add(window[tap]);
+      for (int b = 0; b < K; ++b) in[a][b] = load(top + a, left + b);
+#pragma unroll
+    for (int a = 0; a < in_rows; ++a) {
+      float reduced[V];  // an input row, once for all outputs that it is in
+#pragma unroll
+      for (int v = 0; v < V; ++v) reduced[v] = F::neutral();
+#pragma unroll
+      for (int b = 0; b < K; ++b) add(reduced, in[a][b]);
+#pragma unroll
+      for (int o = 0; o < R; ++o)
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          if (a >= o * S && a < o * S + K) result[o][v] = F::combine(result[o][v], reduced[v]);
+    }
   } else {
     for (int a = 0; a < p.r; ++a)
 #pragma unroll 4
-      for (int b = 0; b < p.s; ++b) add(load(top + a * p.dilation_h, left + b * p.dilation_w));
+      for (int b = 0; b < p.s; ++b) add(result[0], load(top + a * p.dilation_h, left + b * p.dilation_w));
   }
 
-  float count = float(p.r) * float(p.s);
-  if (F::counts && !p.count_include_pad) count = float(taps_inside(top, p.r, p.h)) * float(taps_inside(left, p.s, p.w));
-  const float reciprocal = F::counts ? 1.0f / count : 0.0f;
-  tile::Unit<T> out;
 #pragma unroll
-  for (int v = 0; v < V; ++v) out[v] = T(F::finish(result[v], count, reciprocal));
-  simt::store_global(y, out);
+  for (int o = 0; o < R; ++o) {
+    float count = float(p.r) * float(p.s);
+    if (F::counts && !p.count_include_pad)
+      count = float(taps_inside(top + o * S, p.r, p.h)) * float(taps_inside(left, p.s, p.w));
+    const float reciprocal = F::counts ? 1.0f / count : 0.0f;
+    tile::Unit<T> out;
+#pragma unroll
+    for (int v = 0; v < V; ++v) out[v] = T(F::finish(result[o][v], count, reciprocal));
+    if (first_row + o < p.oh) simt::store_global(y + o * p.y[1], out);
+  }
 }
 
 }  // namespace ridge::pool_detail
