@@ -81,6 +81,11 @@ def test_unknown_peer(capsys):
     assert "'nobody' is none of" in capsys.readouterr().err
 
 
+def test_results_that_cannot_be_written(capsys):
+    assert program.main(["relu", "--device", "cpu", "--json", "/nowhere/results.json"]) == 2
+    assert "/nowhere/results.json" in capsys.readouterr().err
+
+
 def test_plot(tmp_path):
     pytest.importorskip("matplotlib")
     cases = [f"softmax:f32:rows=8,cols={cols}" for cols in (16, 32, 64)]

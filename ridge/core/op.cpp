@@ -96,11 +96,19 @@ const TensorView* find_view(Views views, std::span<const std::string_view> names
   return found < views.size() ? &views[found] : nullptr;
 }
 
+// Whether a request without options may go without this input, bringing fewer tensors.
+static bool may_lack(const OpInfo& op, std::string_view input) {
+  for (std::size_t given = 0; op.takes && given < op.inputs.size(); ++given) {
+    const auto names = op.takes({}, given);
+    if (names && names->size() == given && !contains(*names, input)) return true;
+  }
+  return false;
+}
+
 std::vector<std::string_view> optional_inputs(const OpInfo& op) {
   std::vector<std::string_view> optional;
-  const auto least = op.takes ? op.takes({}, 0) : op.inputs;
   for (std::string_view input : op.inputs)
-    if ((least && !contains(*least, input)) || contains(op.optional, input)) optional.push_back(input);
+    if (contains(op.optional, input) || may_lack(op, input)) optional.push_back(input);
   return optional;
 }
 

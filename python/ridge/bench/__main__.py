@@ -1,6 +1,7 @@
 """python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN."""
 
 import argparse
+import importlib.util
 import pathlib
 import sys
 
@@ -54,8 +55,12 @@ def main(arguments=None):
     try:
         cases = _cases(request.what)
         wanted = _peers(request.peers, cases)
+        if request.plot and importlib.util.find_spec("matplotlib") is None:
+            raise ValueError("--plot needs matplotlib, which is not here")
+        if request.json:
+            open(request.json, "a").close()  # refused now, and not after minutes of work
         clock = make_clock(request.device)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         print(f"ridge.bench: {error}", file=sys.stderr)
         return 2
 
