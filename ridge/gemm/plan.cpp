@@ -130,7 +130,7 @@ double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
 constexpr double hopper_share = 0.62;   // of Hopper's rate for 16-bit types, what comes from registers instead of wgmma
 constexpr double mma_efficiency = 0.9;  // of the tensor cores' rate, what warps reach that also read and copy
 constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
-constexpr double shift_instructions = 30;  // of a thread, for 16 bytes of a row that starts anywhere
+constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
 
 double mma_step_clocks(const Config& c, DType dtype, const DeviceInfo& device, double resident) {
   const double warps = threads(c) / 32.0, bytes = c.bk * static_cast<double>(size_of(dtype));
