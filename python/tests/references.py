@@ -322,6 +322,33 @@ def window_sum(dtype, rng):
         yield Case((x,), {"w": width}, (view.sum(-1),), (bound,))
 
 
+# ---- embeddings ------------------------------------------------------------------------------------------------------
+
+
+def embedding(dtype, rng):
+    for shape, index in [((3,), np.int32), ((2, 5), np.int64), ((0,), np.int64)]:
+        table, rows = make(rng, dtype, 7, 33), rng.integers(-1, 8, shape).astype(index)
+        inside = (rows >= 0) & (rows < 7)  # the others give zeros
+        want = np.where(inside[..., None], table[np.where(inside, rows, 0)], np.zeros((), table.dtype))
+        yield Case((table, rows), {}, (want,), (0,))
+
+
+def rope(dtype, rng):
+    for style in ["neox", "gptj"]:
+        for given in [False, True]:
+            x = make(rng, dtype, 2, 5, 3, 16)
+            positions = rng.integers(0, 1000, 5).astype(np.int32) if given else None
+            turns = np.outer(np.arange(5) if positions is None else positions, 10000.0 ** (-np.arange(8) / 8))
+            cos, sin = np.cos(turns)[:, None], np.sin(turns)[:, None]  # [s, 1, pairs]
+            halves = style == "neox"
+            a, b = (double(x)[..., :8], double(x)[..., 8:]) if halves else (double(x)[..., ::2], double(x)[..., 1::2])
+            turned = (a * cos - b * sin, a * sin + b * cos)
+            want = np.concatenate(turned, -1) if halves else np.stack(turned, -1).reshape(x.shape)
+            size = np.abs(a) + np.abs(b)
+            size = np.concatenate((size, size), -1) if halves else np.repeat(size, 2, -1)
+            yield Case((x, positions, None, None), {"style": style}, (want,), (8 * computed_in(dtype) * size,))
+
+
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
 
 
@@ -392,6 +419,8 @@ OPERATORS = {
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),
     "window_sum": window_sum,
+    "embedding": embedding,
+    "rope": rope,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (
