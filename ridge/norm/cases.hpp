@@ -227,12 +227,15 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
   // The widest rows that are kept, and wider ones.
-  if (layer || op == "add_rms_norm") {
+  if (layer) {
     for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=140000"})
       for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
-    for (const char* size : {"rows=9,cols=16391", "rows=1,cols=50257"})
-      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":backward");
+    test("f32:rows=5,cols=8195:backward:variant=fused_2k");
+    test("bf16:rows=9,cols=16391:backward:variant=fused_2k");
+    test("f32:rows=1,cols=30011:backward:variant=block_16k");
+    test("bf16:rows=1,cols=50257:backward:variant=block_16k");
   }
+  if (op == "add_rms_norm") test("bf16:rows=2,cols=50257:variant=block_16k");
   for (const char* type : {"f32", "bf16"}) {
     for (const char* size : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096",
                              "rows=8192,cols=8192", "rows=4096,cols=32768", "rows=1024,cols=131072",

@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(columns_threads)
   const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
   X sum_gamma = 0, sum_beta = 0;
   if (column < a.cols) {
-#pragma unroll 4
+    [[maybe_unused]] constexpr int at_once = sizeof(X) == 4 ? 4 : 1;
+#pragma unroll at_once
     for (std::int64_t row = first + line; row < end; row += high) {
       const X* s = a.statistics + row * statistics_size;
       const X dy = X(a.dy.row(row)[column * a.dy.step]);

@@ -284,8 +284,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   if (c.method == Method::resident || c.method == Method::fused) {
     // Of a row: its reductions, and the passes over each unit. Estimated after softmax's rows, whose passes are alike.
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c) / c.cluster), 1.0);
-    const double unit_us = (bytes == 2 ? 0.34 : 0.25) * (p.backward ? 2 : 1);
-    const double row_us = (lanes(c) > device.warp ? 0.6 + 0.02 * c.threads / 32 : 0.2) + unit_us * of_lane;
+    const double unit_us = (bytes == 2 ? 0.34 : 0.25) * (p.backward && c.method != Method::fused ? 2 : 1);
+    const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
@@ -295,7 +295,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
       k.block_us = row_us * in_turn;
     }
   } else {
-    k.block_us = 0.25;
+    // Units of two passes, and merging what they give; softmax's row of this kind has 2.2.
+    k.block_us = c.method == Method::vector ? 2.2 + 0.3 * static_cast<double>(units(p)) / c.threads : 0.25;
   }
   k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * (p.backward ? 2 : 1) * elements(p);
   if (wants_sums(p)) {

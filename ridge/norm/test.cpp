@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace ridge {
@@ -13,6 +14,129 @@ namespace {
 using norm_detail::variants;
 
 const check::TestCasesOf cases{"layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"};
+
+std::string chosen(NormProblem p, const char* device = "H200") {
+  auto plan = plan_norm(p, *device_model(device));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+NormProblem gradient(std::int64_t rows, std::int64_t cols, DType dtype) {
+  return {.backward = true, .rows = rows, .cols = cols, .dtype = dtype, .dgamma = true, .dbeta = true};
+}
+
+TEST(NormPlan, KeepsTheRowWhereItFits) {
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "warp_32");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_16k");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "vec4");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
+}
+
+TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
+  EXPECT_EQ(chosen({.rows = 1, .cols = 4096}), "short_2k");
+  EXPECT_EQ(chosen({.rows = 1, .cols = 8192, .dtype = bf16}), "short_2k");
+}
+
+TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
+  EXPECT_EQ(chosen(gradient(16384, 4096, bf16)), "fused_512");
+  EXPECT_EQ(chosen(gradient(8192, 8192, f32)), "fused_2k");
+  EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "block_16k");
+}
+
+TEST(NormPlan, BlocksOfFusedGradientsComeInStepWithWhereRowsStart) {
+  for (const std::int64_t cols : {1024, 1025, 1026, 1028}) {
+    NormProblem p = gradient(10000, cols, f32);
+    const auto plan = plan_norm(p, *device_model("H200"), {.variant = "fused_512"});
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->grid % (cols == 1025 ? 4 : cols == 1026 ? 2 : 1), 0) << cols;
+    EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid * 2 * cols) * sizeof(float));
+  }
+}
+
+TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {
+  NormProblem p{.rows = 8, .cols = 64};
+  p.vectors_contiguous = false;
+  EXPECT_EQ(chosen(p), "block_reduce");
+}
+
+TEST(NormPlan, ARefusalSaysWhy) {
+  auto plan = plan_norm({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
+  EXPECT_EQ(
+      plan.error().message(),
+      "layer_norm: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
+  plan = plan_norm({.rows = 8, .cols = 50}, *device_model("H200"), {.variant = "fused_32"});
+  EXPECT_EQ(plan.error().message(),
+            "layer_norm: variant is fused_32; it must be another one here: it is for gradients of gamma and beta");
+  plan = plan_norm({.norm = Norm::rms, .rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
+  EXPECT_EQ(plan.error().message(), "rms_norm: dtype is i32; it must be one of f32 f16 bf16 f64");
+  plan = plan_norm({.rows = 8, .cols = 8, .eps = -1}, *device_model("H200"));
+  EXPECT_EQ(plan.error().message(), "layer_norm: eps is -1.000000; it must be finite and not negative");
+}
+
+// A mean 8,000 times the standard deviation, of which float32 has 1 part in 10^7: what is left is the rounding of a sum
+// of 4,096 squares, the one of a thread alone the most.
+TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
+  constexpr std::int64_t cols = 4096;
+  std::vector<float> x(cols), y(cols);
+  double mean = 0, variance = 0;
+  for (std::int64_t i = 0; i < cols; ++i) x[i] = static_cast<float>(1e4 + static_cast<double>(i) * 1e-3);
+  for (const float e : x) mean += e / static_cast<double>(cols);
+  for (const float e : x) variance += (e - mean) * (e - mean) / static_cast<double>(cols);
+  int ran = 0;
+  for (const auto& row : variants) {
+    const NormTensors t{.x = view(x.data(), {1, cols}), .y = view(y.data(), {1, cols})};
+    const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
+    if (!plan) continue;
+    ASSERT_TRUE(plan->run(t).ok());
+    ++ran;
+    for (std::int64_t i = 0; i < cols; ++i)
+      ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance + 1e-5), 5e-6) << row.name << " " << i;
+  }
+  EXPECT_GT(ran, 5);
+}
+
+TEST(LayerNorm, ConstantRowsGiveBetaItself) {
+  for (const float value : {0.1f, 60000.0f, -3e-3f}) {
+    std::vector<float> x(2 * 1000, value), y(x.size()), beta(1000);
+    for (int i = 0; i < 1000; ++i) beta[i] = static_cast<float>(i) * 0.25f + 1;
+    layer_norm(view(x.data(), {2, 1000}), view(y.data(), {2, 1000}), {.beta = view(beta.data(), {1000})});
+    for (int i = 0; i < 2000; ++i) ASSERT_NEAR(y[i], beta[i % 1000], 1e-6 * beta[i % 1000]) << value << " " << i;
+  }
+}
+
+TEST(LayerNorm, WhatMayOverlap) {
+  std::vector<float> x(400), gamma(20);
+  EXPECT_THROW(layer_norm(view(x.data(), {10, 20}), view(x.data() + 20, {10, 20})), Error);
+  EXPECT_THROW(layer_norm(view(x.data(), {10, 20}), view(x.data(), {10, 20}), {.gamma = view(x.data(), {20})}), Error);
+  const TensorView a = view(x.data(), {10, 20}), b = view(x.data() + 200, {10, 20});
+  EXPECT_NO_THROW(add_layer_norm(a, b, a, b));  // y and sum take the places of x and residual
+  EXPECT_THROW(add_layer_norm(a, b, a, a), Error);
+  EXPECT_THROW(norm_gradients(Norm::layer, {.dy = a, .x = b, .dx = a}), Error);
+}
+
+// By name: which of the optional tensors there are.
+TEST(LayerNorm, InputsAndOutputsByName) {
+  const OpInfo& op = **find_op("layer_norm");
+  const auto names = [](const Result<std::vector<std::string_view>>& r) {
+    if (!r) return std::string(r.error().message());
+    std::string text;
+    for (auto name : *r) text += std::string(name) + " ";
+    return text;
+  };
+  EXPECT_EQ(names(input_names(op, {}, 1)), "x ");
+  EXPECT_EQ(names(input_names(op, {}, 2)), "x gamma ");
+  EXPECT_EQ(names(input_names(op, {{"inputs", "x,beta"}}, 2)), "x beta ");
+  EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 2)), "dy x ");
+  EXPECT_EQ(names(output_names(op, {{"backward", "1"}, {"outputs", "dx,dbeta"}})), "dx dbeta ");
+  EXPECT_EQ(names(input_names(op, {}, 4)), "layer_norm: the number of inputs is 4; it must be 3 (x, gamma, beta)");
+  EXPECT_EQ(names(input_names(op, {{"inputs", "beta,x"}}, 2)),
+            "layer_norm: inputs is 'beta,x'; it must be of x, [gamma], [beta], in order");
+  EXPECT_EQ(names(input_names(op, {{"inputs", "gamma"}}, 1)),
+            "layer_norm: inputs is 'gamma'; it must be of x, [gamma], [beta], in order");
+  EXPECT_EQ(names(output_names(op, {{"outputs", "y,dx"}})), "layer_norm: outputs is 'y,dx'; it must be of y, in order");
+  EXPECT_EQ(names(output_names(op, {{"backward", "yes"}})), "layer_norm: backward is 'yes'; it must be 0 or 1");
+}
 
 }  // namespace
 }  // namespace ridge

@@ -45,13 +45,13 @@ inline constexpr Variant variants[] = {
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}},
     {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}},
+    {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
     {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8, .plain = true}},
     {"block_1k", "more threads", {.threads = 128, .in_registers = 8}},
     {"block_2k", "more threads", {.threads = 256, .in_registers = 8, .plain = true}},
     {"block_4k", "more threads", {.threads = 512, .in_registers = 6, .in_shared = 2, .blocks_per_sm = 2}},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 6, .in_shared = 10, .blocks_per_sm = 2}},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}},
-    {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
     {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 2}},
     {"fused_256", "a block per row", {.method = Method::fused, .threads = 128, .in_registers = 2, .blocks_per_sm = 4}},
     {"fused_512", "more threads", {.method = Method::fused, .in_registers = 2, .blocks_per_sm = 2}},
@@ -74,7 +74,8 @@ constexpr Held held(Config c, Use use) {
   if (c.method == Method::fused) return {2, c.in_registers, 0};
   const int units = c.in_registers + c.in_shared;
   if (use == Use::plain) return {1, c.in_registers, c.in_shared};
-  if (use == Use::added) return {1, std::min(c.in_registers, 4), units - std::min(c.in_registers, 4)};
+  const int added_units = std::min(c.in_registers, c.threads >= 1024 ? 2 : 4);
+  if (use == Use::added) return {1, added_units, units - added_units};
   const int in_registers = std::clamp(c.in_registers / 2, 1, 2);
   return {2, in_registers, std::max(units / 2 - in_registers, 0)};
 }

@@ -9,7 +9,55 @@
 namespace ridge::softmax_detail {
 
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
-  return std::vector<TensorType>{{c.dtype, {c.dim("rows"), c.dim("cols")}}};
+  auto backward = c.options.flag(c.op, "backward");
+  if (!backward) return backward.error();
+  return std::vector<TensorType>(*backward ? 2 : 1, {c.dtype, {c.dim("rows"), c.dim("cols")}});
+}
+
+inline bool is_backward(const check::Case& c) { return *c.options.flag(c.op, "backward"); }
+
+// A gradient's second input is what the first pass gave: of the row that the fill has put there.
+inline void as_result(const check::Case& c, std::vector<check::HostTensor>& in) {
+  if (!is_backward(c)) return;
+  check::HostTensor& y = in[1];
+  for (std::int64_t r = 0, cols = y.cols(); cols > 0 && r < y.rows(); ++r) {
+    double* row = y.values.data() + r * cols;
+    const RowOracle oracle(row, cols);
+    for (std::int64_t i = 0; i < cols; ++i)
+      row[i] = check::round_to(c.dtype, c.op == "log_softmax" ? oracle.log_softmax(row[i]) : oracle.softmax(row[i]));
+  }
+}
+
+// Tolerance in units u of the type computed in: the sum of n terms as above; then the difference, the product, and for
+// the logarithm an exponential (as below).
+inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const bool log = c.op == "log_softmax";
+  const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
+  const double u = c.dtype == f64 ? check::roundoff(f64) : check::roundoff(f32);
+  const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;
+  const double summed = std::min<double>(static_cast<double>(cols), 64 + std::sqrt(static_cast<double>(cols)) * 8);
+  check::Expected e;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double *dy = in[0].values.data() + r * cols, *y = in[1].values.data() + r * cols;
+    double sum = 0, size = 0;
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double term = log ? dy[i] : dy[i] * y[i];
+      sum += term;
+      size += std::fabs(term);
+    }
+    const double error = (summed + 2) * u * size;
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double factor = log ? std::exp(y[i]) : y[i];
+      const double want = log ? dy[i] - factor * sum : factor * (dy[i] - sum);
+      double tolerance = std::fabs(factor) * (error + 2 * u * (std::fabs(dy[i]) + std::fabs(sum))) + 2 * least;
+      if (log)
+        tolerance += factor * std::fabs(sum) * (3 * std::min(std::fabs(y[i]), 100.0) + 8) * u + u * std::fabs(dy[i]);
+      e.value.push_back(want);
+      e.tolerance.push_back(
+          std::isfinite(want) ? tolerance + check::rounding_error(c.dtype, std::fabs(want) + tolerance) : 0);
+    }
+  }
+  return {e};
 }
 
 // Tolerance, relative to the result, in units u of the type computed in: the difference x - max (1 u of it, so |d| u
@@ -18,6 +66,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 // errors of that many additions of positive terms add up to less than n u); reciprocal and product (2). Then one
 // rounding into the dtype. Exponentials below the least normal number may vanish.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  if (is_backward(c)) return gradient_oracle(c, in);
   const bool log = c.op == "log_softmax";
   const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
   const double u = c.dtype == f64 ? check::roundoff(f64) : check::roundoff(f32);
@@ -52,7 +101,7 @@ inline check::CaseBook book_of(bool log) {
                        .optional_keys = {},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
-                       .adjust = nullptr,
+                       .adjust = as_result,
                        .tests = {},
                        .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
@@ -78,6 +127,20 @@ inline check::CaseBook book_of(bool log) {
       test(std::string(type) + ":rows=6,cols=203:place=" + place);
   for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000", "rows=2,cols=4099", "rows=1,cols=20000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64");
+  for (const char* size : {"rows=0,cols=5", "rows=5,cols=0", "rows=3,cols=1", "rows=9,cols=33", "rows=5,cols=128",
+                           "rows=3,cols=1025", "rows=2,cols=4099"})
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":backward");
+  for (const char* type : {"f32", "f16", "bf16", "f64"}) test(std::string(type) + ":rows=6,cols=203:backward");
+  for (const char* type : {"f32", "bf16"})
+    for (const char* more : {"place=offset", "place=padded", "place=strided", "place=reversed", "place=inplace",
+                             "warp=64", "fill=nan", "fill=inf"})
+      test(std::string(type) + ":rows=6,cols=203:" + more + ":backward");
+  test("bf16:rows=2,cols=50257:variant=block_16k:backward");
+  test("f32:rows=1,cols=140001:variant=strided:backward");
+  for (const char* type : {"f32", "bf16"})
+    for (const char* size :
+         {"rows=65536,cols=128", "rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=32768"})
+      book.benches.push_back(op + ":" + type + ":" + size + ":backward");
   for (const char* type : {"f32", "bf16"})
     for (const char* size :
          {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096", "rows=8192,cols=8192",

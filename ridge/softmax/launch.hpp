@@ -10,5 +10,6 @@ inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every d
 
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
 template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, Stream);
+template <class Backend> Status launch_gradient(const SoftmaxPlan&, const void* y, const void* dy, void* dx, Stream);
 
 }  // namespace ridge::softmax_detail

@@ -1,1 +1,1 @@
-ridge_operator(SOURCES plan.cpp op.cpp KERNELS softmax.cu)
+ridge_operator(SOURCES plan.cpp op.cpp KERNELS softmax.cu gradient.cu)

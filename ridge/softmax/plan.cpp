@@ -37,9 +37,37 @@ Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const T
   return p;
 }
 
+Result<SoftmaxProblem> SoftmaxProblem::of_gradient(bool log, const TensorView& dy, const TensorView& y,
+                                                   const TensorView& dx) {
+  const std::string_view op = op_name(log);
+  auto problem = of(log, y, y);
+  if (!problem) return problem.error();
+  const std::pair<std::string, const TensorView*> others[] = {{"dy", &dy}, {"dx", &dx}};
+  for (const auto& [argument, view] : others) {
+    if (view->dtype != y.dtype)
+      return Status::invalid(op, argument + ".dtype", std::string(name(view->dtype)),
+                             "that of y, " + std::string(name(y.dtype)));
+    if (!view->layout.same_shape(y.layout))
+      return Status::invalid(op, argument + ".shape", view->layout.text(), "that of y, " + y.layout.text());
+    if (view->device != y.device) return Status::invalid(op, argument + ".device", "another", "that of y");
+  }
+  for (const TensorView* in : {&dy, &y})
+    if (overlap(*in, dx) && !same_elements(*in, dx))
+      return Status::invalid(op, "dx", "overlapping dy or y", "apart from it, or the same elements");
+  const TensorView views[] = {y, dx, dy};
+  Rows rows[3];
+  rows_of(views, rows);
+  problem->backward = true;
+  problem->x = rows[0];
+  problem->y = rows[1];
+  problem->dy = rows[2];
+  return problem;
+}
+
 static SoftmaxProblem with_layouts(SoftmaxProblem p) {
   if (!p.x) p.x = Rows::contiguous(p.rows, p.cols);
   if (!p.y) p.y = Rows::contiguous(p.rows, p.cols);
+  if (p.backward && !p.dy) p.dy = Rows::contiguous(p.rows, p.cols);
   return p;
 }
 
@@ -55,10 +83,10 @@ static Status validate(const SoftmaxProblem& p) {
   return {};
 }
 
-// Whether 16-byte units lie alike in every row of x and y.
-static bool rows_in_phase(const SoftmaxProblem& p) {
+// Whether 16-byte units lie alike in every row of x and another tensor.
+static bool rows_in_phase(const SoftmaxProblem& p, const Rows& other) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  return p.x->phase == p.y->phase && (p.x->pitch() - p.y->pitch()) * size % unit_bytes == 0;
+  return p.x->phase == other.phase && (p.x->pitch() - other.pitch()) * size % unit_bytes == 0;
 }
 
 // Whole 16-byte units of the longest row: that of one that starts on a boundary.
@@ -71,19 +99,23 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   const Config& c = row.config;
   const int size = static_cast<int>(size_of(p.dtype));
   if (c.method == Method::strided) return {};
-  if (p.x->step != 1 || p.y->step != 1) return "a row's elements are not contiguous";
-  if (p.x->outer.rank > 1 || p.y->outer.rank > 1) return "rows are not evenly spaced";
+  if (p.backward && (c.method == Method::online || c.method == Method::vector)) return "it has no gradient";
+  for (const auto* rows : {&p.x, &p.y, &p.dy}) {
+    if (*rows && (*rows)->step != 1) return "a row's elements are not contiguous";
+    if (*rows && (*rows)->outer.rank > 1) return "rows are not evenly spaced";
+  }
   if (c.method != Method::vector && c.method != Method::resident) return {};
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
-  if (!rows_in_phase(p)) return "rows of x and y start at different distances from 16-byte boundaries";
+  if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
+    return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
-  if (units(p) > capacity(c))
-    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(capacity(c)) +
-           " are kept";
-  if (smem_bytes(c) > device.smem_optin)
-    return std::to_string(smem_bytes(c)) + " bytes of shared memory, and the device has " +
-           std::to_string(device.smem_optin);
+  const std::int64_t most = p.backward ? gradient_capacity(c) : capacity(c);
+  const int smem = p.backward ? gradient_smem_bytes(c) : smem_bytes(c);
+  if (units(p) > most)
+    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
+  if (smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
 }
 
@@ -91,8 +123,9 @@ static Cost cost(const SoftmaxProblem& p) {
   const double n = static_cast<double>(p.rows) * static_cast<double>(p.cols),
                size = static_cast<double>(size_of(p.dtype));
   Cost c;
-  c.bytes_read = c.bytes_written = n * size;
-  c.on(Unit::special) = n;                                 // one exponential
+  c.bytes_read = (p.backward ? 2 : 1) * n * size;
+  c.bytes_written = n * size;
+  c.on(Unit::special) = p.backward && !p.log ? 0 : n;      // one exponential
   c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) = 5 * n;  // maximum, difference, scale, sum, product
   return c;
 }
@@ -132,7 +165,8 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   roofline::Kernel k;
   k.cost = least;
   k.blocks = grid_of(c, p);
-  k.block = {.threads = c.threads, .registers = registers(c), .smem = smem_bytes(c)};
+  k.block = {
+      .threads = c.threads, .registers = registers(c), .smem = p.backward ? gradient_smem_bytes(c) : smem_bytes(c)};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
@@ -152,7 +186,9 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   if (c.method == Method::resident) {
     if (size == 2) k.block_us *= 1.35;  // twice the elements in a unit
     k.trip_bytes = std::min(row_bytes, static_cast<double>(lanes(c) * c.in_registers * unit_bytes)) * c.rows;
-    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c));
+    if (p.backward) k.trip_bytes *= 2;
+    k.tile_efficiency =
+        static_cast<double>(units(p)) / static_cast<double>(p.backward ? gradient_capacity(c) : capacity(c));
     // Units in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
     const double unit_us = (size == 2 ? 0.85 : 0.5) * c.threads / 512;
     const double kept = std::ceil(static_cast<double>(units(p)) / lanes(c)) - c.in_registers;
@@ -191,8 +227,8 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
 Explanation SoftmaxPlan::explain() const {
   Explanation e;
   e.op = op_name(problem.log);
-  e.problem =
-      std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" +
+              std::to_string(problem.cols) + (problem.backward ? " backward" : "");
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
@@ -201,35 +237,61 @@ Explanation SoftmaxPlan::explain() const {
   return e;
 }
 
-Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
-  auto given = SoftmaxProblem::of(problem.log, x, y);
+// Tensors that start on rounder addresses than were planned for are as good.
+static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem>& given, const TensorView& x) {
   if (!given) return given.error();
-  if (*given != problem) {
-    // A tensor that starts on a rounder address than was planned for is as good.
-    SoftmaxProblem planned = problem;
+  SoftmaxProblem planned = plan.problem;
+  const std::string_view op = op_name(planned.log);
+  if (*given != planned) {
     planned.x->phase = given->x->phase;
     planned.y->phase = given->y->phase;
-    if (*given != planned || !fits(variants[variant], *given, device).empty())
-      return Status::invalid(op_name(problem.log), "tensors",
-                             std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
-                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) +
-                                 "x" + std::to_string(problem.cols));
+    if (planned.dy && given->dy) planned.dy->phase = given->dy->phase;
+    if (*given != planned || !fits(variants[plan.variant], *given, plan.device).empty())
+      return Status::invalid(op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
+                             "as planned, " + std::string(name(planned.dtype)) + " " + std::to_string(planned.rows) +
+                                 "x" + std::to_string(planned.cols));
   }
-  if (x.device != device.id) return Status::invalid(op_name(problem.log), "device", "another", "the plan's");
+  if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  return {};
+}
+
+Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of(problem.log, x, y), x));
   if (grid == 0) return {};
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, y.data, stream); });
 }
 
-static void run_cached(bool log, const TensorView& x, const TensorView& y, Stream stream) {
-  thread_local PlanCache<SoftmaxProblem, SoftmaxPlan> cache;
-  auto problem = SoftmaxProblem::of(log, x, y);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_softmax(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(x, y, stream));
+Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of_gradient(problem.log, dy, y, dx), y));
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) {
+    return launch_gradient<decltype(backend)>(*this, y.data, dy.data, dx.data, stream);
+  });
 }
 
-void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_cached(false, x, y, stream); }
-void log_softmax(const TensorView& x, const TensorView& y, Stream stream) { run_cached(true, x, y, stream); }
+template <class Run> static void run_cached(const Result<SoftmaxProblem>& problem, Device device, Run&& run) {
+  thread_local PlanCache<SoftmaxProblem, SoftmaxPlan> cache;
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_softmax(p, d); });
+  throw_if(plan.error());
+  throw_if(run(**plan));
+}
+
+static void run_forward(bool log, const TensorView& x, const TensorView& y, Stream stream) {
+  run_cached(SoftmaxProblem::of(log, x, y), y.device, [&](const SoftmaxPlan& plan) { return plan.run(x, y, stream); });
+}
+static void run_backward(bool log, const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
+  run_cached(SoftmaxProblem::of_gradient(log, dy, y, dx), y.device,
+             [&](const SoftmaxPlan& plan) { return plan.run_gradient(dy, y, dx, stream); });
+}
+
+void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(false, x, y, stream); }
+void log_softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(true, x, y, stream); }
+void softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
+  run_backward(false, dy, y, dx, stream);
+}
+void log_softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
+  run_backward(true, dy, y, dx, stream);
+}
 
 }  // namespace ridge

@@ -1,11 +1,12 @@
-// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm.
+// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and dy:
+// y (dy - sum dy y), of the logarithm dy - exp(y) sum dy.
 //
 // Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; rows that are contiguous and lie alike
 //           in x and y take the fast path, also where they start off a 16-byte boundary.
 // Types     f32 f16 bf16 f64; y has x's type. 16-bit types are computed in float32.
 // Values    The row's maximum is subtracted, so nothing overflows. A row of nothing but -inf gives NaN, as does a row
 //           with +inf or NaN; one element gives 1 (log: 0).
-// Aliasing  y may be x itself (the same elements); any other overlap is refused.
+// Aliasing  y may be x itself (the same elements), and dx may be y or dy; any other overlap is refused.
 // Empty     no rows, or rows of no columns: nothing is launched.
 // Repeats   bit for bit.
 #pragma once
@@ -20,18 +21,22 @@ namespace ridge {
 struct SoftmaxProblem {
   std::int64_t rows = 0, cols = 0;
   DType dtype = DType::f32;
-  bool log = false;
-  std::optional<Rows> x = {}, y = {};  // where they are not contiguous rows that start on 16 bytes
+  bool log = false, backward = false;
+  // Where they are not contiguous rows that start on 16 bytes. Backward: x is what y was, y is where dx goes.
+  std::optional<Rows> x = {}, y = {}, dy = {};
   bool operator==(const SoftmaxProblem&) const = default;
 
   // What the views need; refuses shapes or dtypes that differ and partial overlap.
   RIDGE_API static Result<SoftmaxProblem> of(bool log, const TensorView& x, const TensorView& y);
+  RIDGE_API static Result<SoftmaxProblem> of_gradient(bool log, const TensorView& dy, const TensorView& y,
+                                                      const TensorView& dx);
 };
 
 class SoftmaxPlan {
  public:
   // The views must be as planned.
   RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
+  RIDGE_API Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {}) const;
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return 0; }
 
@@ -46,5 +51,7 @@ RIDGE_API Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem&, const DeviceIn
 // One line each: plan (cached per problem and device) and run. Throw ridge::Error.
 RIDGE_API void softmax(const TensorView& x, const TensorView& y, Stream = {});
 RIDGE_API void log_softmax(const TensorView& x, const TensorView& y, Stream = {});
+RIDGE_API void softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {});
+RIDGE_API void log_softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {});
 
 }  // namespace ridge

@@ -2,6 +2,8 @@
 #pragma once
 #include <ridge/softmax/softmax.hpp>
 
+#include <algorithm>
+
 namespace ridge::softmax_detail {
 
 enum class Method : std::uint8_t {
@@ -58,6 +60,19 @@ constexpr int lanes(Config c) { return c.threads / c.rows; }  // that share one 
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c) { return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared); }
 constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes; }  // dynamic
+
+// Gradients keep two rows, y and dy, in the same room: of each at most two units in registers.
+constexpr int gradient_registers(Config c) { return std::clamp(c.in_registers / 2, 1, 2); }
+constexpr int gradient_shared(Config c) {
+  return std::max((c.in_registers + c.in_shared) / 2 - gradient_registers(c), 0);
+}
+constexpr std::int64_t gradient_capacity(Config c) {
+  return std::int64_t{lanes(c)} * (gradient_registers(c) + gradient_shared(c));
+}
+constexpr int gradient_smem_bytes(Config c) {
+  return c.method == Method::resident ? c.threads * 2 * gradient_shared(c) * unit_bytes : 0;
+}
+
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 constexpr int registers(Config c) {
   if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;

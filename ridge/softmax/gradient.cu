@@ -1,0 +1,62 @@
+// The same rows of the table for gradients. Functions are static: this file is compiled twice, for the CPU runtime and for
+// CUDA, and both objects are in one library.
+#include <ridge/softmax/gradient.cuh>
+#include <ridge/softmax/launch.hpp>
+
+#include <utility>
+
+namespace ridge::softmax_detail {
+
+// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Row { static constexpr Config config = variants[I].config; };
+
+struct GradientArguments {
+  const SoftmaxPlan& plan;
+  const void *y, *dy;
+  void* dx;
+  Stream stream;
+};
+
+template <int I, class T, int Warp> static Status launch_gradient_row(const GradientArguments& args) {
+  constexpr Config c = variants[I].config;
+  const SoftmaxProblem& p = args.plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(gradient_smem_bytes(c)),
+                        .stream = args.stream.handle,
+                        .warp = Warp};
+  const T *y = static_cast<const T*>(args.y), *dy = static_cast<const T*>(args.dy);
+  T* dx = static_cast<T*>(args.dx);
+  if constexpr (c.method == Method::naive || c.method == Method::three || c.method == Method::strided) {
+    using Team = tile::BlockRows<c.threads, static_cast<int>(rows_per_block(c)), Warp>;
+    return simt::launch(at, softmax_gradient_streaming<Team, T>,
+                        GradientRows<const T>{y, RowOffsets::of(p.x->outer), p.x->step},
+                        GradientRows<const T>{dy, RowOffsets::of(p.dy->outer), p.dy->step},
+                        GradientRows<T>{dx, RowOffsets::of(p.y->outer), p.y->step}, p.rows, p.cols, p.log);
+  } else if constexpr (c.method == Method::resident && !std::is_same_v<T, double>) {
+    using Team = tile::BlockRows<c.threads, c.rows, Warp>;
+    return simt::launch(at, softmax_gradient_resident<Row<I>, Team, T>, y, dy, dx, p.rows, p.cols, p.x->pitch(),
+                        p.dy->pitch(), p.y->pitch(), p.log);
+  } else {
+    return Status::error(Code::unsupported, "softmax: this variant has no gradient");  // refused by fits()
+  }
+}
+
+template <class T, int Warp, int... I>
+static Status launch_gradient_variant(const GradientArguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.variant == I ? void(status = launch_gradient_row<I, T, Warp>(args)) : void()), ...);
+  return status;
+}
+
+template <>
+Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, Stream stream) {
+  const GradientArguments args{plan, y, dy, dx, stream};
+  return simt::with_warp(plan.device.warp, [&](auto warp) {
+    return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
+      return launch_gradient_variant<T, decltype(warp)::value>(args, std::make_integer_sequence<int, variant_count>{});
+    });
+  });
+}
+
+}  // namespace ridge::softmax_detail
