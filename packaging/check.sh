@@ -36,7 +36,7 @@ consume() {  # consumer, CMake option...
 headers_alone() {
   cd "$1"
   local folder name
-  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm90/d' >"$scratch/all"
+  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm[0-9]/d' >"$scratch/all"
   sed 's/.*/#include <&>/' "$scratch/all" >"$scratch/all.cpp"
   run "$CXX" -std=c++20 -I. -M -MF "$scratch/all.d" "$scratch/all.cpp"
 

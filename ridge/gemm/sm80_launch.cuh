@@ -1,7 +1,7 @@
 // Launches the row of Family::mma_sync that a plan chose.
 #pragma once
 #include <ridge/gemm/launch_arguments.cuh>
-#include <ridge/gemm/mma_sync.cuh>
+#include <ridge/gemm/sm80_mma.cuh>
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
-#include <ridge/gemm/mma_operand.cuh>
+#include <ridge/gemm/sm80_operand.cuh>
 #include <ridge/tile/pipeline.cuh>
 
 namespace ridge::gemm_kernels {
