@@ -13,7 +13,7 @@ enum class Family : std::uint8_t {
   naive,        // naive.cuh: a thread per element of D
   shared,       // shared.cuh: a thread per element, operands from shared memory
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
-  mma_sync,     // mma_sync.cuh: tensor cores that warps feed from registers, from Ampere on
+  mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
 };
 

@@ -11,9 +11,9 @@ namespace {
 // Whether ColumnEpilogue serves: D of the operands' type, as TMA stores it, and nothing added but a bias along N. Rows
 // are whole accesses: of a 1x1 matrix of f16 TMA stores four bytes.
 bool is_by_columns(const GemmProblem& p) {
-  return *p.out == p.dtype && p.n * static_cast<std::int64_t>(size_of(p.dtype)) % access_bytes == 0 && p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes) &&
-         (p.m == 1 || p.d->row_stride > 0) && p.d->batch_stride >= 0 && !p.c && !p.residual_lies &&
-         p.bias != GemmBias::along_m;
+  return *p.out == p.dtype && p.n * static_cast<std::int64_t>(size_of(p.dtype)) % access_bytes == 0 &&
+         p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes) && (p.m == 1 || p.d->row_stride > 0) &&
+         p.d->batch_stride >= 0 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
 }
 
 ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
