@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(columns_threads)
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
 }
 
-// dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide of
-// the 2 cols columns.
+// dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide
+// of the 2 cols columns.
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
     norm_finish(const Compute<T>* slices, std::int64_t count, std::int64_t cols, VectorTensor<T> dgamma,

@@ -1,18 +1,19 @@
-// dx, dgamma and dbeta in one pass over x and dy: a block goes through rows, and its lanes keep the sums of their columns.
+// dx, dgamma and dbeta in one pass over x and dy: a block goes through rows, and its lanes keep the sums of their
+// columns.
 #pragma once
 #include <ridge/norm/resident.cuh>
 #include <ridge/tile/async_copy.cuh>
 
 namespace ridge::norm_detail {
 
-// slices[team][0][j] = sum of dy n over the rows of a team (a block, or a cluster of them), [team][1][j] of dy.
+// slices[block][0][j] = sum of dy n over the rows of a block, [block][1][j] of dy.
 //
-// Where rows are not a multiple of 16 bytes apart, they start at `phases` different places of a unit, and each team takes
-// rows of one: so a lane's columns stay the same. x and dy of the next row are copied to shared memory while one is worked
-// on; each lane copies what it will read itself, so nobody waits for others.
+// Where rows are not a multiple of 16 bytes apart, they start at `phases` different places of a unit, and each block
+// takes rows of one: so a lane's columns stay the same. x and dy of the next row are copied to shared memory while one
+// is worked on; each lane copies what it will read itself, so nobody waits for others.
 //
-// Preconditions: as norm_resident_gradient; gridDim.x / cluster is a multiple of phases; pitch * phases is a multiple of
-// 16 bytes in every tensor; smem_bytes(Config).
+// Preconditions: as norm_resident_gradient; gridDim.x is a multiple of phases; pitch * phases is a multiple
+// of 16 bytes in every tensor; smem_bytes(Config).
 template <class Row, class Team, class T>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     norm_fused_gradient(Backward<T> a, float* slices, int phases) {
@@ -25,9 +26,9 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   const auto ahead_dy = [&](int stage, int k) { return own + ((stage * 2 + 1) * K + k) * threads; };
   const auto own_gamma = [&](int k) { return own + (fused_stages * 2 * K + k) * threads; };
 
-  const int phase = Team::team() % phases;
-  const std::int64_t stride = std::int64_t{Team::teams()} / phases * Team::rows * phases;
-  const std::int64_t first = phase + (std::int64_t{Team::team()} / phases * Team::rows + Team::row_of_team()) * phases;
+  const int phase = static_cast<int>(blockIdx.x) % phases;
+  const std::int64_t stride = std::int64_t{gridDim.x} / phases * Team::rows * phases;
+  const std::int64_t first = phase + (std::int64_t{blockIdx.x} / phases * Team::rows + Team::row_of_block()) * phases;
   // No element is read through this row where there is none: it says where units lie.
   const tile::RowUnits<T, Team::lanes> units(a.x.even_row(phase), a.cols, Team::lane());
   const int edge_at = units.edge_at;
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   }
   tile::wait_for_copies();
 
-  float* to = slices + std::int64_t{Team::team()} * 2 * a.cols;
+  float* to = slices + std::int64_t{blockIdx.x} * 2 * a.cols;
   const auto write_sums = [&](auto&& put) {
 #pragma unroll
     for (int k = 0; k < K; ++k)
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     const int cols = static_cast<int>(a.cols);
     for (int turn = 0; turn < Team::rows; ++turn) {
       __syncthreads();
-      if (turn == Team::row_of_team())
+      if (turn == Team::row_of_block())
         write_sums([&](int column, float of_gamma, float of_beta) {
           sums[column] = turn > 0 ? sums[column] + of_gamma : of_gamma;
           sums[cols + column] = turn > 0 ? sums[cols + column] + of_beta : of_beta;
@@ -144,7 +145,6 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += threads) to[i] = sums[i];
   }
-  Team::finish();
 }
 
 }  // namespace ridge::norm_detail

@@ -20,12 +20,12 @@ struct Operands {
   void* workspace = nullptr;
 };
 
-// Where the sums of dgamma and dbeta come from: `slices` rows of [2, cols] in the workspace, behind the statistics of each
-// row where the kernel over columns needs them.
+// Where the sums of dgamma and dbeta come from: `slices` rows of [2, cols] in the workspace, behind the statistics of
+// each row where the kernel over columns needs them.
 struct SumsPlan {
   bool fused = false;
   int phases = 1;                               // fused: places of a 16-byte unit where rows start
-  std::int64_t slices = 0;                      // teams of the fused kernel, or slices of rows
+  std::int64_t slices = 0;                      // blocks of the fused kernel, or slices of rows
   std::int64_t rows_of_slice = 0;               // not fused
   std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of the whole workspace
 };

@@ -1,5 +1,5 @@
-// Launches the row of the table that a plan chose, and the sums over columns behind it. Included by one .cu file per type;
-// functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
+// Launches the row of the table that a plan chose, and the sums over columns behind it. Included by one .cu file per
+// type; functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
 #pragma once
 #include <ridge/norm/columns.cuh>
 #include <ridge/norm/fused.cuh>
@@ -70,8 +70,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   if constexpr (c.method == Method::streaming) {
     if (!p.backward) return simt::launch(at, norm_streaming<Team, T>, forward_of<T>(args));
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
-  } else if constexpr (std::is_same_v<T, double> || c.cluster > 1) {
-    return Status::error(Code::unsupported, "norm: this variant is another file's");  // refused by fits()
+  } else if constexpr (std::is_same_v<T, double>) {
+    return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
   } else if constexpr (c.method == Method::resident) {

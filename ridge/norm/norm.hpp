@@ -6,14 +6,14 @@
 //   gradients   dx of dy and x (of add_*: of dy and sum, and dx is x's gradient and the residual's; what comes back
 //               through sum itself, dsum, is added in), dgamma and dbeta. Statistics are computed again from x
 //
-// Shapes    tensors of one shape, [..., cols], rank 1 to 8, and vectors of [cols]. gamma and beta are optional, each on its
-//           own, as are dgamma, dbeta and dsum. Strides are free; rows that are contiguous and lie alike on 16 bytes in
-//           all tensors take the fast path, wherever they start, and vectors that are contiguous.
+// Shapes    tensors of one shape, [..., cols], rank 1 to 8, and vectors of [cols]. gamma and beta are optional, each on
+//           its own, as are dgamma, dbeta and dsum. Strides are free; rows that are contiguous and lie alike on 16
+//           bytes in all tensors take the fast path, wherever they start, and vectors that are contiguous.
 // Types     f32 f16 bf16 f64, all tensors of one. 16-bit types are computed in float32.
-// Values    The variance is that of x - mean, in a pass of its own, and the mean's own rounding error is taken out: a row
-//           1e4 + i * 1e-3 in float32 is right to the last bits of x - mean. A constant row, or one of one element, gives
-//           beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta elsewhere). Rows
-//           whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
+// Values    The variance is that of x - mean, in a pass of its own, and the mean's own rounding error is taken out: a
+//           row 1e4 + i * 1e-3 in float32 is right to the last bits of x - mean. A constant row, or one of one element,
+//           gives beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta
+//           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.
@@ -54,8 +54,8 @@ struct NormProblem {
   double eps = 1e-5;
   // What there is besides x and y, or dy, x and dx. `added`: residual and sum; backward, dsum.
   bool added = false, gamma = true, beta = true, dgamma = false, dbeta = false;
-  // How x, y, residual, sum lie; backward, x, dx, dy, dsum. One that is not there lies as x does. Where nothing is given,
-  // all are contiguous rows that start on 16 bytes.
+  // How x, y, residual, sum lie; backward, x, dx, dy, dsum. One that is not there lies as x does. Where nothing is
+  // given, all are contiguous rows that start on 16 bytes.
   std::optional<std::array<Rows, 4>> rows_lie = {};
   bool vectors_contiguous = true;
   bool operator==(const NormProblem&) const = default;
@@ -81,7 +81,8 @@ class NormPlan {
 
 RIDGE_API Result<NormPlan> plan_norm(const NormProblem&, const DeviceInfo&, const PlanOptions& = {});
 
-// One line each: plan (cached per problem and device), borrow workspace from the stream's pool, run. Throw ridge::Error.
+// One line each: plan (cached per problem and device), borrow workspace from the stream's pool, run. Throw
+// ridge::Error.
 struct NormOptions {
   std::optional<TensorView> gamma = {}, beta = {};
   double eps = 1e-5;

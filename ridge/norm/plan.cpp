@@ -283,7 +283,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
   if (c.method == Method::resident || c.method == Method::fused) {
     // Of a row: its reductions, and the passes over each unit. Estimated after softmax's rows, whose passes are alike.
-    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c) / c.cluster), 1.0);
+    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
     const double unit_us = (bytes == 2 ? 0.34 : 0.25) * (p.backward && c.method != Method::fused ? 2 : 1);
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;

@@ -13,8 +13,8 @@ template <class T, class F> __device__ __forceinline__ void for_elements(const t
 
 // Added: there may be a residual; so there is one kernel for both where few registers hold the row.
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
-// capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and sum
-// may be x or residual.
+// capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and
+// sum may be x or residual.
 template <class Row, class Team, class T, bool Added>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_resident(Forward<T> a) {
   constexpr Held h = held(Row::config, Added ? Use::added : Use::plain);
@@ -72,7 +72,6 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   if constexpr (ahead) kept.for_each(affine_of, write);
   else kept.for_each([&](const Packed* unit, int k) { write(unit, k, affine_of(k)); });
   if (units.edge_at >= 0) y[units.edge_at] = norm_element(a, normalised, edge, units.edge_at);
-  Team::finish();
 }
 
 // dx of a unit.
@@ -157,7 +156,6 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
     to[1] = gradient.normalised.offset;
     to[2] = gradient.normalised.scale;
   }
-  Team::finish();
 }
 
 }  // namespace ridge::norm_detail

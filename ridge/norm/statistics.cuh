@@ -1,7 +1,7 @@
 // A row's mean and variance, and the sums that its gradient needs.
 //
-// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own rounding
-// error. Nothing of the mean's size is squared or subtracted from its like.
+// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own
+// rounding error. Nothing of the mean's size is squared or subtracted from its like.
 //
 // Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.

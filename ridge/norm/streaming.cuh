@@ -9,7 +9,8 @@ namespace ridge::norm_detail {
 template <class T> __device__ __forceinline__ T rounded_sum(T a, T b) { return T(Compute<T>(a) + Compute<T>(b)); }
 
 // Team: the lanes of a row, one thread or a block.
-// Precondition: gridDim.x * Team::rows covers rows. y and sum may be x or residual: a thread reads what it writes itself.
+// Precondition: gridDim.x * Team::rows covers rows. y and sum may be x or residual: a thread reads what it writes
+// itself.
 template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_streaming(Forward<T> a) {
   using X = Compute<T>;
   __shared__ Scratch<Team, X> scratch;

@@ -23,7 +23,6 @@ struct Config {
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
   int blocks_per_sm = 1;  // least residency asked of the compiler
-  int cluster = 1;        // blocks that share a row (Hopper)
   bool ladder = false;    // a textbook's step: chosen where nothing else fits
   bool plain = false;     // resident: for rows as they are, neither added nor gradients
   bool operator==(const Config&) const = default;
@@ -83,7 +82,7 @@ constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient :
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c, Use use) {
   const Held h = held(c, use);
-  return std::int64_t{lanes(c)} * c.cluster * (h.in_registers + h.in_shared);
+  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared);
 }
 
 // The fused method's rows ahead: x and dy of a row, twice; and gamma. Where a block has several rows, the sums of its

@@ -1,13 +1,13 @@
-// Rows too long to keep, by 16-byte units: read twice, the second time from the L2 cache as far as the rows under way fit
-// there.
+// Rows too long to keep, by 16-byte units: read twice, the second time from the L2 cache as far as the rows under way
+// fit there.
 #pragma once
 #include <ridge/norm/streaming.cuh>
 #include <ridge/tile/row_units.cuh>
 
 namespace ridge::norm_detail {
 
-// Count, mean and sum of squared differences from the mean, of any set of values; two such merge (Chan, Golub and LeVeque,
-// 1979).
+// Count, mean and sum of squared differences from the mean, of any set of values; two such merge (Chan, Golub and
+// LeVeque, 1979).
 struct Moments {
   float n, mean, squares;
 };

@@ -1,5 +1,5 @@
-// The same rows of the table for gradients. Functions are static: this file is compiled twice, for the CPU runtime and for
-// CUDA, and both objects are in one library.
+// The same rows of the table for gradients. Functions are static: this file is compiled twice, for the CPU runtime and
+// for CUDA, and both objects are in one library.
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/launch.hpp>
 

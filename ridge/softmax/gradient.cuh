@@ -24,7 +24,7 @@ template <class P> struct GradientRows {
   std::int64_t step;
 };
 
-// The row is read twice, by one thread or a block.                                  y, dy, dx: [rows, cols], any strides
+// The row is read twice, by one thread or a block.              y, dy, dx: [rows, cols], any strides
 // Precondition: gridDim.x * Team::rows covers rows. dx may be y or dy: a thread reads what it writes itself.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Team::threads)
     dx_row[i * dx.step] = T(gradient.dx(X(y_row[i * y.step]), X(dy_row[i * dy.step]), sum));
 }
 
-// Both rows are read once and kept on chip.                                         y, dy, dx: [rows, cols], pitches apart
+// Both rows are read once and kept on chip.                     y, dy, dx: [rows, cols], pitches between rows
 // Preconditions: rows lie alike on 16-byte units, and cols / V units fit in gradient_capacity(Config); the grid covers
 // rows; gradient_smem_bytes(Config). dx may be y or dy.
 template <class Row, class Team, class T>

@@ -1,5 +1,5 @@
-// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and dy:
-// y (dy - sum dy y), of the logarithm dy - exp(y) sum dy.
+// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and
+// dy: y (dy - sum dy y), of the logarithm dy - exp(y) sum dy.
 //
 // Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; rows that are contiguous and lie alike
 //           in x and y take the fast path, also where they start off a 16-byte boundary.

@@ -85,8 +85,8 @@ template <class T, int N, int Lanes, int K, int S, int batch = S % 4 == 0 ? 4 : 
       }
   }
 
-  // The same with f(Packed[N], k, ahead(k)), where ahead() reads what the pass needs besides: for one unit while another
-  // is worked on.
+  // The same with f(Packed[N], k, ahead(k)), where ahead() reads what the pass needs besides: for one unit while
+  // another is worked on.
   template <class Ahead, class F> __device__ __forceinline__ void for_each(Ahead&& ahead, F&& f) {
     auto next = ahead(0);
 #pragma unroll
@@ -125,8 +125,8 @@ __device__ __forceinline__ Packed shifted(const Packed& low, const Packed& high,
   return r;
 }
 
-// A unit of elements that starts anywhere. On CUDA two aligned units are read, of which each has an element that is asked
-// for; so nothing is touched that is not in the same 16 bytes as one of them.
+// A unit of elements that starts anywhere. On CUDA two aligned units are read, of which each has an element that is
+// asked for; so nothing is touched that is not in the same 16 bytes as one of them.
 template <class T> __device__ __forceinline__ Packed load_packed_anywhere(const T* p) {
   if constexpr (RIDGE_SIMT_ON_CUDA) {
     const auto address = reinterpret_cast<std::uintptr_t>(p);

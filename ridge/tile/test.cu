@@ -5,6 +5,7 @@
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
+#include <ridge/tile/row_units.cuh>
 #include <ridge/tile/sm90/swizzle.hpp>
 #include <ridge/tile/two_float.cuh>
 
@@ -408,6 +409,37 @@ TEST(Activation, QuickErfcIsAsGoodAsFloat) {
   EXPECT_EQ(quick_erfc(HUGE_VALF), 0.0f);
   EXPECT_EQ(quick_erfc(-HUGE_VALF), 2.0f);
   EXPECT_TRUE(std::isnan(quick_erfc(NAN)));
+}
+
+// What load_packed_anywhere does on a GPU, where it reads two aligned units.
+TEST(RowUnits, TheBytesOfTwoUnitsFromAnyOneOn) {
+  unsigned char bytes[2 * unit_bytes];
+  for (int i = 0; i < 2 * unit_bytes; ++i) bytes[i] = static_cast<unsigned char>(37 * i + 11);
+  Packed low, high;
+  memcpy(&low, bytes, sizeof low);
+  memcpy(&high, bytes + unit_bytes, sizeof high);
+  for (int shift = 0; shift < unit_bytes; ++shift) {
+    const Packed got = shifted(low, high, shift);
+    EXPECT_EQ(memcmp(&got, bytes + shift, sizeof got), 0) << shift;
+  }
+}
+
+TEST(RowUnits, EveryElementHasOneLane) {
+  alignas(16) float row[400];
+  for (int start = 0; start < 4; ++start)
+    for (const std::int64_t cols : {0, 1, 2, 3, 4, 5, 7, 8, 127, 128, 129, 300}) {
+      std::vector<int> seen(static_cast<std::size_t>(cols));
+      for (int lane = 0; lane < 32; ++lane) {
+        const RowUnits<float, 32> units(row + start, cols, lane);
+        if (units.edge_at >= 0) ++seen[units.edge_at];
+        for (int k = 0; units.used(k); ++k)
+          for (int v = 0; v < 4 && units.has(k); ++v) {
+            EXPECT_EQ((start + units.at(k)) % 4, 0);
+            ++seen[units.at(k) + v];
+          }
+      }
+      EXPECT_EQ(seen, std::vector<int>(static_cast<std::size_t>(cols), 1)) << start << " " << cols;
+    }
 }
 
 }  // namespace
