@@ -4,8 +4,8 @@
 #include <ridge/tile/columns.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
-#include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/row_units.cuh>
+#include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
 #include <ridge/tile/two_float.cuh>
 
