@@ -1,9 +1,9 @@
 // One element of y by definition, serial and in long double; shares nothing with the kernels.
 #pragma once
+#include <ridge/check/activation_oracle.hpp>
+
 #include <cmath>
 #include <cstdint>
-#include <numbers>
-#include <string_view>
 
 namespace ridge::gemv_detail {
 
@@ -20,16 +20,6 @@ struct DotOracle {
   }
 };
 
-inline long double activation_oracle(std::string_view f, long double x) {
-  if (f == "relu") return std::isnan(x) ? x : x > 0 ? x : 0;
-  if (f == "gelu") return x == -INFINITY ? 0 : x / 2 * std::erfc(-x / std::numbers::sqrt2_v<long double>);
-  if (f == "gelu_tanh") {
-    if (std::isinf(x)) return x > 0 ? x : 0;
-    return x / (1 + std::exp(-2 * std::sqrt(2 / std::numbers::pi_v<long double>) * (x + 0.044715L * x * x * x)));
-  }
-  if (f == "silu") return x == -INFINITY ? 0 : x / (1 + std::exp(-x));
-  if (f == "sigmoid") return 1 / (1 + std::exp(-x));
-  return x;
-}
+using check::activation_oracle;
 
 }  // namespace ridge::gemv_detail
