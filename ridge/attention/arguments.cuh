@@ -24,7 +24,10 @@ template <class T> struct Arguments {
   int shift, left, right;  // query i attends to the keys from i + shift - left to i + shift + right
   float scale, softcap;    // softcap 0: none
   DType mask_dtype;
-  bool vectors;  // rows of q, k, v and o are contiguous and start on 16 bytes
+  bool vectors;                    // rows of q, k, v and o are contiguous and start on 16 bytes
+  int pack;                        // heads of a query that share a block: 1, or group
+  int splits;                      // parts of the keys that blocks of their own attend to
+  float *partial_o, *partial_lse;  // [splits, batch, heads, sq, dv] and [splits, batch, heads, sq], of more than one
 };
 
 inline constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
@@ -39,6 +42,11 @@ __device__ __forceinline__ bool is_no_weight(float weight) { return __float_as_u
 // causal mask they take longest.
 struct Place {
   int batch, head, tile;
+  __device__ __forceinline__ Place with_head(int other) const {
+    Place place = *this;
+    place.head = other;
+    return place;
+  }
   __device__ __forceinline__ Place(int tiles, int heads) {
     const unsigned block = blockIdx.x, rest = block / static_cast<unsigned>(tiles);
     tile = tiles - 1 - static_cast<int>(block % static_cast<unsigned>(tiles));
@@ -63,6 +71,14 @@ template <class T> __device__ __forceinline__ Keys keys_of(const Arguments<T>& a
 template <class T>
 __device__ __forceinline__ bool all_attend(const Arguments<T>& a, int i, int j, int first, int last) {
   return a.mask == nullptr && first >= keys_of(a, j).first && last <= keys_of(a, i).last;
+}
+
+// Part number `part` of the keys, of whole tiles of `tile` but for the last one.
+__device__ __forceinline__ Keys part_of(Keys keys, int tile, int part, int parts) {
+  if (parts == 1) return keys;
+  const int tiles = (::max(0, keys.last - keys.first) + tile - 1) / tile, each = (tiles + parts - 1) / parts;
+  const int first = ::min(keys.last, keys.first + part * each * tile);
+  return {first, ::min(keys.last, first + each * tile)};
 }
 
 // What a mask tensor adds to the score of a query and a key.

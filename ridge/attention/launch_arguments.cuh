@@ -60,7 +60,11 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .softcap = static_cast<float>(p.rule.softcap),
           .mask_dtype = p.mask_dtype,
           .vectors = has_vectors(*p.q, p.dtype) && has_vectors(*p.k, p.dtype) && has_vectors(*p.v, p.dtype) &&
-                     has_vectors(*p.o, p.dtype)};
+                     has_vectors(*p.o, p.dtype),
+          .pack = 1,
+          .splits = 1,
+          .partial_o = nullptr,
+          .partial_lse = nullptr};
 }
 
 }  // namespace
