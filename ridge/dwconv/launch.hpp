@@ -11,7 +11,7 @@ inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every d
 struct Arguments {
   const DwconvPlan& plan;
   const void *y_in, *k, *w;  // y_in: dy, null in a forward problem
-  void *y, *dk, *dw;         // y: out, null in a backward problem; the gradients the other way round
+  void *y, *dk, *dw;         // y: null in a backward problem; the gradients the other way round
   Stream stream;
 };
 

@@ -43,10 +43,10 @@ using Names = std::vector<std::string_view>;
 
 static const RegisterOp registered(
     {.name = op,
-     .family = "conv",
-     .summary = "out[b,c,t] = eps + sum over u <= t of w[c,L-1-(t-u)] k[b,c,u]: a long causal filter per channel",
+     .family = "dwconv",
+     .summary = "y[b,c,t] = eps + sum over u <= t of w[c,L-1-(t-u)] k[b,c,u]: a long causal filter per channel",
      .inputs = {"k", "w"},
-     .outputs = {"out"},
+     .outputs = {"y"},
      .dtypes = {f32, f16, bf16},
      .options = {{"eps", "number", "added to every output; default 0"},
                  {"backward", "0|1", "takes dy, k and w, and gives dk and dw"}},
@@ -61,7 +61,7 @@ static const RegisterOp registered(
      .gives = [](const Options& options) -> Result<Names> {
        auto backward = options.flag(op, "backward");
        if (!backward) return backward.error();
-       return *backward ? Names{"dk", "dw"} : Names{"out"};
+       return *backward ? Names{"dk", "dw"} : Names{"y"};
      }});
 
 }  // namespace ridge

@@ -207,14 +207,14 @@ Status check_planned(const DwconvPlan& plan, Result<DwconvProblem> given, const 
 
 }  // namespace
 
-Result<DwconvProblem> DwconvProblem::of(const TensorView& k, const TensorView& w, const TensorView& out, float eps) {
+Result<DwconvProblem> DwconvProblem::of(const TensorView& k, const TensorView& w, const TensorView& y, float eps) {
   auto p = signal_and_filter(k, w);
   if (!p) return p;
-  RIDGE_TRY(check_like({"out", &out}, {"k", &k}));
-  RIDGE_TRY(check_together(k, {{"k", &k}, {"w", &w}}, {{"out", &out}}));
+  RIDGE_TRY(check_like({"y", &y}, {"k", &k}));
+  RIDGE_TRY(check_together(k, {{"k", &k}, {"w", &w}}, {{"y", &y}}));
   p->eps = eps;
-  p->y = out.layout;
-  p->alignment = least_alignment({&k, &w, &out});
+  p->y = y.layout;
+  p->alignment = least_alignment({&k, &w, &y});
   return p;
 }
 
@@ -253,9 +253,9 @@ Explanation DwconvPlan::explain() const {
   return e;
 }
 
-Status DwconvPlan::run(const TensorView& k, const TensorView& w, const TensorView& out, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, DwconvProblem::of(k, w, out, problem.eps), k));
-  return launch({*this, nullptr, k.data, w.data, out.data, nullptr, nullptr, stream});
+Status DwconvPlan::run(const TensorView& k, const TensorView& w, const TensorView& y, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, DwconvProblem::of(k, w, y, problem.eps), k));
+  return launch({*this, nullptr, k.data, w.data, y.data, nullptr, nullptr, stream});
 }
 
 Status DwconvPlan::run_gradient(const TensorView& dy, const TensorView& k, const TensorView& w, const TensorView& dk,
@@ -272,9 +272,9 @@ template <class Run> static void run_cached(const Result<DwconvProblem>& problem
   throw_if(run(**plan));
 }
 
-void dwconv(const TensorView& k, const TensorView& w, const TensorView& out, float eps, Stream stream) {
-  run_cached(DwconvProblem::of(k, w, out, eps), k.device,
-             [&](const DwconvPlan& plan) { return plan.run(k, w, out, stream); });
+void dwconv(const TensorView& k, const TensorView& w, const TensorView& y, float eps, Stream stream) {
+  run_cached(DwconvProblem::of(k, w, y, eps), k.device,
+             [&](const DwconvPlan& plan) { return plan.run(k, w, y, stream); });
 }
 
 void dwconv_gradient(const TensorView& dy, const TensorView& k, const TensorView& w, const TensorView& dk,

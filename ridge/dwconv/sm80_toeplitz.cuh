@@ -1,4 +1,4 @@
-// The convolution and k's gradient on tensor cores: out^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
+// The convolution and k's gradient on tensor cores: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
 // A fragment of W depends on t - u alone: of the four registers of 16 x 16 elements two are the same, and those of the
 // next fragment along the diagonal are these, two places on. A warp that makes 16 M outputs needs 2 M + 7 registers of W

@@ -3,7 +3,7 @@
 //   y[b, c, o] = eps + sum over x of p[b, c, x] q[b, c, x - o + shift]
 //
 // over those x that both p and q have.            p            q            shift   y
-//   the convolution                               k            w            L - 1   out
+//   the convolution                               k            w            L - 1   y
 //   k's gradient                                  dy, from the last step to the first          dk, likewise
 //                                                              w            L - 1
 //   w's gradient, summed over b too               dy           k            0       dw, from the last tap to the first

@@ -38,9 +38,9 @@ TEST(DwconvPlan, ARefusalSaysWhy) {
   EXPECT_EQ(refusal(view(w.data(), {2, 6}), view(out.data(), {2, 3, 4})),
             "dwconv: w.shape is 2x6; it must be of 2 axes: k's 3 channels, and the filter's length");
   EXPECT_EQ(refusal(view(w.data(), {3, 4}), view(out.data(), {2, 3, 3})),
-            "dwconv: out.shape is 2x3x3; it must be that of k, 2x3x4");
+            "dwconv: y.shape is 2x3x3; it must be that of k, 2x3x4");
   EXPECT_EQ(refusal(view(w.data(), {3, 4}), view(k.data(), {2, 3, 4})),
-            "dwconv: out is overlapping k; it must be apart from it");
+            "dwconv: y is overlapping k; it must be apart from it");
 }
 
 TEST(Dwconv, TheLastTapIsThePresent) {

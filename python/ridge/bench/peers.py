@@ -409,6 +409,56 @@ _add(
     cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"),
 )
 
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+
+def _dwconv_inputs(case, make):
+    signal, filters = (case["b"], case["c"], case["t"]), (case["c"], case.get("l") or case["t"])
+    return [make(*signal) for _ in range(1 + _is_backward(case))] + [make(*filters)]
+
+
+def _dwconv(convolve):
+    """A causal convolution as the library has it, or the gradients that PyTorch makes of it."""
+
+    def peer(case):
+        eps = float(case.option("eps", 0))
+
+        def forward(k, w):
+            y = convolve(k, w)
+            return y + eps if eps else y
+
+        return Gradient(forward) if _is_backward(case) else forward
+
+    return peer
+
+
+def _by_conv1d(k, w):
+    return F.conv1d(F.pad(k, (w.shape[1] - 1, 0)), w.unsqueeze(1), groups=w.shape[0])
+
+
+def _by_fft(k, w):
+    n = k.shape[-1] + w.shape[1] - 1  # no wrap
+    k_n, w_n = torch.fft.rfft(k.float(), n), torch.fft.rfft(w.float().flip(-1), n)
+    return torch.fft.irfft(k_n * w_n, n)[..., : k.shape[-1]].to(k.dtype)
+
+
+_add(
+    "dwconv",
+    inputs=_dwconv_inputs,
+    peer=_dwconv(_by_conv1d),
+    library="cudnn",
+    others={"cufft": _dwconv(_by_fft)},
+    # sums over the filter, and w's gradient over the batch too
+    comparable=lambda case, outputs, inputs: [x / math.sqrt(case["b"]) if x.dim() == 2 else x for x in outputs],
+    scale=lambda case: math.sqrt(case.get("l") or case["t"]),
+    axis="t",
+    cases=tuple(
+        f"f32:{size}{direction}"
+        for size in ("b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096")
+        for direction in ("", ":backward")
+    ),
+)
+
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
 _ACTIVATIONS = {
