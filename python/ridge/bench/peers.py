@@ -604,6 +604,48 @@ _add(
 )
 
 
+# ---- boxes ----------------------------------------------------------------------------------------------------------
+
+
+def _nms_inputs(case, make):
+    """Sides of 1 to 33 pixels in a field of 16 n pixels, and no score twice: torchvision's sort is not stable."""
+    n = case["n"]
+    field = 32 + 4 * math.sqrt(n)
+
+    def uniform(*shape):
+        numbers = torch.rand(shape, dtype=torch.float32, device=make.device, generator=make.random)
+        return numbers.to(DTYPES[case.dtype])
+
+    corner = uniform(n, 2) * field
+    scores = torch.randperm(n, device=make.device, generator=make.random).to(DTYPES[case.dtype])
+    tensors = [torch.cat((corner, corner + 1 + uniform(n, 2) * 32), 1), scores]
+    if case.get("classes"):
+        tensors.append((uniform(n).float() * case["classes"]).int())
+    return tensors
+
+
+def _nms(case):
+    from torchvision.ops import batched_nms, nms
+
+    iou = float(case.option("iou", 0.5))
+    if case.option("legacy", "0") != "0":
+        raise NotImplementedError("torchvision has no legacy corners")
+    if case.get("classes"):
+        return lambda boxes, scores, classes: batched_nms(boxes, scores, classes, iou)
+    return lambda boxes, scores: nms(boxes, scores, iou)
+
+
+_add(
+    "nms",
+    inputs=_nms_inputs,
+    peer=_nms,
+    library="torchvision",
+    # the numbers of those that are kept, without what fills the place of the others
+    comparable=lambda case, outputs, inputs: [outputs[0][: int(outputs[1])] if len(outputs) > 1 else outputs[0]],
+    waits=lambda case: True,  # torchvision chooses on the host
+    cases=_typed("f32", "n=1000 n=10000 n=50000 n=10000,classes=80"),
+)
+
 # ---- tokens ---------------------------------------------------------------------------------------------------------
 
 
