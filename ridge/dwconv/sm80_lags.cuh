@@ -10,13 +10,13 @@ namespace ridge::dwconv_detail {
 // How the rows of a channel are cut: batch x segments, each from its own first step on.
 struct Segments {
   int count;
-  std::int64_t steps;  // whole chunks
-  std::int64_t lags;
+  int steps;  // whole chunks
+  int lags;
 };
 
 template <class T> struct Lags {
   static constexpr int P = parts(dtype_of<T>), warps = band_threads / 32;
-  static constexpr int unit = band_rows * chunk / band_threads, row_lanes = chunk / unit;  // 8 elements of a thread
+  static constexpr int unit = band_rows * chunk / band_loaders, row_lanes = chunk / unit;  // 8 elements of a thread
   static constexpr int M = band_tile / sum_rows, N = band_tile / sum_cols;
   using Part = PartOf<T>;
   static_assert(unit == 8 && row_lanes == 8);
@@ -35,13 +35,11 @@ template <class T> struct Lags {
       wild = reinterpret_cast<int*>(range + 2 * band_rows);
       sums = reinterpret_cast<float*>(wild + band_rows);
     }
-    __device__ __forceinline__ unsigned char* k_at(std::int64_t number) const {
-      const int slot = static_cast<int>(number % band_ring);
+    __device__ __forceinline__ unsigned char* k_at(int number) const {
+      const int slot = number % band_ring;
       return k + (slot < 0 ? slot + band_ring : slot) * P * part_bytes;
     }
-    __device__ __forceinline__ unsigned char* dy_at(std::int64_t number) const {
-      return dy + (number & 1) * P * part_bytes;
-    }
+    __device__ __forceinline__ unsigned char* dy_at(int number) const { return dy + (number & 1) * P * part_bytes; }
     __device__ __forceinline__ float* products(int warp) const {
       return reinterpret_cast<float*>(k) + warp * band_tile * band_pitch;
     }
@@ -50,13 +48,14 @@ template <class T> struct Lags {
   // A row of the batch, from step `first` to before `end`; none where there are no more.
   struct RowAt {
     const T *dy = nullptr, *k = nullptr;
-    std::int64_t first = 0, end = 0;
+    int first = 0, end = 0;
   };
   static __device__ __forceinline__ RowAt row_at(const Sum<T>& s, const Segments& segments, std::int64_t channel,
                                                  std::int64_t number) {
-    const std::int64_t b = number / segments.count, first = number % segments.count * segments.steps;
+    const std::int64_t b = number / segments.count;
+    const int first = static_cast<int>(number % segments.count) * segments.steps;
     if (b >= s.batch) return {};
-    const std::int64_t end = first + segments.steps < s.p.size ? first + segments.steps : s.p.size;
+    const int end = ::min(first + segments.steps, static_cast<int>(s.p.size));
     return {&s.p.at(b, channel, 0), &s.q.at(b, channel, 0), first, end};
   }
 
@@ -141,15 +140,16 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const std::int64_t channel = blockIdx.x;
     const int row = thread / K::row_lanes, in_row = thread % K::row_lanes * K::unit;
-    // Warps of one quarter of a multiprocessor have an early and a late band: both together have as much to do.
-    const int place = warp < K::warps / 2 ? warp : K::warps + K::warps / 2 - 1 - warp;
-    for (std::int64_t d = thread; d < segments.lags; d += band_threads) shared.sums[d] = 0;
+    const bool loads = thread < band_loaders;
+    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
+    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    for (int d = thread; d < segments.lags; d += band_threads) shared.sums[d] = 0;
 
     for (std::int64_t row0 = 0; row0 < s.batch * segments.count; row0 += band_rows) {
       // ---- how large rows are: one scale for all of dy's, one for all of k's ----
-      const auto at = K::row_at(s, segments, channel, row0 + row);
+      const auto at = loads ? K::row_at(s, segments, channel, row0 + row) : typename K::RowAt{};
       Magnitudes of_dy, of_k;
-      for (std::int64_t x = in_row; x < at.end; x += chunk) {
+      for (int x = in_row; x < at.end; x += chunk) {
         float v[K::unit];
         if (x >= at.first) {
           load_elements(v, at.dy, s.p.step, x, at.end, dy_units);
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
       const simt::tile<K::row_lanes> lanes;
       of_dy = of_dy.across(lanes);
       of_k = of_k.across(lanes);
-      if (lanes.rank() == 0) {
+      if (loads && lanes.rank() == 0) {
         shared.range[row] = of_dy.greatest;
         shared.range[band_rows + row] = of_k.greatest;
       }
@@ -177,33 +177,34 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
       const bool tame = K::P == 1 ? of_dy.finite() && of_k.finite()
                                   : of_dy.greatest <= all_dy.greatest && of_k.greatest <= all_k.greatest &&
                                         of_dy.tame(dy_exponent) && of_k.tame(k_exponent);
-      if (lanes.rank() == 0) shared.wild[row] = at.dy && !tame;
+      if (loads && lanes.rank() == 0) shared.wild[row] = at.dy && !tame;
       const auto bounded = [](int e) { return ::min(::max(e, least_exponent), most_exponent); };
       const float by_dy = power_of_two(top_exponent - bounded(dy_exponent));
       const float by_k = power_of_two(top_exponent - bounded(k_exponent));
       const float inverse = K::P == 1 ? 1.0f
                                       : power_of_two(bounded(dy_exponent) - top_exponent) *
                                             power_of_two(bounded(k_exponent) - top_exponent);
-      const std::int64_t end = tame ? at.end : 0;  // rows that are not tame are zeros
+      const int end = tame ? at.end : 0;  // rows that are not tame are zeros
 
       // ---- bands of lags ----
-      for (std::int64_t band = 0; band < segments.lags; band += band_lags) {
-        const std::int64_t tile_lag = band + place * band_tile;  // of row 0 and column 0 of this warp's products
+      for (int band = 0; band < segments.lags; band += band_lags) {
+        const int tile_lag = band + place * band_tile;  // of row 0 and column 0 of this warp's products
         // With one segment there is nothing before step 0, so no product that begins there.
-        const std::int64_t first = segments.count == 1 ? band / chunk : 0, last = segments.steps / chunk;
-        const std::int64_t behind = band / chunk;  // chunks from k's newest to dy's
+        const int first = segments.count == 1 ? band / chunk : 0, last = segments.steps / chunk;
+        const int behind = band / chunk;  // chunks from k's newest to dy's
         float dy[K::unit], k[K::unit];
-        const auto load = [&](std::int64_t number) {
-          const std::int64_t x = at.first + number * chunk + in_row, u = x - band;
+        const auto load = [&](int number) {
+          const int x = at.first + number * chunk + in_row, u = x - band;
           load_elements(dy, at.dy, s.p.step, x, end, dy_units);
           load_elements(k, at.k, s.q.step, u, end, k_units);
         };
-        const auto put = [&](std::int64_t number) {
+        const auto put = [&](int number) {
+          if (!loads) return;
           K::put(shared.dy_at(number), dy, by_dy, row, in_row);
           K::put(shared.k_at(number - behind), k, by_k, row, in_row);
         };
-        for (std::int64_t older = first - band_window + 1; older < first; ++older) {
-          if (segments.count == 1 && older < behind) continue;
+        for (int older = first - band_window + 1; older < first; ++older) {
+          if (!loads || (segments.count == 1 && older < behind)) continue;
           load_elements(k, at.k, s.q.step, at.first + (older - behind) * chunk + in_row, end, k_units);
           K::put(shared.k_at(older - behind), k, by_k, row, in_row);
         }
@@ -219,13 +220,13 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
           for (int n = 0; n < K::N; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i) products.sums[m][n][i] = products.high[m][n][i] = products.low[m][n][i] = 0;
-        for (std::int64_t number = first; number < last; ++number) {
+        for (int number = first; number < last; ++number) {
           const bool more = number + 1 < last;
           if (more) load(number + 1);
           for (int half = 0; half < chunk; half += band_tile) {
-            const std::int64_t u = number * chunk + half - tile_lag;
+            const int u = number * chunk + half - tile_lag;
             if (tile_lag - band_tile >= segments.lags || (segments.count == 1 && u < 0)) continue;
-            products.add(shared.dy_at(number), half, shared.k_at(u >> 6), static_cast<int>(u & (chunk - 1)));
+            products.add(shared.dy_at(number), half, shared.k_at(u >> 6), u & (chunk - 1));
           }
           products.collect();
           if (more) put(number + 1);
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
             }
         __syncthreads();
         for (int z = thread; z < band_lags + band_tile; z += band_threads) {
-          const std::int64_t d = band - band_tile + z;
+          const int d = band - band_tile + z;
           if (d < 0 || d >= segments.lags) continue;
           const int below = z / band_tile,
                     off = z % band_tile;  // a tile that d is under the diagonal of, and one above

@@ -27,7 +27,7 @@ template <class T> Status launch_lags(const Arguments& args, const Sum<T>& sum) 
                         .block = dim3(band_threads),
                         .smem = static_cast<std::size_t>(band_smem_bytes(p)),
                         .stream = args.stream.handle};
-  const Segments cut{static_cast<int>(segments(p)), segment_steps(p), lags(p)};
+  const Segments cut{static_cast<int>(segments(p)), static_cast<int>(segment_steps(p)), static_cast<int>(lags(p))};
   return simt::launch(at, dwconv_lags<T>, sum, cut, units_aligned(sum.p, p.alignment),
                       units_aligned(sum.q, p.alignment));
 }

@@ -80,8 +80,8 @@ template <class T> struct Split {
 // N neighbouring elements from x on; 0 where they are not in [0, end). `units`: N elements that begin at a multiple of N
 // are whole accesses of up to 16 bytes (units_aligned() below).
 template <int N, class T>
-__device__ __forceinline__ void load_elements(float (&to)[N], const T* row, std::int64_t step, std::int64_t x,
-                                              std::int64_t end, bool units) {
+__device__ __forceinline__ void load_elements(float (&to)[N], const T* row, std::int64_t step, int x, int end,
+                                              bool units) {
   constexpr int V = N * sizeof(T) > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
   if (units && x >= 0 && x + N <= end) {
     const bool forward = step > 0;

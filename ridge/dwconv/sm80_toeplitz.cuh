@@ -79,11 +79,10 @@ template <class Row, class T> struct Toeplitz {
   }
 
   // ---- h ----
-  static __device__ __forceinline__ float lag(const Sum<T>& s, std::int64_t channel, std::int64_t d) {
+  static __device__ __forceinline__ float lag(const Sum<T>& s, std::int64_t channel, int d) {
     return d >= 0 && d < s.q.size ? float(s.q.at(0, channel, s.shift - d)) : 0.0f;
   }
-  static __device__ __forceinline__ void put_lag(const Shared& shared, std::int64_t d, float at, float before,
-                                                 float by) {
+  static __device__ __forceinline__ void put_lag(const Shared& shared, int d, float at, float before, float by) {
     const Split<T> first(at, by), second(before, by);
 #pragma unroll
     for (int p = 0; p < P; ++p)
@@ -91,9 +90,9 @@ template <class Row, class T> struct Toeplitz {
   }
   // The filter's scale, as far as lags below `end` go. All threads get it.
   static __device__ __forceinline__ Scale filter_scale(const Shared& shared, const Sum<T>& s, std::int64_t channel,
-                                                       std::int64_t end) {
+                                                       int end) {
     Magnitudes mine;
-    for (std::int64_t d = threadIdx.x; d < end; d += threads) mine.add(lag(s, channel, d));
+    for (int d = static_cast<int>(threadIdx.x); d < end; d += threads) mine.add(lag(s, channel, d));
     const simt::tile<32> warp;
     mine = mine.across(warp);
     if (warp.rank() == 0) {
@@ -113,15 +112,15 @@ template <class Row, class T> struct Toeplitz {
   float sums[M][N][4];
 
   // Adds a chunk. from_lag: of this warp's first output and the chunk's first step.
-  __device__ __forceinline__ void add(const Shared& shared, int number, std::int64_t from_lag) {
-    const unsigned lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
+  __device__ __forceinline__ void add(const Shared& shared, int number, int from_lag) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
     // Register j is the pair from lag 8 (j - 7) + from_lag on, seen from row 0 and step 0 of a fragment.
     unsigned h[P][lag_registers];
 #pragma unroll
     for (int p = 0; p < P; ++p)
 #pragma unroll
       for (int j = 0; j < lag_registers; ++j)
-        h[p][j] = shared.lags[p * ring + ((static_cast<int>(from_lag + g - 2 * q) + 8 * (j - 7)) & (ring - 1))];
+        h[p][j] = shared.lags[p * ring + ((from_lag + g - 2 * q + 8 * (j - 7)) & (ring - 1))];
     const auto at = tile::sm80::matrix_row_at(tile::sm80::Axis::k, lane);
     const unsigned from = tile::sm80::shared_address(shared.chunk_at(number)) +
                           tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, at.outer, at.k * sizeof(Part));
@@ -183,46 +182,48 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
     const unsigned strip_count = static_cast<unsigned>((s.y.size + strip(K::c) - 1) / strip(K::c));
     const unsigned groups = static_cast<unsigned>((s.batch + K::rows - 1) / K::rows);
     // Strips of one channel follow each other, the longest first: they read the same steps of k.
-    const std::int64_t t0 = std::int64_t{strip_count - 1 - blockIdx.x % strip_count} * strip(K::c);
+    const int taps = static_cast<int>(s.q.size),
+              t0 = static_cast<int>(strip_count - 1 - blockIdx.x % strip_count) * strip(K::c);
     const std::int64_t b0 = std::int64_t{blockIdx.x / strip_count % groups} * K::rows;
     const std::int64_t channel = blockIdx.x / strip_count / groups;
-    const std::int64_t t_end = t0 + strip(K::c) < s.y.size ? t0 + strip(K::c) : s.y.size;
+    const int t_end = ::min(t0 + strip(K::c), static_cast<int>(s.y.size));
 
     if (thread < K::rows) shared.wild[thread] = 0;
-    const Scale filter = K::filter_scale(shared, s, channel, t_end < s.q.size ? t_end : s.q.size);
-    const std::int64_t u0 = s.first(t0) / chunk * chunk;
-    const int chunks = filter.tame ? static_cast<int>((t_end - u0 + chunk - 1) / chunk) : 0;
+    const Scale filter = K::filter_scale(shared, s, channel, ::min(t_end, taps));
+    const int u0 = ::max(t0 - taps + 1, 0) / chunk * chunk;
+    const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
 
     const std::int64_t b = b0 + K::row();
     const T* row = b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
+    const int steps = row ? static_cast<int>(s.p.size) : 0;
     float k[K::unit];
     const auto load = [&](int number) {
-      load_elements(k, row, s.p.step, u0 + std::int64_t{number} * chunk + K::first_of_row(), row ? s.p.size : 0, units);
+      load_elements(k, row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units);
     };
     K outputs;
     clear(outputs.sums);
     // Both halves of the warps have early and late outputs, so that all of a multiprocessor's quarters have as much to do.
     const int place = warp < K::warps / 2 ? warp : K::warps + K::warps / 2 - 1 - warp;
-    const std::int64_t mine = t0 + place * warp_outputs(K::c);
+    const int mine = t0 + place * warp_outputs(K::c);
     if (chunks > 0) {
       load(0);
       K::put(shared, 0, k, filter.inverse);
       for (int i = thread; i < strip(K::c) + chunk; i += K::threads) {
-        const std::int64_t d = t0 - u0 - chunk + 1 + i;
+        const int d = t0 - u0 - chunk + 1 + i;
         K::put_lag(shared, d, K::lag(s, channel, d), K::lag(s, channel, d - 1), filter.by);
       }
     }
     __syncthreads();
     for (int number = 0; number < chunks; ++number) {
-      const std::int64_t u = u0 + std::int64_t{number} * chunk;
+      const int u = u0 + number * chunk;
       const bool more = number + 1 < chunks;
-      const std::int64_t next_lag = t0 - u - 2 * chunk + 1 + thread;
+      const int next_lag = t0 - u - 2 * chunk + 1 + thread;
       float lag_at = 0, lag_before = 0;
       if (more) {
         load(number + 1);
         if (thread < chunk) lag_at = K::lag(s, channel, next_lag), lag_before = K::lag(s, channel, next_lag - 1);
       }
-      if (mine + warp_outputs(K::c) > u && mine - (u + chunk - 1) < s.q.size) outputs.add(shared, number, mine - u);
+      if (mine + warp_outputs(K::c) > u && mine - (u + chunk - 1) < taps) outputs.add(shared, number, mine - u);
       if (more) {
         K::put(shared, number + 1, k, filter.inverse);
         if (thread < chunk) K::put_lag(shared, next_lag, lag_at, lag_before, filter.by);
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const auto at = tile::sm80::sum_at(lane, i);
-          const std::int64_t o = mine + m * sum_rows + at.row;
+          const int o = mine + m * sum_rows + static_cast<int>(at.row);
           const int r = n * sum_cols + static_cast<int>(at.col);
           if (o < t_end && b0 + r < s.batch && filter.tame && !shared.wild[r])
             s.y.at(b0 + r, channel, o) = T(s.eps + outputs.sums[m][n][i]);

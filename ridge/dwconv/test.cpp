@@ -1,9 +1,14 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/dwconv/dwconv.hpp>
+#include <ridge/dwconv/oracle.hpp>
 #include <ridge/dwconv/variants.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
 #include <vector>
 
 namespace ridge {
@@ -55,6 +60,89 @@ TEST(Dwconv, GradientsGoBackInTimeAndAddUpTheBatch) {
                   view(dk.data(), {2, 1, 3}), view(dw.data(), {1, 2}));
   EXPECT_EQ(dk, (std::vector<float>{1, 20, 2, 0, 10, 1}));
   EXPECT_EQ(dw, (std::vector<float>{2 * 2 + 1 * 5, 1 * 1 + 2 * 3 + 1 * 6}));
+}
+
+// Tensors of floats on a GPU.
+struct OnGpu {
+  Buffer buffer;
+  TensorView seen;
+  OnGpu(const std::vector<float>& values, std::initializer_list<std::int64_t> shape, Device device) {
+    auto made = Buffer::allocate(device, values.size() * sizeof(float));
+    throw_if(made.error());
+    buffer = std::move(*made);
+    throw_if(copy_bytes(buffer.data(), device, values.data(), {}, values.size() * sizeof(float)));
+    seen = view(static_cast<float*>(buffer.data()), shape, device);
+  }
+  std::vector<float> values() const {
+    std::vector<float> host(static_cast<std::size_t>(seen.count()));
+    throw_if(copy_bytes(host.data(), {}, buffer.data(), seen.device, host.size() * sizeof(float)));
+    return host;
+  }
+};
+
+struct Errors {
+  double most = 0, squares = 0;
+  void add(float got, double want) {
+    most = std::max(most, std::fabs(got - want));
+    squares += (got - want) * (got - want);
+  }
+};
+
+// The tensor cores' sums are as near as those of multiply-adds in float32.
+TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
+  auto gpu = device(0);
+  if (!gpu || gpu->cc < 80) {
+    std::puts("skipped: no GPU on this machine");
+    GTEST_SKIP() << "no GPU of compute capability 8.0";
+  }
+  constexpr std::int64_t B = 32, C = 2, T = 768;
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  const auto numbers = [&](std::int64_t n) {
+    std::vector<float> x(static_cast<std::size_t>(n));
+    for (float& v : x) v = normal(random);
+    return x;
+  };
+  const std::vector<float> k = numbers(B * C * T), dy = numbers(B * C * T), w = numbers(C * T);
+  const std::vector<double> kd(k.begin(), k.end()), dyd(dy.begin(), dy.end()), wd(w.begin(), w.end());
+  const Device id = gpu->id;
+  const OnGpu on_k(k, {B, C, T}, id), on_dy(dy, {B, C, T}, id), on_w(w, {C, T}, id);
+  const OnGpu y(k, {B, C, T}, id), dk(k, {B, C, T}, id), dw(w, {C, T}, id);
+  const auto errors = [&](const char* variant) {
+    auto forward = plan_dwconv(*DwconvProblem::of(on_k.seen, on_w.seen, y.seen), *gpu, {.variant = variant});
+    throw_if(forward.error());
+    throw_if(forward->run(on_k.seen, on_w.seen, y.seen));
+    auto backward = plan_dwconv(*DwconvProblem::of_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen), *gpu,
+                                {.variant = variant});
+    throw_if(backward.error());
+    throw_if(backward->run_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen));
+    const std::vector<float> got_y = y.values(), got_dk = dk.values(), got_dw = dw.values();
+    std::vector<Errors> e(3);
+    for (std::int64_t row = 0; row < B * C; ++row)
+      for (std::int64_t t = 0; t < T; ++t) {
+        const double *filter = wd.data() + row % C * T, *of_k = kd.data() + row * T, *of_dy = dyd.data() + row * T;
+        e[0].add(got_y[row * T + t], dwconv_detail::output_oracle(of_k, filter, T, t).sum);
+        e[1].add(got_dk[row * T + t], dwconv_detail::k_gradient_oracle(of_dy, filter, T, T, t).sum);
+      }
+    for (std::int64_t c = 0; c < C; ++c)
+      for (std::int64_t lag = 0; lag < T; ++lag) {
+        dwconv_detail::Term sum;
+        for (std::int64_t b = 0; b < B; ++b)
+          dwconv_detail::add_w_gradient_oracle(sum, dyd.data() + (b * C + c) * T, kd.data() + (b * C + c) * T, T, lag);
+        e[2].add(got_dw[c * T + T - 1 - lag], sum.sum);
+      }
+    return e;
+  };
+  const auto direct = errors("naive");
+  for (const char* variant : {"tensor_8", "tensor_32"}) {
+    const auto ours = errors(variant);
+    for (int i = 0; i < 3; ++i) {
+      std::printf("%s, output %d: greatest error %.3g, of multiply-adds %.3g; root of squares %.3g, %.3g\n", variant, i,
+                  ours[i].most, direct[i].most, std::sqrt(ours[i].squares), std::sqrt(direct[i].squares));
+      EXPECT_LE(ours[i].most, 2 * direct[i].most);
+      EXPECT_LE(ours[i].squares, 4 * direct[i].squares);
+    }
+  }
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ constexpr std::int64_t tensor_grid(const Config& c, const DwconvProblem& p) {
 // ---- tensor: w's gradient -------------------------------------------------------------------------------------------
 
 // A block makes one channel's, in bands of lags; each of its warps has 32 x 32 products of steps of dy and k.
-inline constexpr int band_threads = 256, band_tile = 32;
+inline constexpr int band_threads = 384, band_tile = 32;
+inline constexpr int band_loaders = 256;  // of its threads; eight for each row of a chunk
 inline constexpr int band_lags = band_threads / 32 * band_tile;
 inline constexpr int band_rows = 32;  // of batch and of segments of time, summed by one pass of mma
 inline constexpr int band_window = band_lags / chunk + 1;  // chunks of k that one of dy meets
