@@ -59,7 +59,10 @@ template <class T> struct Lags {
     return {&s.p.at(b, channel, 0), &s.q.at(b, channel, 0), first, end};
   }
 
-  static __device__ __forceinline__ void put(unsigned char* to, const float (&x)[unit], float by, int row, int first) {
+  static __device__ __forceinline__ void put(unsigned char* to, const Elements<T, unit>& elements, std::int64_t step,
+                                             float by, int row, int first) {
+    float x[unit];
+    elements.to_floats(x, step);
     simt::vec<Part, unit> units[P];
 #pragma unroll
     for (int i = 0; i < unit; ++i) {
@@ -148,16 +151,24 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
     for (std::int64_t row0 = 0; row0 < s.batch * segments.count; row0 += band_rows) {
       // ---- how large rows are: one scale for all of dy's, one for all of k's ----
       const auto at = loads ? K::row_at(s, segments, channel, row0 + row) : typename K::RowAt{};
-      Magnitudes of_dy, of_k;
-      for (int x = in_row; x < at.end; x += chunk) {
-        float v[K::unit];
-        if (x >= at.first) {
-          load_elements(v, at.dy, s.p.step, x, at.end, dy_units);
-          for (float element : v) of_dy.add(element);
+      const auto magnitudes = [&](const T* from, std::int64_t step, int x, bool units) {
+        constexpr int at_once = 4;  // accesses that hide one another
+        Magnitudes m;
+        for (; x < at.end; x += at_once * chunk) {
+          Elements<T, K::unit> elements[at_once];
+#pragma unroll
+          for (int i = 0; i < at_once; ++i) elements[i].load(from, step, x + i * chunk, at.end, units);
+#pragma unroll
+          for (int i = 0; i < at_once; ++i) {
+            float v[K::unit];
+            elements[i].to_floats(v, step);
+            for (float element : v) m.add(element);
+          }
         }
-        load_elements(v, at.k, s.q.step, x, at.end, k_units);
-        for (float element : v) of_k.add(element);
-      }
+        return m;
+      };
+      Magnitudes of_dy = magnitudes(at.dy, s.p.step, at.first + in_row, dy_units);
+      Magnitudes of_k = magnitudes(at.k, s.q.step, in_row, k_units);
       const simt::tile<K::row_lanes> lanes;
       of_dy = of_dy.across(lanes);
       of_k = of_k.across(lanes);
@@ -192,21 +203,21 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
         // With one segment there is nothing before step 0, so no product that begins there.
         const int first = segments.count == 1 ? band / chunk : 0, last = segments.steps / chunk;
         const int behind = band / chunk;  // chunks from k's newest to dy's
-        float dy[K::unit], k[K::unit];
+        Elements<T, K::unit> dy, k;
         const auto load = [&](int number) {
           const int x = at.first + number * chunk + in_row, u = x - band;
-          load_elements(dy, at.dy, s.p.step, x, end, dy_units);
-          load_elements(k, at.k, s.q.step, u, end, k_units);
+          dy.load(at.dy, s.p.step, x, end, dy_units);
+          k.load(at.k, s.q.step, u, end, k_units);
         };
         const auto put = [&](int number) {
           if (!loads) return;
-          K::put(shared.dy_at(number), dy, by_dy, row, in_row);
-          K::put(shared.k_at(number - behind), k, by_k, row, in_row);
+          K::put(shared.dy_at(number), dy, s.p.step, by_dy, row, in_row);
+          K::put(shared.k_at(number - behind), k, s.q.step, by_k, row, in_row);
         };
         for (int older = first - band_window + 1; older < first; ++older) {
           if (!loads || (segments.count == 1 && older < behind)) continue;
-          load_elements(k, at.k, s.q.step, at.first + (older - behind) * chunk + in_row, end, k_units);
-          K::put(shared.k_at(older - behind), k, by_k, row, in_row);
+          k.load(at.k, s.q.step, at.first + (older - behind) * chunk + in_row, end, k_units);
+          K::put(shared.k_at(older - behind), k, s.q.step, by_k, row, in_row);
         }
         if (first < last) {
           load(first);

@@ -77,29 +77,35 @@ template <class T> struct Split {
 
 // ---- rows of signals -------------------------------------------------------------------------------------------------
 
-// N neighbouring elements from x on; 0 where they are not in [0, end). `units`: N elements that begin at a multiple of N
-// are whole accesses of up to 16 bytes (units_aligned() below).
-template <int N, class T>
-__device__ __forceinline__ void load_elements(float (&to)[N], const T* row, std::int64_t step, int x, int end,
-                                              bool units) {
-  constexpr int V = N * sizeof(T) > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
-  if (units && x >= 0 && x + N <= end) {
-    const bool forward = step > 0;
-    const T* from = forward ? row + x : row - (x + N - 1);
-    float in_memory[N];
+// N neighbouring elements of a row as they lie in memory, so that nothing waits for them before they are used.
+template <class T, int N> struct Elements {
+  static constexpr int V = N * sizeof(T) > 16 ? 16 / static_cast<int>(sizeof(T)) : N;  // of an access
+  simt::vec<T, V> raw[N / V];
+
+  // Those from x on; 0 where they are not in [0, end). `units`: N elements that begin at a multiple of N are whole accesses
+  // (units_aligned() below). A step below 0 goes through memory backwards.
+  __device__ __forceinline__ void load(const T* row, std::int64_t step, int x, int end, bool units) {
+    if (units && x >= 0 && x + N <= end) {
+      const T* from = step > 0 ? row + x : row - (x + N - 1);
 #pragma unroll
-    for (int i = 0; i < N; i += V) {
-      const auto v = simt::load<V>(from + i);
+      for (int i = 0; i < N / V; ++i) raw[i] = simt::load<V>(from + i * V);
+    } else {
 #pragma unroll
-      for (int e = 0; e < V; ++e) in_memory[i + e] = float(v[e]);
+      for (int i = 0; i < N; ++i) {
+        const int at = step > 0 ? x + i : x + N - 1 - i;
+        raw[i / V][i % V] = at >= 0 && at < end ? row[at * step] : T(0.0f);
+      }
     }
-#pragma unroll
-    for (int i = 0; i < N; ++i) to[i] = forward ? in_memory[i] : in_memory[N - 1 - i];
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) to[i] = x + i >= 0 && x + i < end ? float(row[(x + i) * step]) : 0.0f;
   }
-}
+  // In the row's order.
+  __device__ __forceinline__ void to_floats(float (&to)[N], std::int64_t step) const {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float forward = float(raw[i / V][i % V]), backward = float(raw[(N - 1 - i) / V][(N - 1 - i) % V]);
+      to[i] = step > 0 ? forward : backward;
+    }
+  }
+};
 
 // Whether every row of a signal can be read so, in accesses of 16 bytes.
 template <class T> static bool units_aligned(const Signal<T>& s, int alignment) {

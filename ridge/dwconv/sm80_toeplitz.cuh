@@ -1,8 +1,8 @@
 // The convolution and k's gradient on tensor cores: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
-// A fragment of W depends on t - u alone: of the four registers of 16 x 16 elements two are the same, and those of the
-// next fragment along the diagonal are these, two places on. A warp that makes 16 M outputs needs 2 M + 7 registers of W
-// for a chunk of 64 steps. Pairs of neighbouring lags, h(d) and h(d - 1), lie ready in shared memory.
+// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp that makes 16 M outputs needs
+// M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. They lie ready in shared memory, by lag: entry d
+// is the four registers of a lane whose first element is h(d), with the pairs h(e), h(e - 1) of e = d, d + 8, d - 8, d.
 #pragma once
 #include <ridge/dwconv/sm80_split.cuh>
 #include <ridge/tile/sm80/mma.cuh>
@@ -25,20 +25,19 @@ template <class Row, class T> struct Toeplitz {
   static constexpr int M = c.row_tiles, N = c.batches, rows = tensor_batch(c), ring = lag_ring(c);
   static constexpr int group = N > 1 ? 2 : 1;  // eights of the batch that are multiplied together
   static constexpr int unit = rows * chunk / threads, row_lanes = chunk / unit;  // of a row of k, and a thread
-  static constexpr int lag_registers = 2 * M + 7;
   using Part = PartOf<T>;
   static_assert(N % group == 0 && row_lanes <= 32 && warps % 2 == 0 && threads >= chunk);
 
   struct Shared {
     unsigned char* k;  // [2][line_rows] lines of 64 parts; rows of one part follow those of another
-    unsigned* lags;    // [P][ring], in pairs
+    unsigned* lags;    // [P][ring][4]
     float* scales;     // [2][rows], what sums of a chunk are multiplied by
     int* wild;         // [rows]: not tame
     unsigned* scratch;
     __device__ __forceinline__ Shared() {
       k = simt::dynamic_shared<unsigned char>();
       lags = reinterpret_cast<unsigned*>(k + 2 * line_rows(c, dtype_of<T>) * line_bytes);
-      scales = reinterpret_cast<float*>(lags + P * ring);
+      scales = reinterpret_cast<float*>(lags + P * ring * 4);
       wild = reinterpret_cast<int*>(scales + 2 * rows);
       scratch = reinterpret_cast<unsigned*>(wild + rows);
     }
@@ -51,9 +50,11 @@ template <class Row, class T> struct Toeplitz {
   static __device__ __forceinline__ int row() { return static_cast<int>(threadIdx.x) / row_lanes; }
   static __device__ __forceinline__ int first_of_row() { return static_cast<int>(threadIdx.x) % row_lanes * unit; }
 
-  static __device__ __forceinline__ void put(const Shared& shared, int number, const float (&x)[unit],
-                                             float w_inverse) {
+  static __device__ __forceinline__ void put(const Shared& shared, int number, const Elements<T, unit>& elements,
+                                             std::int64_t step, float w_inverse) {
     const simt::tile<row_lanes> lanes;
+    float x[unit];
+    elements.to_floats(x, step);
     Magnitudes magnitudes;
 #pragma unroll
     for (float v : x) magnitudes.add(v);
@@ -79,20 +80,26 @@ template <class Row, class T> struct Toeplitz {
   }
 
   // ---- h ----
-  static __device__ __forceinline__ float lag(const Sum<T>& s, std::int64_t channel, int d) {
-    return d >= 0 && d < s.q.size ? float(s.q.at(0, channel, s.shift - d)) : 0.0f;
+  static __device__ __forceinline__ T lag(const Sum<T>& s, std::int64_t channel, int d) {
+    return d >= 0 && d < s.q.size ? s.q.at(0, channel, s.shift - d) : T(0.0f);
   }
-  static __device__ __forceinline__ void put_lag(const Shared& shared, int d, float at, float before, float by) {
-    const Split<T> first(at, by), second(before, by);
+  static __device__ __forceinline__ void put_lag(const Shared& shared, int d, T at, T before, float by) {
+    const Split<T> first(float(at), by), second(float(before), by);
 #pragma unroll
-    for (int p = 0; p < P; ++p)
-      shared.lags[p * ring + (d & (ring - 1))] = first.part[p].bits | static_cast<unsigned>(second.part[p].bits) << 16;
+    for (int p = 0; p < P; ++p) {
+      const unsigned pair = first.part[p].bits | static_cast<unsigned>(second.part[p].bits) << 16;
+      const auto word = [&](int entry, int i) -> unsigned& {
+        return shared.lags[4 * (p * ring + (entry & (ring - 1))) + i];
+      };
+      word(d, 0) = word(d, 3) = pair;
+      word(d - 8, 1) = word(d + 8, 2) = pair;
+    }
   }
   // The filter's scale, as far as lags below `end` go. All threads get it.
   static __device__ __forceinline__ Scale filter_scale(const Shared& shared, const Sum<T>& s, std::int64_t channel,
                                                        int end) {
     Magnitudes mine;
-    for (int d = static_cast<int>(threadIdx.x); d < end; d += threads) mine.add(lag(s, channel, d));
+    for (int d = static_cast<int>(threadIdx.x); d < end; d += threads) mine.add(float(lag(s, channel, d)));
     const simt::tile<32> warp;
     mine = mine.across(warp);
     if (warp.rank() == 0) {
@@ -114,13 +121,6 @@ template <class Row, class T> struct Toeplitz {
   // Adds a chunk. from_lag: of this warp's first output and the chunk's first step.
   __device__ __forceinline__ void add(const Shared& shared, int number, int from_lag) {
     const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
-    // Register j is the pair from lag 8 (j - 7) + from_lag on, seen from row 0 and step 0 of a fragment.
-    unsigned h[P][lag_registers];
-#pragma unroll
-    for (int p = 0; p < P; ++p)
-#pragma unroll
-      for (int j = 0; j < lag_registers; ++j)
-        h[p][j] = shared.lags[p * ring + ((from_lag + g - 2 * q + 8 * (j - 7)) & (ring - 1))];
     const auto at = tile::sm80::matrix_row_at(tile::sm80::Axis::k, lane);
     const unsigned from = tile::sm80::shared_address(shared.chunk_at(number)) +
                           tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, at.outer, at.k * sizeof(Part));
@@ -129,28 +129,42 @@ template <class Row, class T> struct Toeplitz {
       float high[M][group][4], low[M][group][4];
       clear(high);
       clear(low);
+      unsigned w[M][P][4];  // of steps `step` from the chunk's first
 #pragma unroll
       for (int step = 0; step < chunk / 16; ++step) {
+#pragma unroll
+        for (int m = M - 1; m >= 0; --m) {
+          if (step > 0 && m > 0) {  // along the diagonal
+#pragma unroll
+            for (int p = 0; p < P; ++p)
+#pragma unroll
+              for (int i = 0; i < 4; ++i) w[m][p][i] = w[m - 1][p][i];
+          } else {
+            const int entry = (from_lag + g - 2 * q + 16 * (m - step)) & (ring - 1);
+#pragma unroll
+            for (int p = 0; p < P; ++p) {
+              const auto four = simt::load<4>(static_cast<const unsigned*>(shared.lags) + 4 * (p * ring + entry));
+#pragma unroll
+              for (int i = 0; i < 4; ++i) w[m][p][i] = four[i];
+            }
+          }
+        }
         unsigned k[P][4];  // 16 rows of each part; where k has eight, both parts in the first
         const unsigned turned = from ^ step * 16 * sizeof(Part);
         tile::sm80::load_matrices<false>(k[0], turned + n0 * sum_cols * line_bytes);
         if constexpr (P == 2 && N > 1)
           tile::sm80::load_matrices<false>(k[1], turned + (rows + n0 * sum_cols) * line_bytes);
 #pragma unroll
-        for (int m = 0; m < M; ++m) {
-          const int j = 7 - 2 * step + 2 * m;
-          const unsigned w[4] = {h[0][j], h[0][j + 1], h[0][j - 1], h[0][j]};
+        for (int m = 0; m < M; ++m)
 #pragma unroll
           for (int n = 0; n < group; ++n) {
-            tile::sm80::multiply<Part>(high[m][n], w, k[0], n);
+            tile::sm80::multiply<Part>(high[m][n], w[m][0], k[0], n);
             if constexpr (P == 2) {
-              const unsigned w_low[4] = {h[1][j], h[1][j + 1], h[1][j - 1], h[1][j]};
-              if constexpr (N > 1) tile::sm80::multiply<Part>(low[m][n], w, k[1], n);
-              else tile::sm80::multiply<Part>(low[m][n], w, k[0], 1);
-              tile::sm80::multiply<Part>(low[m][n], w_low, k[0], n);
+              if constexpr (N > 1) tile::sm80::multiply<Part>(low[m][n], w[m][0], k[1], n);
+              else tile::sm80::multiply<Part>(low[m][n], w[m][0], k[0], 1);
+              tile::sm80::multiply<Part>(low[m][n], w[m][1], k[0], n);
             }
           }
-        }
       }
       // A tensor core cuts its sums off: they leave it after every chunk, and are added up by rounding.
 #pragma unroll
@@ -188,26 +202,23 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
     const std::int64_t channel = blockIdx.x / strip_count / groups;
     const int t_end = ::min(t0 + strip(K::c), static_cast<int>(s.y.size));
 
-    if (thread < K::rows) shared.wild[thread] = 0;
-    const Scale filter = K::filter_scale(shared, s, channel, ::min(t_end, taps));
     const int u0 = ::max(t0 - taps + 1, 0) / chunk * chunk;
-    const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
-
     const std::int64_t b = b0 + K::row();
     const T* row = b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
     const int steps = row ? static_cast<int>(s.p.size) : 0;
-    float k[K::unit];
-    const auto load = [&](int number) {
-      load_elements(k, row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units);
-    };
+    Elements<T, K::unit> k;  // of the chunk that comes next: on their way while the one before is multiplied
+    const auto load = [&](int number) { k.load(row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units); };
+    load(0);
+    if (thread < K::rows) shared.wild[thread] = 0;
+    const Scale filter = K::filter_scale(shared, s, channel, ::min(t_end, taps));
+    const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
     K outputs;
     clear(outputs.sums);
     // Both halves of the warps have early and late outputs, so that all of a multiprocessor's quarters have as much to do.
     const int place = warp < K::warps / 2 ? warp : K::warps + K::warps / 2 - 1 - warp;
     const int mine = t0 + place * warp_outputs(K::c);
     if (chunks > 0) {
-      load(0);
-      K::put(shared, 0, k, filter.inverse);
+      K::put(shared, 0, k, s.p.step, filter.inverse);
       for (int i = thread; i < strip(K::c) + chunk; i += K::threads) {
         const int d = t0 - u0 - chunk + 1 + i;
         K::put_lag(shared, d, K::lag(s, channel, d), K::lag(s, channel, d - 1), filter.by);
@@ -218,14 +229,14 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
       const int u = u0 + number * chunk;
       const bool more = number + 1 < chunks;
       const int next_lag = t0 - u - 2 * chunk + 1 + thread;
-      float lag_at = 0, lag_before = 0;
+      T lag_at(0.0f), lag_before(0.0f);
       if (more) {
         load(number + 1);
         if (thread < chunk) lag_at = K::lag(s, channel, next_lag), lag_before = K::lag(s, channel, next_lag - 1);
       }
       if (mine + warp_outputs(K::c) > u && mine - (u + chunk - 1) < taps) outputs.add(shared, number, mine - u);
       if (more) {
-        K::put(shared, number + 1, k, filter.inverse);
+        K::put(shared, number + 1, k, s.p.step, filter.inverse);
         if (thread < chunk) K::put_lag(shared, next_lag, lag_at, lag_before, filter.by);
       }
       __syncthreads();
@@ -244,6 +255,7 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
           if (o < t_end && b0 + r < s.batch && filter.tame && !shared.wild[r])
             s.y.at(b0 + r, channel, o) = T(s.eps + outputs.sums[m][n][i]);
         }
+    if (!__syncthreads_or(!filter.tame || (thread < K::rows && shared.wild[thread]))) return;
     for (int r = 0; r < K::rows && b0 + r < s.batch; ++r) {
       if (filter.tame && !shared.wild[r]) continue;
       for (std::int64_t o = t0 + thread; o < t_end; o += K::threads) {

@@ -73,19 +73,20 @@ constexpr int parts(DType dtype) { return dtype == f32 ? 2 : 1; }  // 16-bit ele
 constexpr int tensor_batch(const Config& c) { return sum_cols * c.batches; }
 constexpr int warp_outputs(const Config& c) { return sum_rows * c.row_tiles; }
 constexpr int strip(const Config& c) { return c.threads / 32 * warp_outputs(c); }  // outputs of a block
-// Lags that a chunk needs (strip + chunk), and those of the next one; as a power of two, so that their place is a mask.
+// Lags that a chunk needs (strip + chunk), and those of the next one, which reach 8 entries to either side; as a power of
+// two, so that their place is a mask.
 constexpr int lag_ring(const Config& c) {
   int ring = 1;
-  while (ring < strip(c) + 2 * chunk) ring *= 2;
+  while (ring < strip(c) + 2 * chunk + 16) ring *= 2;
   return ring;
 }
 // A fragment is read as 16 rows, also where k has eight.
 constexpr int line_rows(const Config& c, DType dtype) { return std::max(parts(dtype) * tensor_batch(c), 16); }
-// Two chunks of k, the lags in pairs, scales of rows for two chunks, a mark per row, and what a block's reduction takes.
+// Two chunks of k, four registers by lag, scales of rows for two chunks, a mark per row, and what a block's reduction takes.
 constexpr int scratch_words = 32;
 constexpr int tensor_smem_bytes(const Config& c, DType dtype) {
   return 2 * line_rows(c, dtype) * line_bytes +
-         static_cast<int>(sizeof(float)) * (parts(dtype) * lag_ring(c) + 3 * tensor_batch(c) + scratch_words);
+         static_cast<int>(sizeof(float)) * (4 * parts(dtype) * lag_ring(c) + 3 * tensor_batch(c) + scratch_words);
 }
 constexpr std::int64_t strips(const Config& c, const DwconvProblem& p) { return ceil_div(p.time, strip(c)); }
 constexpr std::int64_t tensor_grid(const Config& c, const DwconvProblem& p) {

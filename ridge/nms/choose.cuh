@@ -69,28 +69,37 @@ __device__ __forceinline__ void put_kept(const Kept& to, const unsigned* order, 
     if (kept >> i & 1) to.indices[(count + __popcll(kept & ((Word{1} << i) - 1))) * to.step] = order[first + i];
 }
 
-// Strikes out what row `row` of the mask overlaps, in words from `from` on.
-__device__ __forceinline__ void strike(unsigned* struck, const Word* mask, std::int64_t row, unsigned words,
-                                       unsigned from, int lane) {
-  const Word* of_row = mask + row * words;
-#pragma unroll 4
-  for (unsigned w = from + lane; w < words; w += 32) {
-    const Word word = of_row[w];
-    if (static_cast<unsigned>(word)) atomicOr(struck + 2 * w, static_cast<unsigned>(word));
-    if (word >> 32) atomicOr(struck + 2 * w + 1, static_cast<unsigned>(word >> 32));
+// Strikes out what `rows` of the mask overlap, in words from `from` on: a thread per word, or where there are more threads
+// than words, one per word and every so many of the rows. `helper`: this thread's number among `Helpers`.
+template <int Helpers>
+__device__ __forceinline__ void strike(unsigned* struck, const Word* mask, const unsigned char* rows, int row_count,
+                                       unsigned words, unsigned from, int helper) {
+  const int columns = static_cast<int>(words - from), line = (columns + 31) / 32 * 32;  // whole warps side by side
+  const int groups = ::max(Helpers / line, 1), group = line < Helpers ? helper / line : 0;
+  if (group >= groups) return;
+  for (int w = line < Helpers ? helper % line : helper; w < columns; w += line < Helpers ? line : Helpers) {
+    Word word = 0;
+#pragma unroll 8
+    for (int i = group; i < row_count; i += groups) word |= mask[std::int64_t{rows[i]} * words + from + w];
+    if (static_cast<unsigned>(word)) atomicOr(struck + 2 * (from + w), static_cast<unsigned>(word));
+    if (word >> 32) atomicOr(struck + 2 * (from + w) + 1, static_cast<unsigned>(word >> 32));
   }
 }
 
-// Tile after tile of 64 boxes. Without `ahead` a tile is decided, then its rows are struck out. With it, the first warp
-// decides on tile t by itself: it has what tile t - 1 overlaps of it from 64 words that it fetched before, while the
-// other warps strike out what tile t - 1 overlaps after that.                              mask: [n][words], see nms_mask
-// Preconditions: one block of a multiple of 32 threads, at least 64; choose_smem_bytes().
+// Tile after tile of 64 boxes. Without `ahead` a tile is decided, then what its rows overlap is struck out. With it, the
+// first warp decides on tile t by itself: which of its boxes tile t - 1 strikes out is in words of their own rows, which
+// were fetched before, while the other warps strike out what tile t - 1 overlaps after that.
+//                                                                                         mask: [n][words], see nms_mask
+// Preconditions: one block of a multiple of 32 threads, at least 64; n > 0; choose_smem_bytes().
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads)
     nms_choose(const unsigned* order, const Word* mask, unsigned n, Kept kept_boxes) {
-  constexpr int threads = Row::config.threads, helpers = threads / 32 - 1;
+  constexpr int threads = Row::config.threads, helpers = threads - 32;
   constexpr bool ahead = Row::config.ahead;
-  __shared__ Word kept_of[2];  // of the tile decided, and of the one before
+  // Of the tile decided, and of the one before: which boxes were kept, as bits and one after the other, and how many
+  // were before them.
+  __shared__ Word kept_of[2];
+  __shared__ unsigned char rows_of[2][word_bits];
   __shared__ unsigned count_of[2];
   const simt::tile<32> warp;
   const int lane = warp.rank(), number = warp.index();
@@ -98,14 +107,15 @@ __global__ void __launch_bounds__(Row::config.threads)
   unsigned* struck = simt::dynamic_shared<unsigned>();  // [2 words]
   for (unsigned i = threadIdx.x; i < 2 * words; i += threads) struck[i] = 0;
 
-  // The first warp's: words `tile` and `tile` + 1 of the tile's rows.
-  Word overlaps[2] = {}, after[2] = {}, struck_by_last = 0;
+  // The first warp's: of boxes `lane` and 32 + `lane` of a tile, what they overlap of it and of the one before.
+  Word overlaps[2] = {}, before[2] = {}, last = 0;
   const auto fetch = [&](unsigned tile) {
     RIDGE_UNROLL
     for (int half = 0; half < 2; ++half) {
       const unsigned row = tile * word_bits + 32 * half + lane;
-      overlaps[half] = row < n ? mask[std::int64_t{row} * words + tile] : 0;
-      after[half] = ahead && row < n && tile + 1 < words ? mask[std::int64_t{row} * words + tile + 1] : 0;
+      const Word* of_row = mask + std::int64_t{row} * words;
+      overlaps[half] = row < n ? of_row[tile] : 0;
+      before[half] = ahead && row < n && tile > 0 ? of_row[tile - 1] : 0;
     }
   };
   if (number == 0) fetch(0);
@@ -113,30 +123,32 @@ __global__ void __launch_bounds__(Row::config.threads)
   __syncthreads();
   for (unsigned tile = 0; tile < words + 1; ++tile) {
     if (number == 0 && tile < words) {
-      const Word mine[2] = {overlaps[0], overlaps[1]}, next[2] = {after[0], after[1]};
-      const Word gone = struck[2 * tile] | Word{struck[2 * tile + 1]} << 32 | struck_by_last;
+      const Word mine[2] = {overlaps[0], overlaps[1]};
+      Word gone = struck[2 * tile] | Word{struck[2 * tile + 1]} << 32;
+      if constexpr (ahead)
+        gone |= Word{warp.ballot((before[0] & last) != 0)} | Word{warp.ballot((before[1] & last) != 0)} << 32;
       const unsigned left = n - tile * word_bits;
       const Word all = left < word_bits ? (Word{1} << left) - 1 : ~Word{0};
       if (tile + 1 < words) fetch(tile + 1);
       const Word kept = resolve(all & ~gone, mine, warp);
+      for (int i = lane; i < word_bits; i += 32)
+        if (kept >> i & 1) rows_of[tile % 2][__popcll(kept & ((Word{1} << i) - 1))] = static_cast<unsigned char>(i);
       if (lane == 0) {
         kept_of[tile % 2] = kept;
         count_of[tile % 2] = count;
       }
       count += __popcll(kept);
-      if constexpr (ahead) {
-        const Word hit = (kept >> lane & 1 ? next[0] : 0) | (kept >> (32 + lane) & 1 ? next[1] : 0);
-        struck_by_last = warp.reduce(hit, [](Word a, Word b) { return a | b; });
-      }
+      last = kept;
     }
     if constexpr (!ahead) __syncthreads();
-    const unsigned done = ahead ? tile - 1 : tile;  // the tile that is struck out now
+    const unsigned done = ahead ? tile - 1 : tile;  // the tile whose overlaps are struck out now
     if (number > 0 && done < words) {
       const Word kept = kept_of[done % 2];
-      if (number == helpers) put_kept(kept_boxes, order, kept, done * word_bits, count_of[done % 2], lane);
-      for (int i = number - 1; i < word_bits; i += helpers)
-        if (kept >> i & 1)
-          strike(struck, mask, std::int64_t{done} * word_bits + i, words, done + (ahead ? 2 : 1), lane);
+      const unsigned from = done + (ahead ? 2 : 1);
+      if (from < words)
+        strike<helpers>(struck, mask + std::int64_t{done} * word_bits * words, rows_of[done % 2], __popcll(kept), words,
+                        from, static_cast<int>(threadIdx.x) - 32);
+      if (number == 1) put_kept(kept_boxes, order, kept, done * word_bits, count_of[done % 2], lane);
     }
     __syncthreads();
   }

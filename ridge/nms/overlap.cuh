@@ -38,8 +38,8 @@ struct Overlap {
   }
 };
 
-// Bit j of row i's word w: box i overlaps box 64 w + j. Only words from row i's own on are written. In that one only the
-// bits of boxes before i are set, in the others all.          boxes: [n] sorted; classes: [n] or null; mask: [n][words]
+// Bit j of row i's word w: box i overlaps box 64 w + j. Words are written from the one before row i's own on. In row i's
+// own only the bits of boxes before i are set, in the others all.          boxes: [n] sorted; classes: [n] or null; mask: [n][words]
 // Precondition: gridDim.x is mask_grid(n).
 template <bool Classes>
 __global__ void __launch_bounds__(mask_threads)
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(mask_threads)
   __shared__ std::int64_t column_classes[Classes ? word_bits : 1];
   const unsigned words = (n + word_bits - 1) / word_bits;
   const unsigned column = blockIdx.x % words, row = blockIdx.x / words * mask_threads + threadIdx.x;
-  if (blockIdx.x / words * mask_tiles > column) return;  // below the diagonal: the block has no word to write
+  if (blockIdx.x / words * mask_tiles > column + 1) return;  // below the diagonal: the block has no word to write
   if (threadIdx.x < word_bits && column * word_bits + threadIdx.x < n) {
     const Box box = boxes[column * word_bits + threadIdx.x];
     column_boxes[threadIdx.x] = box;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(mask_threads)
     if constexpr (Classes) column_classes[threadIdx.x] = classes[column * word_bits + threadIdx.x];
   }
   __syncthreads();
-  if (row >= n || row / word_bits > column) return;
+  if (row >= n || row / word_bits > column + 1) return;
   const Box mine = boxes[row];
   const float area = overlap.area(mine);
   const std::int64_t of_class = Classes ? classes[row] : 0;
