@@ -138,17 +138,19 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
   const double all = channels * rows * products(p);
   if (c.method == Method::element) return all / 32 * 4;  // two loads and their addresses for a product
   if (c.method == Method::tiled) {
-    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each.
+    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing the
+    // tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
     const double g = tile_rows(c, summed), r = c.outputs;
     const double waste = summed ? 1 : std::ceil(rows / g) * g / rows;
-    const double per_product = 1.0 / 128 + (g + std::max(4.0, 4.0 * r / 4)) / (4 * r * g * 32);
-    return all * waste * per_product * (c.paired ? 1.0 : 1.1);
+    const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
+    const double tiles = summed ? (c.paired ? 6.6 : 5.5) : c.paired ? 2.6 : 2.8;
+    return all * waste * per_product * tiles;
   }
   // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
   const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
   const double edge = static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / static_cast<double>(p.time);
-  const double slow = summed ? 1.2 : c.batches == 1 ? 1.4 : 1;
+  const double slow = summed ? 1.2 : c.batches == 1 ? 1.4 : c.threads > 256 ? 1.05 : 1;
   return channels * rows_used * products(p) * edge * (p.dtype == f32 ? 3 : 1) * slow / (0.6 * std::max(rate, 1.0));
 }
 

@@ -23,10 +23,11 @@ template <class Row, class T> struct Toeplitz {
   static constexpr Config c = Row::config;
   static constexpr int threads = c.threads, warps = threads / 32, P = parts(dtype_of<T>);
   static constexpr int M = c.row_tiles, N = c.batches, rows = tensor_batch(c), ring = lag_ring(c);
-  static constexpr int group = N > 1 ? 2 : 1;  // eights of the batch that are multiplied together
-  static constexpr int unit = rows * chunk / threads, row_lanes = chunk / unit;  // of a row of k, and a thread
+  static constexpr int group = N > 1 ? 2 : 1;                       // eights of the batch that are multiplied together
+  static constexpr int loaders = ::std::min(threads, max_loaders);  // threads that bring k
+  static constexpr int unit = rows * chunk / loaders, row_lanes = chunk / unit;  // of a row of k, and a thread
   using Part = PartOf<T>;
-  static_assert(N % group == 0 && row_lanes <= 32 && warps % 2 == 0 && threads >= chunk);
+  static_assert(N % group == 0 && row_lanes <= 32 && unit <= 8 && threads >= chunk);
 
   struct Shared {
     unsigned char* k;  // [2][line_rows] lines of 64 parts; rows of one part follow those of another
@@ -188,7 +189,8 @@ template <class Row, class T> struct Toeplitz {
 // Preconditions: cc 80 or later; gridDim.x is tensor_grid(); tensor_smem_bytes(); p and q have elements; sizes below 2^31.
 // units: p's rows can be read in whole accesses.
 template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T> s, bool units) {
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    dwconv_toeplitz(Sum<T> s, bool units) {
   if constexpr (tile::sm80::available) {
     using K = Toeplitz<Row, T>;
     const typename K::Shared shared;
@@ -204,7 +206,8 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
 
     const int u0 = ::max(t0 - taps + 1, 0) / chunk * chunk;
     const std::int64_t b = b0 + K::row();
-    const T* row = b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
+    const bool loads = thread < K::loaders;
+    const T* row = loads && b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
     const int steps = row ? static_cast<int>(s.p.size) : 0;
     Elements<T, K::unit> k;  // of the chunk that comes next: on their way while the one before is multiplied
     const auto load = [&](int number) { k.load(row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units); };
@@ -214,11 +217,11 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
     const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
     K outputs;
     clear(outputs.sums);
-    // Both halves of the warps have early and late outputs, so that all of a multiprocessor's quarters have as much to do.
-    const int place = warp < K::warps / 2 ? warp : K::warps + K::warps / 2 - 1 - warp;
+    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
+    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
     const int mine = t0 + place * warp_outputs(K::c);
     if (chunks > 0) {
-      K::put(shared, 0, k, s.p.step, filter.inverse);
+      if (loads) K::put(shared, 0, k, s.p.step, filter.inverse);
       for (int i = thread; i < strip(K::c) + chunk; i += K::threads) {
         const int d = t0 - u0 - chunk + 1 + i;
         K::put_lag(shared, d, K::lag(s, channel, d), K::lag(s, channel, d - 1), filter.by);
@@ -236,7 +239,7 @@ __global__ void __launch_bounds__(Row::config.threads, 2) dwconv_toeplitz(Sum<T>
       }
       if (mine + warp_outputs(K::c) > u && mine - (u + chunk - 1) < taps) outputs.add(shared, number, mine - u);
       if (more) {
-        K::put(shared, number + 1, k, s.p.step, filter.inverse);
+        if (loads) K::put(shared, number + 1, k, s.p.step, filter.inverse);
         if (thread < chunk) K::put_lag(shared, next_lag, lag_at, lag_before, filter.by);
       }
       __syncthreads();

@@ -134,7 +134,7 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
     return e;
   };
   const auto direct = errors("naive");
-  for (const char* variant : {"tensor_8", "tensor_32"}) {
+  for (const char* variant : {"tensor_8", "tensor_32", "tensor_32_wide"}) {
     const auto ours = errors(variant);
     for (int i = 0; i < 3; ++i) {
       std::printf("%s, output %d: greatest error %.3g, of multiply-adds %.3g; root of squares %.3g, %.3g\n", variant, i,

@@ -15,10 +15,11 @@ enum class Method : std::uint8_t {
 struct Config {
   Method method = Method::element;
   int threads = 256;
-  int outputs = 1;      // tiled: neighbouring outputs of a thread
-  int batches = 1;      // tiled: rows of k that a block passes one filter over; tensor: the same, in eights
-  bool paired = false;  // tiled: a block takes the i-th tile from either end, so that all do equally much
-  int row_tiles = 2;    // tensor: 16 outputs each, of a warp
+  int outputs = 1;        // tiled: neighbouring outputs of a thread
+  int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor: the same, in eights
+  bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
+  int row_tiles = 2;      // tensor: 16 outputs each, of a warp
+  int blocks_per_sm = 2;  // tensor: least residency asked of the compiler
   bool operator==(const Config&) const = default;
 };
 
@@ -36,6 +37,7 @@ inline constexpr Variant variants[] = {
     {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
+    {"tensor_32_wide", "twelve warps with more registers: longer strips, k is split less often", {.method = Method::tensor, .threads = 384, .batches = 4, .blocks_per_sm = 1}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -68,6 +70,7 @@ constexpr std::int64_t tiled_grid(const Config& c, const DwconvProblem& p, std::
 
 inline constexpr int chunk = 64;  // steps at a time: a line of 128 bytes of 16-bit elements in shared memory
 inline constexpr int line_bytes = 128;
+inline constexpr int max_loaders = 256;                            // threads of a block that bring k
 inline constexpr int sum_rows = 16, sum_cols = 8;                  // of one mma's sums
 constexpr int parts(DType dtype) { return dtype == f32 ? 2 : 1; }  // 16-bit elements that an operand is
 constexpr int tensor_batch(const Config& c) { return sum_cols * c.batches; }
