@@ -322,6 +322,43 @@ def window_sum(dtype, rng):
         yield Case((x,), {"w": width}, (view.sum(-1),), (bound,))
 
 
+def dwconv(dtype, rng):
+    for b, c, t, taps in [(2, 3, 7, 7), (3, 2, 70, 9), (1, 1, 5, 8), (0, 2, 3, 3)]:
+        k, w = make(rng, dtype, b, c, t), make(rng, dtype, c, taps)
+        lag = np.arange(t)[:, None] - np.arange(t)
+        inside = (lag >= 0) & (lag < taps)
+        toeplitz = np.where(inside, double(w)[:, np.where(inside, taps - 1 - lag, 0)], 0)  # [c, t, u]
+
+        def through(x, matrix):
+            return np.einsum("bcu,ctu->bct", x, matrix)
+
+        size = through(np.abs(double(k)), np.abs(toeplitz)) + 0.5
+        want = through(double(k), toeplitz) + 0.5
+        yield Case((k, w), {"eps": 0.5}, (want,), ((t + 26) * ROUNDOFF["f32"] * size,))
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+
+
+def nms(dtype, rng):
+    for n, classes in [(0, None), (1, None), (90, None), (130, 3)]:
+        corner, side = rng.integers(0, 60, (n, 2)), rng.integers(0, 30, (n, 2))  # now and then without an area
+        boxes = np.concatenate((corner, corner + side), 1).astype(DTYPES[dtype])
+        scores = rng.integers(0, 1 + n // 2, n).astype(DTYPES[dtype])  # with ties
+        labels = None if classes is None else rng.integers(0, classes, n)
+        kept = []
+        for i in sorted(range(n), key=lambda i: (-float(scores[i]), i)):
+            low = np.maximum(corner[i], corner[kept].reshape(-1, 2))
+            both = np.clip(np.minimum(corner[i] + side[i], (corner + side)[kept].reshape(-1, 2)) - low, 0, None).prod(1)
+            together = side[i].prod() + side[kept].reshape(-1, 2).prod(1) - both
+            same = True if labels is None else labels[kept] == labels[i]
+            if not ((2 * both > together) & same).any():
+                kept.append(i)
+        indices = np.full(n, -1, np.int64)
+        indices[: len(kept)] = kept
+        yield Case((boxes, scores, labels), {"iou": 0.5}, (indices, np.array([len(kept)])), (0, 0))
+
+
 # ---- embeddings ------------------------------------------------------------------------------------------------------
 
 
@@ -477,6 +514,8 @@ OPERATORS = {
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),
     "window_sum": window_sum,
+    "dwconv": dwconv,
+    "nms": nms,
     "embedding": embedding,
     "rope": rope,
     "attention": attention,

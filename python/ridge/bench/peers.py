@@ -410,6 +410,56 @@ _add(
     cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"),
 )
 
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+
+def _dwconv_inputs(case, make):
+    signal, filters = (case["b"], case["c"], case["t"]), (case["c"], case.get("l") or case["t"])
+    return [make(*signal) for _ in range(1 + _is_backward(case))] + [make(*filters)]
+
+
+def _dwconv(convolve):
+    """A causal convolution as the library has it, or the gradients that PyTorch makes of it."""
+
+    def peer(case):
+        eps = float(case.option("eps", 0))
+
+        def forward(k, w):
+            y = convolve(k, w)
+            return y + eps if eps else y
+
+        return Gradient(forward) if _is_backward(case) else forward
+
+    return peer
+
+
+def _by_conv1d(k, w):
+    return F.conv1d(F.pad(k, (w.shape[1] - 1, 0)), w.unsqueeze(1), groups=w.shape[0])
+
+
+def _by_fft(k, w):
+    n = k.shape[-1] + w.shape[1] - 1  # no wrap
+    k_n, w_n = torch.fft.rfft(k.float(), n), torch.fft.rfft(w.float().flip(-1), n)
+    return torch.fft.irfft(k_n * w_n, n)[..., : k.shape[-1]].to(k.dtype)
+
+
+_add(
+    "dwconv",
+    inputs=_dwconv_inputs,
+    peer=_dwconv(_by_conv1d),
+    library="cudnn",
+    others={"cufft": _dwconv(_by_fft)},
+    # sums over the filter, and w's gradient over the batch too
+    comparable=lambda case, outputs, inputs: [x / math.sqrt(case["b"]) if x.dim() == 2 else x for x in outputs],
+    scale=lambda case: math.sqrt(case.get("l") or case["t"]),
+    axis="t",
+    cases=tuple(
+        f"f32:{size}{direction}"
+        for size in ("b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096")
+        for direction in ("", ":backward")
+    ),
+)
+
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
 _ACTIVATIONS = {
@@ -554,6 +604,48 @@ _add(
     cases=_typed("f32 bf16", "m=4096,k=4096 m=16384,k=16384 m=128256,k=4096 m=1048576,k=16 m=262144,k=128"),
 )
 
+
+# ---- boxes ----------------------------------------------------------------------------------------------------------
+
+
+def _nms_inputs(case, make):
+    """Sides of 1 to 33 pixels in a field of 16 n pixels, and no score twice: torchvision's sort is not stable."""
+    n = case["n"]
+    field = 32 + 4 * math.sqrt(n)
+
+    def uniform(*shape):
+        numbers = torch.rand(shape, dtype=torch.float32, device=make.device, generator=make.random)
+        return numbers.to(DTYPES[case.dtype])
+
+    corner = uniform(n, 2) * field
+    scores = torch.randperm(n, device=make.device, generator=make.random).to(DTYPES[case.dtype])
+    tensors = [torch.cat((corner, corner + 1 + uniform(n, 2) * 32), 1), scores]
+    if case.get("classes"):
+        tensors.append((uniform(n).float() * case["classes"]).int())
+    return tensors
+
+
+def _nms(case):
+    from torchvision.ops import batched_nms, nms
+
+    iou = float(case.option("iou", 0.5))
+    if case.option("legacy", "0") != "0":
+        raise NotImplementedError("torchvision has no legacy corners")
+    if case.get("classes"):
+        return lambda boxes, scores, classes: batched_nms(boxes, scores, classes, iou)
+    return lambda boxes, scores: nms(boxes, scores, iou)
+
+
+_add(
+    "nms",
+    inputs=_nms_inputs,
+    peer=_nms,
+    library="torchvision",
+    # the numbers of those that are kept, without what fills the place of the others
+    comparable=lambda case, outputs, inputs: [outputs[0][: int(outputs[1])] if len(outputs) > 1 else outputs[0]],
+    waits=lambda case: True,  # torchvision chooses on the host
+    cases=_typed("f32", "n=1000 n=10000 n=50000 n=10000,classes=80"),
+)
 
 # ---- tokens ---------------------------------------------------------------------------------------------------------
 
