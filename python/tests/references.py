@@ -349,6 +349,64 @@ def rope(dtype, rng):
             yield Case((x, positions, None, None), {"style": style}, (want,), (8 * computed_in(dtype) * size,))
 
 
+# ---- attention -------------------------------------------------------------------------------------------------------
+
+
+def attention(dtype, rng):
+    """One head at a time, by definition. `window` is what the options say: keys before and after a query's own."""
+    for options, window, lower_right, mask in [
+        ({}, (-1, -1), False, None),
+        ({"causal": "upper_left", "lse": True}, (-1, 0), False, None),
+        ({"causal": "lower_right", "softcap": 3.0}, (-1, 0), True, None),
+        ({"window": "4,2", "scale": 0.3, "lse": True}, (4, 2), False, "bool"),
+        ({"lse": True}, (-1, -1), False, "f32"),
+        ({"layout": "bshd", "causal": "upper_left"}, (-1, 0), False, None),
+    ]:
+        b, hq, hkv, sq, sk, d, dv = 2, 4, 2, 9, 14, 24, 16
+        q, k, v = make(rng, dtype, b, hq, sq, d), make(rng, dtype, b, hkv, sk, d), make(rng, dtype, b, hkv, sk, dv)
+        given = None
+        if mask == "bool":
+            given = rng.integers(0, 2, (hq, sq, sk)).astype(np.bool_) | np.eye(sq, sk, dtype=np.bool_)
+        elif mask == "f32":
+            given = rng.standard_normal((sq, sk)).astype(np.float32)
+        wide_k, wide_v = (np.repeat(double(x), hq // hkv, 1) for x in (k, v))
+        products = double(q) @ wide_k.swapaxes(-1, -2)
+        size = np.abs(double(q)) @ np.abs(wide_k).swapaxes(-1, -2)
+        scores = products * options.get("scale", d**-0.5)
+        if "softcap" in options:
+            scores = options["softcap"] * np.tanh(scores / options["softcap"])
+        away = np.arange(sk) - np.arange(sq)[:, None] - (sk - sq if lower_right else 0)
+        attends = np.broadcast_to((window[1] < 0) | (away <= window[1]), scores.shape)
+        attends = attends & ((window[0] < 0) | (-away <= window[0]))
+        if mask == "bool":
+            attends = attends & given
+        elif mask == "f32":
+            scores = scores + double(given)
+        scores = np.where(attends, scores, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            top = np.where(attends.any(-1), scores.max(-1), 0)
+            weights = np.exp(scores - top[..., None])
+            lse = top + np.log(weights.sum(-1))
+            weights = np.where(attends.any(-1)[..., None], weights / weights.sum(-1)[..., None], 0)
+        want = weights @ wide_v
+        unit = computed_in(dtype)
+        # An error of a score is a factor of its weight; 16-bit weights are rounded to their type before they meet v.
+        error = (d + 4) * unit * np.max(size) + 32 * unit * (np.max(np.abs(scores[attends])) + 1)
+        weighted = weights @ np.abs(wide_v)
+        of_type = 0 if dtype == "f32" else ROUNDOFF[dtype]
+        lost = (SMALLEST["f16"] if dtype == "f16" else 0) * np.sum(np.abs(wide_v))
+        tolerance = (error + sk * unit + of_type) * (weighted + np.abs(want)) + lost
+        if options.get("layout") == "bshd":
+            q, k, v, want, tolerance = (x.swapaxes(1, 2) for x in (q, k, v, want, tolerance))
+            q, k, v = (np.ascontiguousarray(x) for x in (q, k, v))
+        outputs, near = (want,), (tolerance,)
+        if "lse" in options:
+            seen = attends.any(-1)
+            assert seen.all()  # an infinite answer has no distance; the C++ cases have them
+            outputs, near = (want, lse), (tolerance, error + sk * unit + 4 * unit * np.abs(lse))
+        yield Case((q, k, v, given), options, outputs, near)
+
+
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
 
 
@@ -421,6 +479,7 @@ OPERATORS = {
     "window_sum": window_sum,
     "embedding": embedding,
     "rope": rope,
+    "attention": attention,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (

@@ -67,10 +67,24 @@ template <class T> __device__ __forceinline__ Keys keys_of(const Arguments<T>& a
 template <class T> __device__ __forceinline__ Keys keys_of(const Arguments<T>& a, int i, int j) {
   return {keys_of(a, i).first, keys_of(a, j).last};
 }
-// Whether every query from i to j may attend to all of the keys from `first` on to `last`, which is not among them.
+// Whether every query from i to j may attend to all of the keys from `first` on to `last`, which is not among them, but
+// for the mask tensor.
 template <class T>
 __device__ __forceinline__ bool all_attend(const Arguments<T>& a, int i, int j, int first, int last) {
-  return a.mask == nullptr && first >= keys_of(a, j).first && last <= keys_of(a, i).last;
+  return first >= keys_of(a, j).first && last <= keys_of(a, i).last;
+}
+
+// Of the keys from `first` on to `last`, those that query i may attend to, counted from `first`. A query that does not
+// exist has none.
+struct Span {
+  int first;
+  unsigned count;
+  __device__ __forceinline__ bool contains(int place) const { return static_cast<unsigned>(place - first) < count; }
+};
+template <class T> __device__ __forceinline__ Span span_of(const Arguments<T>& a, int i, int first, int last) {
+  const Keys keys = keys_of(a, i);
+  const int from = ::max(keys.first, first), to = ::min(keys.last, last);
+  return {from - first, i < a.sq ? static_cast<unsigned>(::max(0, to - from)) : 0};
 }
 
 // Part number `part` of the keys, of whole tiles of `tile` but for the last one.
@@ -98,33 +112,35 @@ template <class T> __device__ __forceinline__ float capped(float x, float cap) {
 }
 
 // What a kernel makes of products before they are exponentiated. Without softcap and additive mask they stay as they
-// are, and the scale is folded into the exponent: exp(scale s) = 2^(factor s). A negative scale changes Q's sign, so
+// are, and the scale is folded into the exponent: exp(scale s) = 2^(factor s). A negative scale changes their sign, so
 // that the greatest product is the greatest score.
 template <class T> struct Scores {
   float scale;   // of products
   float factor;  // of scores, in the exponent of 2
-  bool plain;    // scores are products
-  __device__ __forceinline__ explicit Scores(const Arguments<T>& a) {
+  float softcap;
+  bool as_is;  // scores are products
+  __device__ __forceinline__ explicit Scores(const Arguments<T>& a) : softcap(a.softcap) {
+    const bool folded = a.softcap == 0 && (a.mask == nullptr || a.mask_dtype == DType::boolean);
     const float size = fabsf(a.scale);
-    plain = a.softcap == 0 && (a.mask == nullptr || a.mask_dtype == DType::boolean);
-    scale = plain ? 1 : size;
-    factor = plain ? size * log2_e : log2_e;
+    factor = folded ? size * log2_e : log2_e;
+    scale = folded ? (a.scale < 0 ? -1.0f : 1.0f) : a.scale;
+    as_is = folded && a.scale >= 0;
   }
-  // Of query i and a key that it may attend to, or not: then -inf.
+  __device__ __forceinline__ float of(float product) const {
+    return softcap == 0 ? product * scale : capped<T>(product * scale, softcap);
+  }
+  // With the mask tensor, of a query and a key that exist.
+  __device__ __forceinline__ float masked(const Arguments<T>& a, int batch, int head, int i, int key,
+                                          float score) const {
+    const float more = mask_at(a, batch, head, i, key);
+    return more == minus_infinity ? more : score + more;
+  }
+  // All of it, of query i and any key: -inf where it may not attend to the key.
   __device__ __forceinline__ float operator()(const Arguments<T>& a, const Place& at, int i, int key,
                                               float product) const {
-    float score = product;
-    if (!plain) {
-      score *= scale;
-      if (a.softcap != 0) score = capped<T>(score, a.softcap);
-    }
-    const Keys keys = keys_of(a, i);
-    if (key < keys.first || key >= keys.last || i >= a.sq) return minus_infinity;
-    if (a.mask != nullptr) {
-      const float more = mask_at(a, at.batch, at.head, i, key);
-      score = more == minus_infinity ? more : score + more;
-    }
-    return score;
+    if (!span_of(a, i, key, key + 1).contains(0)) return minus_infinity;
+    const float score = of(product);
+    return a.mask == nullptr ? score : masked(a, at.batch, at.head, i, key, score);
   }
 };
 

@@ -18,8 +18,9 @@ struct Config {
   int bm = 1, bn = 1;     // queries of a block, and keys that it attends to at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;           // queries of a thread (register_tile) or of a warp (mma_sync)
-  bool split = false;     // blocks may attend to parts of the keys, for a second kernel to merge
+  int rows = 1;  // queries of a thread (register_tile) or of a warp (mma_sync)
+  bool split =
+      false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
   bool operator==(const Config&) const = default;
 };
@@ -37,12 +38,13 @@ constexpr int tile_floats(const Config& c) {
 }
 
 // ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
-// Q [bm][d], K [bn][d], V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are one line of 128
-// bytes. O leaves through Q's place.
+// Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are
+// one line of 128 bytes. O leaves through Q's place.
 
 inline constexpr int panel = 64;
 constexpr int panels(int columns) { return (columns + panel - 1) / panel; }
 constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * rows * panel * 2; }
+inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
 // Dynamic shared memory. `d` and `dv` are the problem's.
@@ -51,7 +53,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::naive: return 0;
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
     case Family::register_tile: return tile_floats(c) * 4;
-    default: return mma_q_bytes(c) + mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv);
+    default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }
 

@@ -15,7 +15,7 @@ template <int I> struct Row { static constexpr Config config = variants[I].confi
 
 simt::Config grid_of(const Config& c, const Call& call, int warp) {
   const AttentionProblem& p = call.problem;
-  return {.grid = dim3(static_cast<unsigned>(call.plan.blocks)),
+  return {.grid = dim3(static_cast<unsigned>(call.plan.blocks), static_cast<unsigned>(call.plan.splits)),
           .block = dim3(static_cast<unsigned>(c.threads)),
           .smem = static_cast<std::size_t>(smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv))),
           .stream = call.stream.handle,
@@ -61,10 +61,10 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .mask_dtype = p.mask_dtype,
           .vectors = has_vectors(*p.q, p.dtype) && has_vectors(*p.k, p.dtype) && has_vectors(*p.v, p.dtype) &&
                      has_vectors(*p.o, p.dtype),
-          .pack = 1,
-          .splits = 1,
-          .partial_o = nullptr,
-          .partial_lse = nullptr};
+          .pack = static_cast<int>(pack_of(variants[call.plan.variant].config, p)),
+          .splits = call.plan.splits,
+          .partial_o = static_cast<float*>(call.workspace.data),
+          .partial_lse = static_cast<float*>(call.workspace.data) + call.plan.splits * p.b * p.hq * p.sq * p.dv};
 }
 
 }  // namespace

@@ -16,7 +16,21 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-std::int64_t blocks_of(const Config& c, const AttentionProblem& p) { return ceil_div(p.sq, c.bm) * p.b * p.hq; }
+std::int64_t tiles_of(const Config& c, const AttentionProblem& p) { return ceil_div(p.sq * pack_of(c, p), c.bm); }
+// Of one part of the keys.
+std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
+  return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
+}
+
+// Parts of the keys: as many as let one wave of blocks fill the device, and none of less than two tiles.
+int splits_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
+  const std::int64_t blocks = blocks_of(c, p);
+  if (!c.split || blocks == 0) return 1;
+  const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(p.sk, c.bn);
+  const std::int64_t parts = std::clamp<std::int64_t>(places / blocks, 1, std::max<std::int64_t>(1, tiles / 2));
+  if (tiles == 0) return 1;
+  return static_cast<int>(ceil_div(tiles, ceil_div(tiles, parts)));  // parts that have keys
+}
 
 int smem_of(const Config& c, const AttentionProblem& p) {
   return smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv));
@@ -30,7 +44,8 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
   if (c.family == Family::mma_sync && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
-  if (ceil_div(p.sq, c.bm) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
+  if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
+  if (c.split && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 queries";
   if (const int smem = smem_of(c, p); smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
@@ -72,18 +87,24 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const Config& c = row.config;
   roofline::Kernel k;
   k.cost = cost(p);
-  k.blocks = blocks_of(c, p);
+  const int splits = splits_of(c, p, device);
+  k.blocks = blocks_of(c, p) * splits;
+  k.launches = splits > 1 ? 2 : 1;
   k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   // Every tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
-  const double tiles = static_cast<double>(ceil_div(p.sq, c.bm));
+  const std::int64_t pack = pack_of(c, p);
+  const double tiles = static_cast<double>(tiles_of(c, p));
   const double keys_bytes =
-      static_cast<double>(p.b * p.hq * p.sk * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
+      static_cast<double>(p.b * p.hq / pack * p.sk * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
-  const double rows = tiles * c.bm / std::max<double>(1, static_cast<double>(p.sq));  // and rows that do not exist
+  // And rows that do not exist; warps without any have nothing to do.
+  const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
+  const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
+  const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
   const bool padded_d = c.family == Family::mma_sync, padded_dv = padded_d || c.family == Family::register_tile;
   const double columns = static_cast<double>((padded_d ? c.d : p.d) + (padded_dv ? c.dv : p.dv));
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
@@ -91,7 +112,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   // A block's life: a trip for the queries, and one for each tile of keys.
-  k.trips = 1;
+  const double each = static_cast<double>(p.sk) * share / splits / c.bn;
+  k.trips = 1 + 2 * each;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
   return k;
@@ -126,10 +148,15 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   RIDGE_TRY(validate(p));
   auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
-  return AttentionPlan{p, device, *chosen, blocks_of(variants[*chosen].config, p), 1};
+  const Config& c = variants[*chosen].config;
+  return AttentionPlan{p, device, *chosen, blocks_of(c, p), splits_of(c, p, device)};
 }
 
-std::size_t AttentionPlan::workspace_bytes() const { return 0; }
+// O and LSE of every part, in float32.
+std::size_t AttentionPlan::workspace_bytes() const {
+  if (splits == 1 || blocks == 0) return 0;
+  return static_cast<std::size_t>(splits * problem.b * problem.hq * problem.sq * (problem.dv + 1)) * sizeof(float);
+}
 
 Explanation AttentionPlan::explain() const {
   Explanation e;

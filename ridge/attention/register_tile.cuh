@@ -79,18 +79,26 @@ __device__ __forceinline__ void add_products(const float* a, int pitch_a, const 
 
 // Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width` up
 // to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
-template <int Rows, int Threads>
+template <int Rows, int Width, int Threads>
 __device__ __forceinline__ void start_turned(float* to, int pitch, const float* from, const Strides& s, int rows,
                                              int width) {
-  constexpr int across = 8;
-  const int rank = simt::thread_rank();
-  const int steps = (width + across - 1) / across;
-  for (int n = rank / across; n < Rows * steps; n += Threads / across) {
-    const int row = n % Rows, column = n / Rows * across + rank % across;
-    if (column >= (width + 3) / 4 * 4) continue;
-    const bool there = row < rows && column < width;
-    tile::copy_async<4>(to + column * pitch + row, there ? from + row * s.row + column * s.element : from,
-                        there ? 4 : 0);
+  constexpr int across = 8, down = Threads / across;
+  static_assert(Rows % down == 0 && Width % across == 0);
+  const int row = simt::thread_rank() / across, column = simt::thread_rank() % across;
+  float* place = to + column * pitch + row;
+  const float* source = from + row * s.row + column * s.element;
+  if (rows >= Rows && width == Width && s.element == 1) {  // no bounds, and addresses that differ by constants
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_UNROLL_ON_GPU
+    for (int c = 0; c < Width; c += across) tile::copy_async<4>(place + c * pitch + r, source + c);
+    return;
+  }
+  const int whole = (width + 3) / 4 * 4;
+  RIDGE_KEEP_LOOP
+  for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_KEEP_LOOP
+  for (int c = 0; column + c < whole; c += across) {
+    const bool there = row + r < rows && column + c < width;
+    tile::copy_async<4>(place + c * pitch + r, there ? source + c * s.element : from, there ? 4 : 0);
   }
 }
 
@@ -134,14 +142,13 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const Keys keys = keys_of(a, first_query, last_query);
   const int steps_d = (a.d + 3) / 4 * 4;
   const auto start_k = [&](int first) {
-    start_turned<c.bn, c.threads>(k, Tile::pitch_n, from_k + first * a.at_k.row, a.at_k, a.sk - first, a.d);
+    start_turned<c.bn, c.d, c.threads>(k, Tile::pitch_n, from_k + first * a.at_k.row, a.at_k, a.sk - first, a.d);
   };
   const auto start_v = [&](int first) {
     start_rows<c.bn, c.dv, c.threads>(v, from_v + first * a.at_v.row, a.at_v, a.sk - first, a.dv, a.vectors);
   };
   const Tile mine;
   const Scores<float> scores(a);
-  const float sign = a.scale < 0 ? -1.0f : 1.0f;
   RunningRow running[RM];
   float o[RM][RV];
   RIDGE_UNROLL_ON_GPU
@@ -151,7 +158,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int j = 0; j < RV; ++j) o[r][j] = 0;
   }
 
-  start_turned<c.bm, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
+  start_turned<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
   if (keys.first < keys.last) start_k(keys.first);
   RIDGE_KEEP_LOOP
   for (int first = keys.first; first < keys.last; first += c.bn) {
@@ -164,12 +171,27 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int j = 0; j < RN; ++j) s[r][j] = 0;
     add_products<false, RM, RN, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n,
                                                 steps_d, s);
-    const bool all = all_attend(a, first_query, last_query, first, first + c.bn);
-    if (!all || !scores.plain || sign < 0) {
+    const bool inside = all_attend(a, first_query, last_query, first, first + c.bn), all = inside && a.mask == nullptr;
+    if (!scores.as_is) {
       RIDGE_UNROLL_ON_GPU
       for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
-      for (int j = 0; j < RN; ++j)
-        s[r][j] = scores(a, at, first_query + mine.query(r), first + mine.column(j), sign * s[r][j]);
+      for (int j = 0; j < RN; ++j) s[r][j] = scores.of(s[r][j]);
+    }
+    if (a.mask != nullptr) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < RN; ++j) {
+        const int i = ::min(first_query + mine.query(r), last_query), key = first + mine.column(j);
+        if (key < a.sk) s[r][j] = scores.masked(a, at.batch, at.head, i, key, s[r][j]);
+      }
+    }
+    if (!inside) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) {
+        const Span span = span_of(a, first_query + mine.query(r), first, first + c.bn);
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < RN; ++j) s[r][j] = span.contains(mine.column(j)) ? s[r][j] : minus_infinity;
+      }
     }
     float change[RM];
     RIDGE_UNROLL_ON_GPU

@@ -108,11 +108,12 @@ __device__ __forceinline__ float value_of_counts(float counts) {
   return plus > 0 ? -minus_infinity : minus > 0 ? minus_infinity : 0.0f;
 }
 
-// Where a block's tiles lie in shared memory.
+// Where a block's tiles lie in shared memory: Q, then stages of K and V.
 template <class Row> struct MmaKernel {
   static constexpr Config c = Row::config;
-  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + mma_tile_bytes(c.bn, c.d);
-  static_assert(v_at + mma_tile_bytes(c.bn, c.dv) == smem_bytes(c, c.d, c.dv));
+  static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), stage_bytes = k_bytes + mma_tile_bytes(c.bn, c.dv);
+  static constexpr int stages_at = mma_q_bytes(c);
+  static_assert(stages_at + mma_stages * stage_bytes == smem_bytes(c, c.d, c.dv));
 };
 
 // The queries of a warp, their scores with a tile of keys, and their O.
@@ -202,13 +203,26 @@ template <class Row, class T> class MmaWarp {
           score = f(r, key(n) + e, score);
         }
   }
-
-  // Scores become weights; O so far is brought to their scale.
-  template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
-    const simt::tile<4> quad;  // lanes that share a row
+  // Leaves of each row the keys of span(r).
+  template <class F> __device__ __forceinline__ void keep_spans(F span) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float(&o)[2 * V][4] = o_[r / 2];
+      const Span keys = span(r);
+#pragma unroll
+      for (int n = 0; n < 2 * N; ++n)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          if (!keys.contains(key(n) + e)) s_[r / 2][n][r % 2 * 2 + e] = minus_infinity;
+    }
+  }
+
+  // Scores become weights; O so far is brought to their scale, where a maximum has risen.
+  template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
+    const simt::tile<4> quad;  // lanes that share a row
+    float change[rows];
+    bool rescale = false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
       float top = running[r].top;
 #pragma unroll
       for (int n = 0; n < 2 * N; ++n) {
@@ -216,11 +230,19 @@ template <class Row, class T> class MmaWarp {
         top = fmaxf(top, fmaxf(pair[0], pair[1]));
       }
       top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
-      const float change = running[r].raise(top, factor);
+      change[r] = running[r].raise(top, factor);
+      rescale = rescale || !(change[r] == 1);
+    }
+    if (simt::tile<32>().any(rescale)) {
 #pragma unroll
-      for (int v = 0; v < 2 * V; ++v)
+      for (int r = 0; r < rows; ++r)
 #pragma unroll
-        for (int e = 0; e < 2; ++e) o[v][r % 2 * 2 + e] *= change;
+        for (int v = 0; v < 2 * V; ++v)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) o_[r / 2][v][r % 2 * 2 + e] *= change[r];
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
 #pragma unroll
       for (int n = 0; n < 2 * N; ++n)
 #pragma unroll
@@ -229,7 +251,6 @@ template <class Row, class T> class MmaWarp {
           s = MayMiss ? running[r].weight_or_none(s, factor) : running[r].weight(s, factor);
           running[r].sum += s;
         }
-    }
   }
 
   // o += weights v
@@ -324,16 +345,17 @@ template <class Row, class T> class MmaWarp {
 // Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that
 // heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to
 // `partial`, for attention_merge.
-//   shared  Q [bm][d]  K [bn][d]  V [bn][dv]
+//   shared  Q [bm][d], 2 x (K [bn][d]  V [bn][dv])
 // Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) attention_mma(Arguments<T> a) {
   if constexpr (tile::sm80::available) {
     constexpr Config c = Row::config;
     unsigned char* q = simt::dynamic_shared<unsigned char>();
-    unsigned char *k = q + MmaKernel<Row>::k_at, *v = q + MmaKernel<Row>::v_at;
-    const unsigned q_at = tile::sm80::shared_address(q), k_at = tile::sm80::shared_address(k),
-                   v_at = tile::sm80::shared_address(v);
+    using K = MmaKernel<Row>;
+    const auto stage_k = [=](int stage) { return q + K::stages_at + stage * K::stage_bytes; };
+    const auto stage_v = [=](int stage) { return stage_k(stage) + K::k_bytes; };
+    const unsigned q_at = tile::sm80::shared_address(q);
 
     const int rows = a.sq * a.pack;
     const Place at((rows + c.bm - 1) / c.bm, a.heads / a.pack);
@@ -343,12 +365,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const T* from_k = a.k + at.batch * a.at_k.batch + first_head / a.group * a.at_k.head;
     const T* from_v = a.v + at.batch * a.at_v.batch + first_head / a.group * a.at_v.head;
     const Keys keys = part_of(keys_of(a, first_query, last_query), c.bn, static_cast<int>(blockIdx.y), a.splits);
-    const auto start_k = [&](int first) {
-      start_tile<c.bn, c.d, c.threads, T>(k, a.sk - first, a.d, a.at_k.element, a.vectors,
+    const auto start = [&](int first, int stage) {
+      start_tile<c.bn, c.d, c.threads, T>(stage_k(stage), a.sk - first, a.d, a.at_k.element, a.vectors,
                                           [&](int row) { return from_k + (first + row) * a.at_k.row; });
-    };
-    const auto start_v = [&](int first) {
-      start_tile<c.bn, c.dv, c.threads, T>(v, a.sk - first, a.dv, a.at_v.element, a.vectors,
+      start_tile<c.bn, c.dv, c.threads, T>(stage_v(stage), a.sk - first, a.dv, a.at_v.element, a.vectors,
                                            [&](int row) { return from_v + (first + row) * a.at_v.row; });
     };
 
@@ -356,38 +376,43 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       const int r = first_row + row;
       return from_q + r / a.pack * a.at_q.row + (first_head + r % a.pack) * a.at_q.head;
     });
-    if (keys.first < keys.last) start_k(keys.first);
+    if (keys.first < keys.last) start(keys.first, 0);
     const Scores<T> scores(a);
-    const float sign = a.scale < 0 ? -1.0f : 1.0f;
     MmaWarp<Row, T> warp;
     tile::wait_for_copies();
     __syncthreads();
     warp.read_q(q_at);
+    const bool idle = c.split && first_row + static_cast<int>(threadIdx.x) / 32 * c.rows >= rows;  // no rows of its own
+    int stage = 0;
     RIDGE_KEEP_LOOP
-    for (int first = keys.first; first < keys.last; first += c.bn) {
-      // K is here; nobody still reads V of the tile before.
-      start_v(first);
-      warp.multiply_keys(q_at, k_at);
-      const bool all = first + c.bn <= keys.last && all_attend(a, first_query, last_query, first, first + c.bn);
+    for (int first = keys.first; first < keys.last; first += c.bn, stage ^= 1) {
+      const bool inside = first + c.bn <= keys.last && all_attend(a, first_query, last_query, first, first + c.bn);
+      const bool all = inside && a.mask == nullptr;
+      // The tile is here, and nobody still reads the one before: its place is filled next.
       tile::wait_for_copies();
       bool special = false;
       if (all) __syncthreads();
-      else special = __syncthreads_or(find_special<c.bn, c.dv, c.threads, T>(v));
-      // V is here; nobody still reads K.
-      if (first + c.bn < keys.last) start_k(first + c.bn);
-      if (!all || !scores.plain || sign < 0)
-        warp.for_scores([&](int r, int key, float product) {
+      else special = __syncthreads_or(find_special<c.bn, c.dv, c.threads, T>(stage_v(stage)));
+      if (first + c.bn < keys.last) start(first + c.bn, stage ^ 1);
+      if (idle) continue;
+      warp.multiply_keys(q_at, tile::sm80::shared_address(stage_k(stage)));
+      if (!scores.as_is) warp.for_scores([&](int, int, float product) { return scores.of(product); });
+      if (a.mask != nullptr)
+        warp.for_scores([&](int r, int key, float score) {
           const int row = ::min(first_row + warp.row(r), rows - 1);
-          const Place here = at.with_head(first_head + row % a.pack);
-          const float score = scores(a, here, row / a.pack, first + key, sign * product);
-          return first + key < keys.last ? score : minus_infinity;
+          return first + key >= a.sk
+                     ? score
+                     : scores.masked(a, at.batch, first_head + row % a.pack, row / a.pack, first + key, score);
+        });
+      if (!inside)
+        warp.keep_spans([&](int r) {
+          return span_of(a, (first_row + warp.row(r)) / a.pack, first, ::min(first + c.bn, keys.last));
         });
       if (all) warp.template weigh<false>(scores.factor);
       else warp.template weigh<true>(scores.factor);
-      if (!special) warp.add_values(v_at);
-      else warp.add_special_values(v_at, a.dv);
-      tile::wait_for_copies();
-      __syncthreads();
+      const unsigned v = tile::sm80::shared_address(stage_v(stage));
+      if (!special) warp.add_values(v);
+      else warp.add_special_values(v, a.dv);
     }
     warp.finish();
 

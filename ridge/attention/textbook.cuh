@@ -27,9 +27,8 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   const T* k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
   const T* v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
   const Scores<T> scores(a);
-  const float sign = a.scale < 0 ? -1.0f : 1.0f;
   const auto score = [&](int key) {
-    return scores(a, at, i, key, sign * product_of(q, a.at_q.element, k + key * a.at_k.row, a.at_k.element, a.d));
+    return scores(a, at, i, key, product_of(q, a.at_q.element, k + key * a.at_k.row, a.at_k.element, a.d));
   };
   const Keys keys = keys_of(a, i);
   const tile::block<threads, Warp> block;
@@ -86,17 +85,15 @@ __global__ void __launch_bounds__(Row::config.threads) attention_tiled(Arguments
   const T* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
   const T* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
   const Scores<T> scores(a);
-  const float sign = a.scale < 0 ? -1.0f : 1.0f;
   // `side` rows from `first` on; those past `rows` become 0.
-  const auto load = [=](float* to, int to_pitch, const T* from, const Strides& s, int first, int rows, int width,
-                        float factor) {
+  const auto load = [=](float* to, int to_pitch, const T* from, const Strides& s, int first, int rows, int width) {
     for (int n = rank; n < side * width; n += c.threads) {
       const int r = n / width, column = n % width;
       to[r * to_pitch + column] =
-          first + r < rows ? factor * static_cast<float>(from[(first + r) * s.row + column * s.element]) : 0.0f;
+          first + r < rows ? static_cast<float>(from[(first + r) * s.row + column * s.element]) : 0.0f;
     }
   };
-  load(q, pitch, from_q, a.at_q, first_query, a.sq, a.d, sign);
+  load(q, pitch, from_q, a.at_q, first_query, a.sq, a.d);
 
   const simt::tile<side> lanes;
   RunningRow running = RunningRow::nothing();
@@ -105,8 +102,8 @@ __global__ void __launch_bounds__(Row::config.threads) attention_tiled(Arguments
   for (int n = 0; n < columns; ++n) sums[n] = 0;
   const Keys keys = keys_of(a, first_query, last_query);
   for (int first = keys.first; first < keys.last; first += side) {
-    load(k, pitch, from_k, a.at_k, first, a.sk, a.d, 1);
-    load(v, a.dv, from_v, a.at_v, first, a.sk, a.dv, 1);
+    load(k, pitch, from_k, a.at_k, first, a.sk, a.d);
+    load(v, a.dv, from_v, a.at_v, first, a.sk, a.dv);
     __syncthreads();
     float product = 0;
     for (int n = 0; n < a.d; ++n) product += q[row * pitch + n] * k[lane * pitch + n];
