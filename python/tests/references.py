@@ -322,6 +322,43 @@ def window_sum(dtype, rng):
         yield Case((x,), {"w": width}, (view.sum(-1),), (bound,))
 
 
+def dwconv(dtype, rng):
+    for b, c, t, taps in [(2, 3, 7, 7), (3, 2, 70, 9), (1, 1, 5, 8), (0, 2, 3, 3)]:
+        k, w = make(rng, dtype, b, c, t), make(rng, dtype, c, taps)
+        lag = np.arange(t)[:, None] - np.arange(t)
+        inside = (lag >= 0) & (lag < taps)
+        toeplitz = np.where(inside, double(w)[:, np.where(inside, taps - 1 - lag, 0)], 0)  # [c, t, u]
+
+        def through(x, matrix):
+            return np.einsum("bcu,ctu->bct", x, matrix)
+
+        size = through(np.abs(double(k)), np.abs(toeplitz)) + 0.5
+        want = through(double(k), toeplitz) + 0.5
+        yield Case((k, w), {"eps": 0.5}, (want,), ((t + 26) * ROUNDOFF["f32"] * size,))
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+
+
+def nms(dtype, rng):
+    for n, classes in [(0, None), (1, None), (90, None), (130, 3)]:
+        corner, side = rng.integers(0, 60, (n, 2)), rng.integers(0, 30, (n, 2))  # now and then without an area
+        boxes = np.concatenate((corner, corner + side), 1).astype(DTYPES[dtype])
+        scores = rng.integers(0, 1 + n // 2, n).astype(DTYPES[dtype])  # with ties
+        labels = None if classes is None else rng.integers(0, classes, n)
+        kept = []
+        for i in sorted(range(n), key=lambda i: (-float(scores[i]), i)):
+            low = np.maximum(corner[i], corner[kept].reshape(-1, 2))
+            both = np.clip(np.minimum(corner[i] + side[i], (corner + side)[kept].reshape(-1, 2)) - low, 0, None).prod(1)
+            together = side[i].prod() + side[kept].reshape(-1, 2).prod(1) - both
+            same = True if labels is None else labels[kept] == labels[i]
+            if not ((2 * both > together) & same).any():
+                kept.append(i)
+        indices = np.full(n, -1, np.int64)
+        indices[: len(kept)] = kept
+        yield Case((boxes, scores, labels), {"iou": 0.5}, (indices, np.array([len(kept)])), (0, 0))
+
+
 # ---- embeddings ------------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +384,64 @@ def rope(dtype, rng):
             size = np.abs(a) + np.abs(b)
             size = np.concatenate((size, size), -1) if halves else np.repeat(size, 2, -1)
             yield Case((x, positions, None, None), {"style": style}, (want,), (8 * computed_in(dtype) * size,))
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------
+
+
+def attention(dtype, rng):
+    """One head at a time, by definition. `window` is what the options say: keys before and after a query's own."""
+    for options, window, lower_right, mask in [
+        ({}, (-1, -1), False, None),
+        ({"causal": "upper_left", "lse": True}, (-1, 0), False, None),
+        ({"causal": "lower_right", "softcap": 3.0}, (-1, 0), True, None),
+        ({"window": "4,2", "scale": 0.3, "lse": True}, (4, 2), False, "bool"),
+        ({"lse": True}, (-1, -1), False, "f32"),
+        ({"layout": "bshd", "causal": "upper_left"}, (-1, 0), False, None),
+    ]:
+        b, hq, hkv, sq, sk, d, dv = 2, 4, 2, 9, 14, 24, 16
+        q, k, v = make(rng, dtype, b, hq, sq, d), make(rng, dtype, b, hkv, sk, d), make(rng, dtype, b, hkv, sk, dv)
+        given = None
+        if mask == "bool":
+            given = rng.integers(0, 2, (hq, sq, sk)).astype(np.bool_) | np.eye(sq, sk, dtype=np.bool_)
+        elif mask == "f32":
+            given = rng.standard_normal((sq, sk)).astype(np.float32)
+        wide_k, wide_v = (np.repeat(double(x), hq // hkv, 1) for x in (k, v))
+        products = double(q) @ wide_k.swapaxes(-1, -2)
+        size = np.abs(double(q)) @ np.abs(wide_k).swapaxes(-1, -2)
+        scores = products * options.get("scale", d**-0.5)
+        if "softcap" in options:
+            scores = options["softcap"] * np.tanh(scores / options["softcap"])
+        away = np.arange(sk) - np.arange(sq)[:, None] - (sk - sq if lower_right else 0)
+        attends = np.broadcast_to((window[1] < 0) | (away <= window[1]), scores.shape)
+        attends = attends & ((window[0] < 0) | (-away <= window[0]))
+        if mask == "bool":
+            attends = attends & given
+        elif mask == "f32":
+            scores = scores + double(given)
+        scores = np.where(attends, scores, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            top = np.where(attends.any(-1), scores.max(-1), 0)
+            weights = np.exp(scores - top[..., None])
+            lse = top + np.log(weights.sum(-1))
+            weights = np.where(attends.any(-1)[..., None], weights / weights.sum(-1)[..., None], 0)
+        want = weights @ wide_v
+        unit = computed_in(dtype)
+        # An error of a score is a factor of its weight; 16-bit weights are rounded to their type before they meet v.
+        error = (d + 4) * unit * np.max(size) + 32 * unit * (np.max(np.abs(scores[attends])) + 1)
+        weighted = weights @ np.abs(wide_v)
+        of_type = 0 if dtype == "f32" else ROUNDOFF[dtype]
+        lost = (SMALLEST["f16"] if dtype == "f16" else 0) * np.sum(np.abs(wide_v))
+        tolerance = (error + sk * unit + of_type) * (weighted + np.abs(want)) + lost
+        if options.get("layout") == "bshd":
+            q, k, v, want, tolerance = (x.swapaxes(1, 2) for x in (q, k, v, want, tolerance))
+            q, k, v = (np.ascontiguousarray(x) for x in (q, k, v))
+        outputs, near = (want,), (tolerance,)
+        if "lse" in options:
+            seen = attends.any(-1)
+            assert seen.all()  # an infinite answer has no distance; the C++ cases have them
+            outputs, near = (want, lse), (tolerance, error + sk * unit + 4 * unit * np.abs(lse))
+        yield Case((q, k, v, given), options, outputs, near)
 
 
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
@@ -419,8 +514,11 @@ OPERATORS = {
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),
     "window_sum": window_sum,
+    "dwconv": dwconv,
+    "nms": nms,
     "embedding": embedding,
     "rope": rope,
+    "attention": attention,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (

@@ -21,6 +21,19 @@ SAMPLES = {
     "batch_norm": [({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {})],
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
     "batch_norm_train": [({"x": (2, 3, 4, 5)}, {})],
+    "dwconv": [({"k": (2, 3, 9), "w": (3, 9)}, {}), ({"k": (2, 3, 9), "w": (3, 4)}, {"eps": 0.1})],
+    "dwconv_backward": [({"dy": (2, 3, 9), "k": (2, 3, 9), "w": (3, 4)}, {})],
+    "nms": [
+        ({"boxes": torch.tensor([[0.0, 0, 9, 9], [1, 1, 9, 9], [20, 20, 30, 30]]), "scores": (3,)}, {}),
+        (
+            {
+                "boxes": torch.tensor([[0.0, 0, 9, 9], [1, 1, 9, 9]]),
+                "scores": (2,),
+                "classes": torch.tensor([1, 2]),
+            },
+            {"iou": 0.3},
+        ),
+    ],
     "embedding": [({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {})],
     "rope": [({"x": (2, 5, 3, 8)}, {}), ({"x": (5, 3, 8), "cos": (5, 4), "sin": (5, 4)}, {"style": "gptj"})],
     "window_sum": [({"x": (3, 20)}, {"w": 5})],

@@ -52,7 +52,7 @@ inline constexpr Variant variants[] = {
     {"split", "several blocks per row, where rows are too few to fill the chip",
      {.kernel = Kernel::block, .vectors = 4, .split = true, .waves = 4}},
     {"columns", "layout t: 16 bytes of neighbouring rows per thread, K split over threads and blocks",
-     {.kernel = Kernel::columns, .vectors = 4, .split = true, .waves = 8}},
+     {.kernel = Kernel::columns, .vectors = 4, .split = true}},
     {"strided", "any strides: an offset per element",
      {.kernel = Kernel::columns, .threads = 512, .access_bytes = 0, .vectors = 8, .split = true, .blocks_per_sm = 2,
       .waves = 8, .strided = true}},
@@ -114,7 +114,9 @@ constexpr std::int64_t slices(const Config& c, const Extent& e, int element_byte
   const std::int64_t tiles = std::max<std::int64_t>(1, ceil_div(e.k, tile_elements(c, e, element_bytes)));
   if (!c.split) return 1;
   const std::int64_t blocks = std::max<std::int64_t>(ceil_div(e.m, block_rows(c, e, element_bytes)), 1);
-  const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / blocks;
+  const std::int64_t places = std::int64_t{sms} * c.blocks_per_sm;
+  const std::int64_t wanted =
+      c.kernel == Kernel::columns && c.waves == 1 ? tile::whole_waves(blocks, places) : places * c.waves / blocks;
   return ceil_div(tiles, ceil_div(tiles, std::clamp<std::int64_t>(wanted, 1, tiles)));
 }
 constexpr std::int64_t slice_elements(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {

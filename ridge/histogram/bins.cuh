@@ -53,9 +53,19 @@ template <class V> struct Bins {
       any_near = any_near | near_edge[v];
     }
     if (any_near) {
+      unsigned near = 0;  // samples of this thread, a bit each
       RIDGE_UNROLL
-      for (int v = 0; v < N; ++v)
-        if (near_edge[v]) bin[v] = find_exact(static_cast<V>(x[v]));
+      for (int v = 0; v < N; ++v) near |= unsigned{near_edge[v]} << v;
+#pragma unroll 1
+      for (; near != 0; near &= near - 1) {  // mostly one: the code is there once, and taken once by a warp
+        const int which = __ffs(static_cast<int>(near)) - 1;
+        V value{};
+        RIDGE_UNROLL
+        for (int v = 0; v < N; ++v) value = v == which ? static_cast<V>(x[v]) : value;
+        const int exact = find_exact(value);
+        RIDGE_UNROLL
+        for (int v = 0; v < N; ++v) bin[v] = v == which ? exact : bin[v];
+      }
     }
   }
 

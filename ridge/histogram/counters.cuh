@@ -55,15 +55,37 @@ template <class Row> struct SharedTable {
   // Packed: a counter that reaches 2^15 gives 2^15 to the result, so that it holds what comes until the next barrier,
   // before which a block adds less than 2^15. Exactly one thread sees the counter's highest bit turn.
   template <class T>
+  __device__ __forceinline__ void give_away_if_full(int key, unsigned old, unsigned added, const Keys<T>& keys,
+                                                    const Counts& counts) const {
+    const unsigned one = 1u << (key & 1) * 16;
+    if (((old ^ (old + one * added)) & 0x80008000u) == 0) return;
+    atomicAdd(&words[key >> 1], 0u - (one << 15));
+    if (const int bin = keys.bin(key); bin >= 0) counts.add(bin, 1u << 15);
+  }
+  template <class T>
   __device__ __forceinline__ void add(int key, unsigned amount, const Keys<T>& keys, const Counts& counts) const {
     if constexpr (packed) {
-      const unsigned one = 1u << (key & 1) * 16, old = atomicAdd(&words[key >> 1], one * amount);
-      if (((old ^ (old + one * amount)) & 0x80008000u) != 0) {
-        atomicAdd(&words[key >> 1], 0u - (one << 15));
-        if (const int bin = keys.bin(key); bin >= 0) counts.add(bin, 1u << 15);
-      }
+      give_away_if_full(key, atomicAdd(&words[key >> 1], amount << (key & 1) * 16), amount, keys, counts);
     } else {
       atomicAdd(&column[key * c.copies], amount);
+    }
+  }
+
+  // One sample each. Packed: the additions first, so that none waits for another's answer.
+  template <int V, class T>
+  __device__ __forceinline__ void add_each(const int (&key)[V], const Keys<T>& keys, const Counts& counts) const {
+    if constexpr (packed) {
+      unsigned old[V], full = 0;
+      RIDGE_UNROLL
+      for (int v = 0; v < V; ++v) old[v] = atomicAdd(&words[key[v] >> 1], 1u << (key[v] & 1) * 16);
+      RIDGE_UNROLL
+      for (int v = 0; v < V; ++v) full |= (old[v] + (1u << (key[v] & 1) * 16)) ^ old[v];
+      if ((full & 0x80008000u) == 0) return;
+      RIDGE_UNROLL
+      for (int v = 0; v < V; ++v) give_away_if_full(key[v], old[v], 1, keys, counts);
+    } else {
+      RIDGE_UNROLL
+      for (int v = 0; v < V; ++v) add(key[v], 1, keys, counts);
     }
   }
 

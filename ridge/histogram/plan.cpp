@@ -136,7 +136,7 @@ static roofline::Kernel kernel_of(const Variant& row, const HistogramProblem& p,
   k.bytes_written = least.bytes_written;
   k.memory_share = row.memory_share;
   const double blocks = static_cast<double>(std::max<std::int64_t>(k.blocks, 1));
-  k.trip_bytes = static_cast<double>(c.threads) * c.vectors * std::max(c.access_bytes, size);
+  k.trip_bytes = static_cast<double>(c.threads) * vectors(c, size) * std::max(c.access_bytes, size);
   // Accesses of one sample are unrolled by two.
   k.trips = std::ceil(n * size / blocks / k.trip_bytes / (c.access_bytes ? 1 : 2));
   if (c.table == Table::none) k.trips = 1;

@@ -31,8 +31,7 @@ __device__ __forceinline__ void count(const simt::vec<T, V>& samples, const Shar
     }
     if (same) return table.add(key[0], V, keys, counts);
   }
-  RIDGE_UNROLL
-  for (int v = 0; v < V; ++v) table.add(key[v], 1, keys, counts);
+  table.add_each(key, keys, counts);
 }
 
 // counts[bin(x[i])] += 1                            x: [n] contiguous  counts: [bins]
@@ -45,9 +44,12 @@ template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
     histogram_shared(const T* x, std::int64_t n, int head, Keys<T> keys, Counts counts) {
   constexpr Config c = Row::config;
-  constexpr int V = access_elements(c, sizeof(T)), U = c.vectors;
-  static_assert(c.counter_bits == 32 || c.threads * U * V + 2 * V < 1 << 15,
-                "a counter could overflow between barriers");
+  constexpr int V = access_elements(c, sizeof(T)), U = vectors(c, sizeof(T));
+  constexpr bool ahead = reads_ahead(c, sizeof(T));
+  // Packed: turns of the loop between two barriers, in which a block adds less than 2^15; 2 V are the ragged ends.
+  constexpr int turns = ((1 << 15) - 1 - 2 * V) / (c.threads * U * V);
+  static_assert(c.counter_bits == 32 || turns > 0, "a counter could overflow between barriers");
+  int turn = 0;
   const SharedTable<Row> table(simt::dynamic_shared<unsigned>(), keys.rows());
   table.clear();
   if (gridDim.x == 1) counts.clear_all(keys.bins.count);
@@ -59,19 +61,30 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
     const std::int64_t i = threadIdx.x + (static_cast<int>(threadIdx.x) < head ? 0 : accesses * V);
     if (i < n) table.add(find_key(keys, x[i]), 1, keys, counts);
   }
-  for (std::int64_t first = std::int64_t{blockIdx.x} * c.threads; first < accesses; first += U * step) {
-    const std::int64_t at = first + threadIdx.x;
-    if (first + (U - 1) * step + c.threads <= accesses) {
-      simt::vec<T, V> samples[U];  // load: U independent accesses
+  simt::vec<T, V> samples[U] = {};
+  const auto is_whole = [&](std::int64_t first) { return first + (U - 1) * step + c.threads <= accesses; };
+  const auto load = [&](std::int64_t first) {  // U independent accesses
+    RIDGE_UNROLL
+    for (int u = 0; u < U; ++u) samples[u] = simt::load_streaming<V>(body + (first + threadIdx.x + u * step) * V);
+  };
+  std::int64_t first = std::int64_t{blockIdx.x} * c.threads;
+  if (ahead && is_whole(first)) load(first);
+  for (; first < accesses; first += U * step) {
+    if (is_whole(first)) {
+      if (!ahead) load(first);
+      simt::vec<T, V> now[U];
       RIDGE_UNROLL
-      for (int u = 0; u < U; ++u) samples[u] = simt::load_streaming<V>(body + (at + u * step) * V);
+      for (int u = 0; u < U; ++u) now[u] = samples[u];
+      if (ahead && is_whole(first + U * step)) load(first + U * step);
       RIDGE_UNROLL
-      for (int u = 0; u < U; ++u) count<Row>(samples[u], table, keys, counts);  // compute
-    } else {                                                                    // the last accesses, one at a time
+      for (int u = 0; u < U; ++u) count<Row>(now[u], table, keys, counts);  // compute
+    } else {                                                                // the last accesses, one at a time
 #pragma unroll 1
-      for (std::int64_t i = at; i < accesses; i += step) count<Row>(simt::load<V>(body + i * V), table, keys, counts);
+      for (std::int64_t i = first + threadIdx.x; i < accesses; i += step)
+        count<Row>(simt::load<V>(body + i * V), table, keys, counts);
     }
-    if constexpr (c.counter_bits == 16) __syncthreads();  // counters that have reached 2^15 are below it again
+    if constexpr (c.counter_bits == 16)
+      if (++turn % turns == 0) __syncthreads();  // counters that have reached 2^15 are below it again
   }
   __syncthreads();
   table.finish(keys, counts);  // finish

@@ -223,8 +223,8 @@ TEST(HistogramPlan, ARefusalSaysWhy) {
   auto p = HistogramProblem::flat(u8, std::int64_t{1} << 31);
   p.counts_dtype = i32;
   EXPECT_EQ(message(p), "histogram: counts.dtype is i32; it must be i64: 2147483648 samples could overflow it");
-  EXPECT_EQ(message(HistogramProblem::flat(u8, 10), {.variant = "packed_1024x2"}),
-            "histogram: variant is packed_1024x2; it must be another one here: samples are bytes, whose 256 counters "
+  EXPECT_EQ(message(HistogramProblem::flat(u8, 10), {.variant = "packed_1024x3"}),
+            "histogram: variant is packed_1024x3; it must be another one here: samples are bytes, whose 256 counters "
             "need no packing");
   EXPECT_EQ(message(HistogramProblem::flat(f32, 10, 100000, unit), {.variant = "vec4"}),
             "histogram: variant is vec4; it must be another one here: 100001 counters need 400004 bytes of shared "

@@ -22,6 +22,7 @@ struct Config {
   int vectors = 1;        // independent accesses of each thread before the first use
   int copies = 1;         // of every counter of a shared table; neighbouring lanes use different ones
   int counter_bits = 32;  // 32, or 16: two to a word
+  bool ahead = false;     // the next accesses are under way while these are counted
   bool runs = false;      // the samples of one access are counted by one addition where they all fall in one bin
   bool strided = false;   // any strides: every sample's offset is computed
   int resident = 1;       // blocks for which a multiprocessor's registers must suffice
@@ -54,11 +55,17 @@ inline constexpr Variant variants[] = {
      {.table = Table::shared, .threads = 512, .access_bytes = 16, .vectors = 2, .runs = true, .resident = 3},
      0.98,
      3.6},
-    {"packed_1024x2",
-     "two 16-bit counters to a word: twice as many bins fit",
-     {.table = Table::shared, .threads = 1024, .access_bytes = 16, .vectors = 2, .counter_bits = 16, .runs = true},
+    {"packed_1024x3",
+     "two 16-bit counters to a word: twice as many bins fit; samples are read ahead",
+     {.table = Table::shared,
+      .threads = 1024,
+      .access_bytes = 16,
+      .vectors = 3,
+      .counter_bits = 16,
+      .ahead = true,
+      .runs = true},
      0.95,
-     8},
+     6},
     {"best",
      "32 copies of each counter: each lane counts in a bank of its own; four reads in flight",
      {.table = Table::shared, .threads = 512, .access_bytes = 16, .vectors = 4, .copies = 32, .resident = 2},
@@ -89,6 +96,12 @@ constexpr std::int64_t rows(std::int64_t bins, int element_bytes) {
 }
 constexpr int access_elements(Config c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
+}
+
+// Of 16-bit samples, eight to an access, registers hold two accesses, and none ahead of them.
+constexpr bool reads_ahead(Config c, int element_bytes) { return c.ahead && element_bytes != 2; }
+constexpr int vectors(Config c, int element_bytes) {
+  return c.ahead && !reads_ahead(c, element_bytes) ? std::min(c.vectors, 2) : c.vectors;
 }
 
 constexpr std::int64_t smem_bytes(Config c, std::int64_t rows) {

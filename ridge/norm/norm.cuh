@@ -3,58 +3,11 @@
 #pragma once
 #include <ridge/norm/columns.cuh>
 #include <ridge/norm/fused.cuh>
-#include <ridge/norm/launch.hpp>
+#include <ridge/norm/launch_arguments.cuh>
 
 #include <utility>
 
 namespace ridge::norm_detail {
-
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
-
-struct Arguments {
-  const NormPlan& plan;
-  const Operands& operands;
-  SumsPlan sums;
-  Stream stream;
-};
-
-template <class P> static RowTensor<P> rows_at(void* data, const Rows& lie) {
-  return {static_cast<P*>(data), RowOffsets::of(lie.outer), lie.step};
-}
-
-template <class T> static Forward<T> forward_of(const Arguments& args) {
-  const NormProblem& p = args.plan.problem;
-  const Operands& o = args.operands;
-  const auto& lie = *p.rows_lie;
-  return {.x = rows_at<const T>(o.x, lie[0]),
-          .residual = rows_at<const T>(o.other, lie[2]),
-          .y = rows_at<T>(o.y, lie[1]),
-          .sum = rows_at<T>(o.added, lie[3]),
-          .gamma = {static_cast<const T*>(o.gamma.data), o.gamma.step},
-          .beta = {static_cast<const T*>(o.beta.data), o.beta.step},
-          .rows = p.rows,
-          .cols = p.cols,
-          .eps = static_cast<Compute<T>>(p.eps),
-          .rms = p.norm == Norm::rms};
-}
-
-template <class T> static Backward<T> backward_of(const Arguments& args) {
-  const NormProblem& p = args.plan.problem;
-  const Operands& o = args.operands;
-  const auto& lie = *p.rows_lie;
-  const bool keeps_statistics = args.sums.slices > 0 && !args.sums.fused;
-  return {.dy = rows_at<const T>(o.other, lie[2]),
-          .x = rows_at<const T>(o.x, lie[0]),
-          .dsum = rows_at<const T>(o.added, lie[3]),
-          .dx = rows_at<T>(o.y, lie[1]),
-          .gamma = {static_cast<const T*>(o.gamma.data), o.gamma.step},
-          .rows = p.rows,
-          .cols = p.cols,
-          .eps = static_cast<Compute<T>>(p.eps),
-          .rms = p.norm == Norm::rms,
-          .statistics = keeps_statistics ? static_cast<Compute<T>*>(o.workspace) : nullptr};
-}
 
 // The kernel over rows.
 template <int I, class T, int Warp> static Status launch_row(const Arguments& args) {
@@ -72,6 +25,9 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
+  } else if constexpr (c.method == Method::ring) {
+    if constexpr (RIDGE_SIMT_ON_CUDA) return launch_ring<T>(args.plan, args.operands, args.stream);
+    else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
   } else if constexpr (c.method == Method::resident) {

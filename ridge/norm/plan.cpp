@@ -170,6 +170,14 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
+  if (c.method == Method::ring) {
+    if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
+    if (use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
+    if (ring_of(c, p, device.smem_optin).stages == 0)
+      return "two rows, or a cluster's slices of them, do not fit in " + std::to_string(device.smem_optin) +
+             " bytes of shared memory";
+    return {};
+  }
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
   if (const int smem = smem_bytes(c, use_of(p), static_cast<int>(size(p))); smem > device.smem_optin)
@@ -179,17 +187,17 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 
 // ---- grids
 
-// Different places of a 16-byte unit where rows start, one after the other.
-static std::int64_t phases(const NormProblem& p) {
-  return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, (*p.rows_lie)[0].pitch() * size(p));
-}
-
 static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (p.cols == 0 || p.rows == 0) return 0;
+  if (c.method == Method::ring) {  // blocks stay, and go through rows
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const std::int64_t room = roofline::resident_clusters(device, c.cluster);
+    return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
+  }
   const std::int64_t blocks = (p.rows + c.rows - 1) / c.rows;
   if (c.method != Method::fused) return blocks;
   // As many as there is room for; as many for each place where rows start.
-  const std::int64_t apart = phases(p), room = std::int64_t{device.sms} * c.blocks_per_sm;
+  const std::int64_t apart = phases_of(p), room = std::int64_t{device.sms} * c.blocks_per_sm;
   return std::max(std::min(blocks, room) / apart, std::int64_t{1}) * apart;
 }
 
@@ -200,9 +208,10 @@ SumsPlan sums_plan(const NormPlan& plan) {
   const std::int64_t x_bytes = p.dtype == f64 ? 8 : 4;
   SumsPlan sums;
   if (!wants_sums(p) || p.rows == 0 || p.cols == 0) return sums;
-  sums.fused = variants[plan.variant].config.method == Method::fused;
+  const Config& c = variants[plan.variant].config;
+  sums.fused = c.method == Method::fused;
   if (sums.fused) {
-    sums.phases = static_cast<int>(phases(p));
+    sums.phases = static_cast<int>(phases_of(p));
     sums.slices = plan.grid;
   } else {
     constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
@@ -252,6 +261,7 @@ static double trips(const Config& c, const NormProblem& p) {
     case Method::streaming: return 3 * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
     case Method::resident:
+    case Method::ring:
     case Method::fused: return 1;
   }
   return 1;
@@ -265,10 +275,13 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   roofline::Kernel k;
   k.cost = least;
   k.blocks = plan.grid;
-  k.block = {
-      .threads = c.threads, .registers = registers(c, p), .smem = smem_bytes(c, use_of(p), static_cast<int>(bytes))};
+  k.block = {.threads = c.threads,
+             .registers = registers(c, p),
+             .smem = c.method == Method::ring ? ring_of(c, p, device.smem_optin).smem_bytes()
+                                              : smem_bytes(c, use_of(p), static_cast<int>(bytes))};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
+  if (c.method == Method::vector) k.memory_share = 0.75;  // measured at 1024x131072
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
@@ -282,9 +295,11 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
   if (c.method == Method::resident || c.method == Method::fused) {
-    // Of a row: its reductions, and the passes over each unit. Estimated after softmax's rows, whose passes are alike.
+    // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
+    // an H200 (bench/results/h200/norm.json).
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
-    const double unit_us = (bytes == 2 ? 0.34 : 0.25) * (p.backward && c.method != Method::fused ? 2 : 1);
+    const double pass_us = c.in_shared > 0 ? (bytes == 2 ? 1.2 : 1.5) : bytes == 2 ? 0.34 : 0.25;
+    const double unit_us = pass_us * (p.backward && c.method != Method::fused ? 2 : 1);
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
@@ -294,11 +309,28 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
       k.trips = 1 + 0.25 * in_turn;
       k.block_us = row_us * in_turn;
     }
+  } else if (c.method == Method::ring) {
+    // A team's rows follow one another. Of a row: its reductions, of a cluster's with a message, and the passes over each
+    // unit; fitted to an H200 (bench/results/h200/rows_ring.json).
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.lanes);
+    const double unit_us = (c.threads > 512 ? 0.55 : bytes == 2 ? 0.42 : 0.35) * (ring.phases > 1 ? 1.7 : 1);
+    const double alone = c.cluster > 1 && ring.teams > 1 && ring.phases == 1
+                             ? 0.7
+                             : 1;  // while one team waits for messages, another works
+    const double row_us = alone * ((c.cluster > 1 ? 2.2 : 1.6) - 0.6 * (p.norm == Norm::rms) + unit_us * of_lane);
+    const double teams = static_cast<double>(plan.grid) / c.cluster * ring.teams;
+    k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
+    k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
+    k.block_us = (row_us - device.memory_latency_us) * k.trips;
+    k.serial_us = tile::RowRing::start_us(c.cluster);
   } else {
     // Units of two passes, and merging what they give; softmax's row of this kind has 2.2.
     k.block_us = c.method == Method::vector ? 2.2 + 0.3 * static_cast<double>(units(p)) / c.threads : 0.25;
   }
-  k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * (p.backward ? 2 : 1) * elements(p);
+  // 16-bit elements are converted in each pass, gamma and beta for every row.
+  const double conversions = bytes == 2 && c.method == Method::resident ? 4 + 1.5 * (p.gamma + p.beta) : 0;
+  k.clocks = ((p.dtype == f64 ? 40 : 2.5) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
   if (wants_sums(p)) {
     const SumsPlan sums = sums_plan(plan);
     const double slices = static_cast<double>(sums.bytes);

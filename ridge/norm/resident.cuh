@@ -4,13 +4,6 @@
 
 namespace ridge::norm_detail {
 
-// Calls f with each element of a unit.
-template <class T, class F> __device__ __forceinline__ void for_elements(const tile::Packed& packed, F&& f) {
-  const tile::Unit<T> unit = tile::unpack<T>(packed);
-#pragma unroll
-  for (int v = 0; v < tile::unit_elements<T>; ++v) f(float(unit[v]), v);
-}
-
 // Added: there may be a residual; so there is one kernel for both where few registers hold the row.
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
 // capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and
@@ -65,7 +58,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   T* y = a.y.even_row(row);
   const auto affine_of = [&](int k) { return load_affine(a, units.at(k), units.has(k)); };
   const auto write = [&](const Packed* unit, int k, const Affine<T>& affine) {
-    if (units.has(k)) simt::store_global(y + units.at(k), norm_unit(a, normalised, unit[0], affine));
+    if (units.has(k)) tile::store_packed(y + units.at(k), norm_unit(a, normalised, unit[0], affine));
   };
   // Of 64 registers, none are left for what the next unit needs.
   constexpr bool ahead = Team::threads * Row::config.blocks_per_sm < 1024;

@@ -25,12 +25,20 @@ NormProblem gradient(std::int64_t rows, std::int64_t cols, DType dtype) {
 
 TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "warp_32");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k");
-  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_16k");
-  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "vec4");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}, "A100"), "block_1k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
+}
+
+TEST(NormPlan, RowsPassThroughARingWhereTheirArithmeticOrLengthAsksForIt) {
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}), "ring_32");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "ring_128");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "ring_256");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "ring_1k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_1k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "ring_256x4");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_512x8");
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {

@@ -1,8 +1,10 @@
 // The table of norm kernels, and every fact that plan and kernel share.
 #pragma once
 #include <ridge/norm/norm.hpp>
+#include <ridge/tile/row_ring.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ridge::norm_detail {
 
@@ -11,6 +13,7 @@ enum class Method : std::uint8_t {
   vector,     // a block per row by 16-byte accesses, two passes
   resident,   // the row is read once and kept on chip
   fused,      // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
+  ring,       // Hopper: rows pass through shared memory, ahead of those that work on them; long ones in clusters
 };
 
 // A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
@@ -22,9 +25,10 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;  // least residency asked of the compiler
-  bool ladder = false;    // a textbook's step: chosen where nothing else fits
-  bool plain = false;     // resident: for rows as they are, neither added nor gradients
+  int blocks_per_sm = 1;                 // least residency asked of the compiler
+  bool ladder = false;                   // a textbook's step: chosen where nothing else fits
+  bool plain = false;                    // resident: for rows as they are, neither added nor gradients
+  int team = 0, lanes = 0, cluster = 1;  // ring: threads that share a slot and, of them, a row; blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -56,12 +60,21 @@ inline constexpr Variant variants[] = {
     {"fused_512", "more threads", {.method = Method::fused, .in_registers = 2, .blocks_per_sm = 2}},
     {"fused_1k", "more threads", {.method = Method::fused, .threads = 512, .in_registers = 2}},
     {"fused_2k", "more columns of each lane", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp", {.method = Method::ring, .threads = 1024, .team = 32, .lanes = 32}},
+    {"ring_128", "for each four warps", {.method = Method::ring, .threads = 1024, .team = 128, .lanes = 128}},
+    {"ring_256", "for each eight warps", {.method = Method::ring, .threads = 1024, .team = 256, .lanes = 256}},
+    {"ring_1k", "for a whole block", {.method = Method::ring, .threads = 1024, .team = 1024, .lanes = 1024}},
+    {"ring_1kx2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 1024, .team = 1024, .lanes = 1024, .cluster = 2}},
+    {"ring_256x4", "of four, which have two rows at a time", {.method = Method::ring, .threads = 512, .team = 256, .lanes = 256, .cluster = 4}},
+    {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 4}},
+    {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 8}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-constexpr int lanes(Config c) { return c.threads / c.rows; }  // of one block that share one row
+// Of one block, that share one row.
+constexpr int lanes(Config c) { return c.method == Method::ring ? c.lanes : c.threads / c.rows; }
 
 // What a resident or fused kernel holds: of how many tensors, and units of each in a lane's registers and in its shared
 // memory. Where there is more to a pass than a row and its norm, registers for more than 16 words of rows are not left.
@@ -94,6 +107,26 @@ constexpr int smem_bytes(Config c, Use use, int element_bytes) {  // dynamic
   const int ahead = c.threads * h.in_registers * unit_bytes * (h.tensors * fused_stages + 1);
   const int columns = (lanes(c) * h.in_registers + 2) * (unit_bytes / element_bytes);
   return std::max(ahead, c.rows > 1 ? columns * 2 * static_cast<int>(sizeof(float)) : 0);
+}
+
+// Different places of a 16-byte unit where rows start, one after the other.
+inline std::int64_t phases_of(const NormProblem& p) {
+  const std::int64_t pitch = (*p.rows_lie)[0].pitch() * static_cast<std::int64_t>(size_of(p.dtype));
+  return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, pitch);
+}
+
+// Ring: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
+inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
+  const Rows& x = (*p.rows_lie)[0];
+  const int size = static_cast<int>(size_of(p.dtype)), phases = static_cast<int>(phases_of(p));
+  return tile::row_ring(c.threads, c.team, c.lanes, c.cluster,
+                        {.cols = p.cols,
+                         .element_bytes = size,
+                         .aligned = x.phase == 0 && phases == 1,
+                         .tensors = 1,
+                         .vectors = p.gamma + p.beta,
+                         .phases = phases},
+                        limit);
 }
 
 constexpr std::int64_t rows_per_block(Config c) { return c.rows; }

@@ -6,6 +6,8 @@
 
 namespace ridge::norm_detail {
 
+using tile::for_elements;
+
 // Count, mean and sum of squared differences from the mean, of any set of values; two such merge (Chan, Golub and
 // LeVeque, 1979).
 struct Moments {
@@ -20,10 +22,10 @@ __device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
 
 // The units of a + b as they are stored.
 template <class T> __device__ __forceinline__ tile::Packed packed_sum(const tile::Packed& a, const tile::Packed& b) {
-  tile::Unit<T> x = tile::unpack<T>(a), y = tile::unpack<T>(b);
+  tile::Floats<T> x = tile::unpack_floats<T>(a), y = tile::unpack_floats<T>(b);
 #pragma unroll
-  for (int v = 0; v < tile::unit_elements<T>; ++v) x[v] = rounded_sum(x[v], y[v]);
-  tile::Packed r = tile::pack<T>(x);
+  for (int v = 0; v < tile::unit_elements<T>; ++v) x[v] += y[v];
+  tile::Packed r = tile::pack_floats<T>(x);
   tile::make_opaque(r);  // or each element of 16 bits would stay in a register of its own
   return r;
 }
@@ -38,15 +40,14 @@ template <class T> __device__ __forceinline__ Affine<T> load_affine(const Forwar
 }
 // y of a unit of x.
 template <class T>
-__device__ __forceinline__ tile::Unit<T> norm_unit(const Forward<T>& a, const Statistics<float>& normalised,
-                                                   const tile::Packed& x, const Affine<T>& affine) {
-  tile::Unit<T> unit = tile::unpack<T>(x);
-  const tile::Unit<T> gamma = tile::unpack<T>(affine.gamma), beta = tile::unpack<T>(affine.beta);
+__device__ __forceinline__ tile::Packed norm_unit(const Forward<T>& a, const Statistics<float>& normalised,
+                                                  const tile::Packed& x, const Affine<T>& affine) {
+  tile::Floats<T> e = tile::unpack_floats<T>(x);
+  const tile::Floats<T> gamma = tile::unpack_floats<T>(affine.gamma), beta = tile::unpack_floats<T>(affine.beta);
 #pragma unroll
   for (int v = 0; v < tile::unit_elements<T>; ++v)
-    unit[v] = T(multiply_add(normalised(float(unit[v])), a.gamma.data ? float(gamma[v]) : 1.0f,
-                             a.beta.data ? float(beta[v]) : 0.0f));
-  return unit;
+    e[v] = multiply_add(normalised(e[v]), a.gamma.data ? gamma[v] : 1.0f, a.beta.data ? beta[v] : 0.0f);
+  return tile::pack_floats<T>(e);
 }
 template <class T>
 __device__ __forceinline__ T norm_element(const Forward<T>& a, const Statistics<float>& normalised, float x,
@@ -130,7 +131,7 @@ template <class Team, class T> __global__ void __launch_bounds__(Team::threads) 
   const T* kept = sum ? sum : x;
   for (std::int64_t i = threadIdx.x; i < units; i += threads) {
     const std::int64_t at = head + i * V;
-    simt::store_global(y + at, norm_unit(a, normalised, tile::load_packed(kept + at), load_affine(a, at, true)));
+    tile::store_packed(y + at, norm_unit(a, normalised, tile::load_packed(kept + at), load_affine(a, at, true)));
   }
   for (std::int64_t i = threadIdx.x; i < head; i += threads) y[i] = norm_element(a, normalised, float(kept[i]), i);
   for (std::int64_t i = tail + threadIdx.x; i < a.cols; i += threads)

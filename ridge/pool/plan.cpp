@@ -206,10 +206,15 @@ static roofline::Kernel kernel_of(const Variant& row, const PoolProblem& p, cons
       k.overlap = 6;
       break;
     case Method::channels:
-      instructions = 6 + taps * (c.rows > 1 ? 1.7 : c.size > 0 ? 2.5 : 4);
+      instructions = 6 + taps * (c.rows > 2 ? 1.2 : c.rows > 1 ? 1.7 : c.size > 0 ? 2.5 : 4);
       k.trips = c.size > 0 ? 1 : std::max(1.0, h * std::ceil(w / 4));
-      k.trip_bytes = threads * unit_bytes * std::min(taps, c.size > 0 ? 9.0 : 4.0);
       k.l2_bytes = least.bytes_read;  // neighbouring rows of windows are other blocks'
+      if (c.rows > 1) {
+        const double in_rows = static_cast<double>(inputs_of(c.rows, c.stride, c.size));
+        k.trips = in_rows / (c.ahead + 1);
+        k.l2_bytes *= in_rows / (c.rows * c.stride) - 1;
+      }
+      k.trip_bytes = threads * unit_bytes * std::min(taps, c.size > 0 ? 9.0 : 4.0);
       break;
   }
   k.clocks = outputs / 32 * instructions / 4;

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T
     for (int a = 1; a < K; ++a) result = F::combine(result, row[o * S + a]);
     float count = float(K * K);
     if (F::counts && !p.count_include_pad) count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
-    if (first_row + o < p.oh) y[o * p.y[2]] = T(F::finish(result, count, 1.0f / count));
+    if (first_row + o < p.oh) y[o * p.y[2]] = F::template finish<T>(result, count, 1.0f / count);
   }
 }
 
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         count = float(rows * taps_inside(col + v * S - P, K, p.w));
         reciprocal = 1.0f / count;
       }
-      out[v] = T(F::finish(result[o][v], count, reciprocal));
+      out[v] = F::template finish<T>(result[o][v], count, reciprocal);
     }
     T* row = y + o * p.row_y;
     const bool exists = first_row + o < p.oh;
@@ -199,52 +199,43 @@ __global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x,
                         static_cast<unsigned>(col) < static_cast<unsigned>(p.w);
     return inside ? tile::load_packed(x + row * p.x[1] + col * p.x[2]) : nothing;
   };
-  const auto add = [](float(&sum)[V], const Packed& packed) {
-    const tile::Unit<T> in = tile::unpack<T>(packed);
-#pragma unroll
-    for (int v = 0; v < V; ++v) sum[v] = F::combine(sum[v], float(in[v]));
-  };
-  float result[R][V];
-#pragma unroll
-  for (int o = 0; o < R; ++o)
-#pragma unroll
-    for (int v = 0; v < V; ++v) result[o][v] = F::neutral();
-  if constexpr (K > 0) {
-    constexpr int in_rows = (R - 1) * S + K;
-    Packed in[in_rows][K];
-#pragma unroll
-    for (int a = 0; a < in_rows; ++a)
-#pragma unroll
-      for (int b = 0; b < K; ++b) in[a][b] = load(top + a, left + b);
-#pragma unroll
-    for (int a = 0; a < in_rows; ++a) {
-      float reduced[V];  // an input row, once for all outputs that it is in
-#pragma unroll
-      for (int v = 0; v < V; ++v) reduced[v] = F::neutral();
-#pragma unroll
-      for (int b = 0; b < K; ++b) add(reduced, in[a][b]);
-#pragma unroll
-      for (int o = 0; o < R; ++o)
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-          if (a >= o * S && a < o * S + K) result[o][v] = F::combine(result[o][v], reduced[v]);
-    }
-  } else {
-    for (int a = 0; a < p.r; ++a)
-#pragma unroll 4
-      for (int b = 0; b < p.s; ++b) add(result[0], load(top + a * p.dilation_h, left + b * p.dilation_w));
-  }
-
-#pragma unroll
-  for (int o = 0; o < R; ++o) {
+  const auto finish = [&](int o, const Channels<F, T>& result) {
     float count = float(p.r) * float(p.s);
     if (F::counts && !p.count_include_pad)
       count = float(taps_inside(top + o * S, p.r, p.h)) * float(taps_inside(left, p.s, p.w));
-    const float reciprocal = F::counts ? 1.0f / count : 0.0f;
-    tile::Unit<T> out;
+    if (first_row + o < p.oh) simt::store_global(y + o * p.y[1], result.finish(count, F::counts ? 1.0f / count : 0.0f));
+  };
+  if constexpr (K > 0) {
+    // Row by row of inputs: each is reduced once, for all outputs that it is in, while the next ones are on their way.
+    constexpr int in_rows = (R - 1) * S + K, under_way = Row::config.ahead < in_rows ? Row::config.ahead : in_rows;
+    Packed in[in_rows][K];
+    Channels<F, T> result[R];
 #pragma unroll
-    for (int v = 0; v < V; ++v) out[v] = T(F::finish(result[o][v], count, reciprocal));
-    if (first_row + o < p.oh) simt::store_global(y + o * p.y[1], out);
+    for (int next = 0; next < in_rows + under_way; ++next) {
+      if (next < in_rows) {
+#pragma unroll
+        for (int b = 0; b < K; ++b) in[next][b] = load(top + next, left + b);
+      }
+      const int a = next - under_way;
+      if (a < 0) continue;
+      Channels<F, T> row(in[a][0]);
+#pragma unroll
+      for (int b = 1; b < K; ++b) row.combine(Channels<F, T>(in[a][b]));
+#pragma unroll
+      for (int o = 0; o < R; ++o) {
+        const int tap = a - o * (S > 0 ? S : 1);
+        if (tap == 0) result[o] = row;
+        else if (tap > 0 && tap < K) result[o].combine(row);
+        if (tap == K - 1) finish(o, result[o]);
+      }
+    }
+  } else {
+    Channels<F, T> result(nothing);
+    for (int a = 0; a < p.r; ++a)
+#pragma unroll 4
+      for (int b = 0; b < p.s; ++b)
+        result.combine(Channels<F, T>(load(top + a * p.dilation_h, left + b * p.dilation_w)));
+    finish(0, result);
   }
 }
 

@@ -18,6 +18,7 @@ struct Config {
   Method method = Method::naive;
   int threads = 256;
   int size = 0, stride = 0, pad = 0;  // of the one window that the row is compiled for; size 0: any
+  int ahead = 1;                      // channels: input rows of a thread under way before the first is used
   int rows = 1;                       // of outputs: of a block's tile (shared), of a thread (the others)
   int blocks_per_sm = 1;              // least residency asked of the compiler
   bool operator==(const Config&) const = default;
@@ -44,8 +45,11 @@ inline constexpr Variant variants[] = {
     {"tile_3x3s2", "the same, every other output",
      {.method = Method::tile, .size = 3, .stride = 2, .pad = 1, .rows = 2, .blocks_per_sm = 4}},
     {"channels", "channels innermost: 16 bytes of them per thread", {.method = Method::channels}},
-    {"channels_3x3", "the nine loads of a window in flight together", {.method = Method::channels, .size = 3}},
-    {"channels_3x3s1", "two outputs below one another: 12 loads in place of 18", {.method = Method::channels, .size = 3, .stride = 1, .rows = 2}},
+    {"channels_3x3", "the nine loads of a window in flight together", {.method = Method::channels, .size = 3, .ahead = 3}},
+    {"channels_3x3s1", "seven outputs below one another: 27 loads in place of 63, and rows of inputs read again by fewer blocks",
+     {.method = Method::channels, .threads = 128, .size = 3, .stride = 1, .ahead = 2, .rows = 7}},
+    {"channels_3x3s2", "two of them: 15 loads in place of 18",
+     {.method = Method::channels, .size = 3, .stride = 2, .ahead = 3, .rows = 2}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -74,7 +78,7 @@ constexpr int registers(const Config& c) {
     case Method::shared: return 64;
     case Method::column: return c.size == 3 && c.stride == 2 ? 48 : 32;
     case Method::tile: return c.size == 3 ? 64 : 48;
-    case Method::channels: return c.rows > 1 ? 64 : c.size == 3 ? 48 : 40;
+    case Method::channels: return c.rows > 2 ? 80 : c.rows > 1 ? 64 : c.size == 3 ? 48 : 40;
   }
   return 0;
 }

@@ -14,6 +14,17 @@ __device__ __forceinline__ void write_column(const Input<typename R::Element>& i
   else *y = R::output(partial, in.cols, finish);
 }
 
+// The same of V neighbouring rows.
+template <class R, int V>
+__device__ __forceinline__ void write_columns(const Input<typename R::Element>& in, typename R::Output* y,
+                                              std::int64_t row, const simt::vec<typename R::Partial, V>& partials,
+                                              const Finish& finish) {
+  y += row_offset(in.axes, in.axes.y, row);
+  const std::int64_t step = in.axes.outer > 0 ? in.axes.y[in.axes.outer - 1] : 0;
+  RIDGE_UNROLL_ON_GPU
+  for (int v = 0; v < V; ++v) write_column<R>(in, y + v * step, partials[v], finish);
+}
+
 // What a thread gathers of V rows: the elements begin, begin + depth, ... before end.
 //   x, z: where the rows start
 template <class S, class R>
@@ -88,12 +99,11 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
       auto mine = fold_columns<S, R>(in, x, z, begin + at.level, end, k.depth);
       tile::merge_levels(mine, at, k, Combine<R>());
       if (at.level > 0 || !exists) continue;
-      typename R::Output* to = y + (slices == 1 ? row_offset(in.axes, in.axes.y, row) : 0);
-      const std::int64_t step = in.axes.outer > 0 ? in.axes.y[in.axes.outer - 1] : 0;
-      RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; ++v) {
-        if (slices == 1) write_column<R>(in, to + v * step, mine[v], finish);
-        else partials[slice * in.rows + row + v] = mine[v];
+      if (slices == 1) {
+        write_columns<R>(in, y, row, mine, finish);
+      } else {
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) partials[slice * in.rows + row + v] = mine[v];
       }
     }
   }

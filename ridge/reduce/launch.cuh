@@ -11,6 +11,12 @@
 namespace ridge::reduce_detail {
 namespace {
 
+// One of the functions that R computes, for what its rows of the table are: config_of().
+template <class R>
+inline constexpr Reduce function_of = R::inputs == 2 ? Reduce::dot
+                                      : R::locates   ? Reduce::argmax
+                                                     : Reduce::sum;
+
 template <class R> struct Call {
   const Arguments& args;
   Input<typename R::Element> in;
@@ -102,7 +108,7 @@ template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call
 }
 
 template <int I, class R> Status launch_row(const Call<R>& call) {
-  constexpr Config c = config_of(I, R::inputs == 2 ? Reduce::dot : Reduce::sum);
+  constexpr Config c = config_of(I, function_of<R>);
   using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm>;
   if constexpr (c.kernel == Kernel::slices) {
     return launch_slices<S>(call);
@@ -121,7 +127,9 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
 
 // F: the function whose rows are instantiated for R (sum stands for mean too).
 template <Reduce F, class R, Accumulate A, int I> constexpr auto launcher() -> Status (*)(const Call<R>&) {
-  if constexpr (instantiated(variants[I].config, F, dtype_of<typename R::Element>, A)) return launch_row<I, R>;
+  constexpr Config c = variants[I].config;
+  if constexpr (c.kernel == Kernel::cluster) return nullptr;  // launch_cluster()
+  else if constexpr (instantiated(c, F, dtype_of<typename R::Element>, A)) return launch_row<I, R>;
   else return nullptr;  // refused by fits()
 }
 

@@ -22,4 +22,7 @@ template <class Backend> Status launch_arg(const Arguments&);      // argmax, ar
 template <class Backend> Status launch_dot(const Arguments&);
 template <class Backend> Status launch_two_float(const Arguments&);  // sum, mean, trace, dot
 
+// The row of Kernel::cluster, of every function and type. Defined in a build with CUDA.
+Status launch_cluster(const Arguments&);
+
 }  // namespace ridge::reduce_detail

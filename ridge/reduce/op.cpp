@@ -43,6 +43,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Kernel::shuffle: return "tiling";  // registers in place of shared memory
     case Kernel::rows: return "occupancy";
     case Kernel::columns: return c.strided ? "" : "coalescing";
+    case Kernel::cluster: return "occupancy";
     case Kernel::slices: break;
   }
   if (c.access_bytes == 0) return {};

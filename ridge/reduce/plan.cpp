@@ -220,7 +220,7 @@ std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& 
 }
 
 // Why this row cannot run this problem; empty: it can.
-std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, bool named) {
+std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device, bool named) {
   const Config c = config_of(index_of(row), p.function);
   const int size = static_cast<int>(size_of(p.dtype));
   if (!instantiated(c, p.function, p.dtype, p.accumulate)) {
@@ -235,9 +235,13 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (c.kernel == Kernel::atomic && is_floating(p.dtype) && !named)
     return "the order of its additions changes from run to run: only by name";
   if (is_textbook(c) && g.extent.rows != 1) return "there is not one row";
-  if ((row.name == "best" || row.name == "one_block") && g.extent.rows != 1) return "there is not one row";
+  if ((row.name == "best" || row.name == "one_wave" || row.name == "one_block") && g.extent.rows != 1)
+    return "there is not one row";
   if (row.name == "row_split" && g.extent.rows < 2) return "there are no several rows";
-  if (c.kernel == Kernel::columns) {
+  if (c.kernel == Kernel::cluster) {
+    if (device.cc != 90) return "clusters of blocks need compute capability 9.0";
+    if (g.extent.rows != 1) return "there is not one row";
+  } else if (c.kernel == Kernel::columns) {
     if (!c.strided)
       if (auto why = no_columns(c, p, g); !why.empty()) return why;
   } else if (!g.neighbours) {
@@ -284,16 +288,24 @@ double clocks(const ReduceProblem& p) {
 // What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
 int registers(const Config& c, int element_bytes) {
   if (is_textbook(c) && c.kernel != Kernel::slices) return 24;
-  if (c.kernel == Kernel::columns) return c.strided ? 64 : 48;
+  if (by_elements(c)) return 64;
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
 }
 
-// Of the sectors of 32 bytes that Kernel::columns reads, the share that it asked for: elements that are apart bring
-// their neighbours along.
-double share_of_sectors(const Geometry& g, int element_bytes) {
+// From one lane's element to the next one's, where kernels take any strides.
+std::int64_t between_lanes(const Geometry& g) {
   std::int64_t nearest = g.axes.outer < g.axes.rank ? std::abs(g.axes.x[g.axes.rank - 1]) : 1;
   if (g.extent.inner > 1) nearest = std::abs(g.axes.x[g.axes.outer - 1]);
-  return std::max(element_bytes / 32.0, 1.0 / static_cast<double>(std::max<std::int64_t>(nearest, 1)));
+  return std::max<std::int64_t>(nearest, 1);
+}
+// Of the sectors of 32 bytes that such a kernel reads, the share that it asked for: elements that are apart bring their
+// neighbours along.
+double share_of_sectors(const Geometry& g, int element_bytes) {
+  return std::max(element_bytes / 32.0, 1.0 / static_cast<double>(between_lanes(g)));
+}
+// Clocks that 32 lanes' elements take of a multiprocessor: one for each line of 128 bytes they lie in.
+double lines_of_warp(const Geometry& g, int element_bytes) {
+  return std::clamp(32.0 * static_cast<double>(between_lanes(g)) * element_bytes / 128, 1.0, 32.0);
 }
 
 roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
@@ -303,7 +315,8 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   // One addition after another on one address: float, and integer.
   const double atomic_us = is_floating(p.dtype) ? 1.757e-3 : 0.73e-3;
   const Config c = config_of(index_of(row), p.function);
-  const bool by_columns = c.kernel == Kernel::columns;
+  const bool columns = by_elements(c);
+  constexpr double cluster_us = 0.6;  // two barriers of a cluster
   const double prologue_us = c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
   const int size = static_cast<int>(size_of(p.dtype)), inputs = arity(p.function);
   const std::int64_t cut = slices(c, e, size, device.sms), at_a_time = block_rows(c, e, size);
@@ -319,24 +332,28 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   k.trip_bytes = static_cast<double>(std::min(tile, std::max<std::int64_t>(e.cols, 1)) * at_a_time) * size * inputs;
   // Groups of fewer than a block's threads read rows that lie apart: less than the whole rate.
   k.memory_share = c.lanes == 0 ? 1 : c.lanes < device.warp ? 0.92 : 0.96;
-  if (by_columns) {  // blocks are long: those of the last wave leave a part of the device idle
+  if (c.kernel == Kernel::slices && c.cut == Cut::fill && c.waves == 1 && c.access_bytes > 0)
+    k.memory_share = 0.978;  // the multiprocessors do not finish together
+  if (columns) {             // blocks are long: those of the last wave leave a part of the device idle
     const double waves = static_cast<double>(k.blocks) / (device.sms * c.blocks_per_sm);
     k.memory_share = share_of_sectors(g, size) * (waves > 1 ? waves / std::ceil(waves) : 1);
   }
   k.clocks = static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * clocks(p) *
              (access_elements(c, size) > 1 ? 1 : 2);  // an instruction for each load
+  if (c.strided) k.clocks += static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * lines_of_warp(g, size);
   k.tile_efficiency = roofline::tile_efficiency(in_slice, tile);
   constexpr double barriers_of_shuffle = 2;
-  if (c.kernel == Kernel::slices || c.kernel == Kernel::rows || by_columns) {
+  if (c.kernel == Kernel::slices || c.kernel == Kernel::rows || columns) {
     // A tile that is not whole is read access by access.
     const std::int64_t whole = in_slice / tile, rest = in_slice % tile;
     k.trips =
         static_cast<double>(whole + ceil_div(rest, std::int64_t{row_threads(c, e, size)} * row_elements(c, size)));
-    if (e.cols > tile || by_columns) k.trips = static_cast<double>(ceil_div(in_slice, tile));
+    if (e.cols > tile || columns) k.trips = static_cast<double>(ceil_div(in_slice, tile));
     k.block_us = prologue_us;
     if (c.kernel == Kernel::slices) k.block_us += barriers_of_shuffle * barrier_us;
-    if (by_columns) {
-      k.block_us += 2 * std::log2(columns_of(c, e, size).depth) * barrier_us;
+    if (columns) {
+      if (c.kernel == Kernel::cluster) k.block_us += cluster_us;
+      else k.block_us += 2 * std::log2(columns_of(c, e, size).depth) * barrier_us;
       if (g.axes.rank - g.axes.outer > 1) {  // one element at a time, each with its offset
         k.trips *= column_vectors(c.vectors, size);
         k.block_us += k.trips * offsets_us;
@@ -371,12 +388,13 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
   ReducePlan plan{problem, device, g.axes, g.extent};
   auto chosen = select<Variant>(
       name(problem.function), variants, options,
-      [&](const Variant& row) { return fits(row, problem, g, options.variant == row.name); },
+      [&](const Variant& row) { return fits(row, problem, g, device, options.variant == row.name); },
       [&](const Variant& row) {
         // The textbook's steps teach, and run by name; what reads element by element is for what nothing else takes.
         const Config c = config_of(index_of(row), problem.function);
         if (is_textbook(c)) return std::numeric_limits<double>::max();
-        const double reluctance = c.strided && g.neighbours ? 16 : c.access_bytes == 0 ? 2 : 1;
+        const bool cluster = c.kernel == Kernel::cluster;  // its elements lie side by side for lanes
+        const double reluctance = cluster ? 1 : c.strided && g.neighbours ? 16 : c.access_bytes == 0 ? 2 : 1;
         return predict_us(row, problem, g, device) * reluctance;
       });
   if (!chosen) return chosen.error();
@@ -405,7 +423,7 @@ Explanation ReducePlan::explain() const {
   e.workspace_bytes = workspace;
   roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
   (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, g, row.name == e.variant); },
+      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, g, device, row.name == e.variant); },
       [&](const Variant& row) { return predict_us(row, problem, g, device); }, &e.candidates);
   return e;
 }
@@ -417,12 +435,12 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
                                  problem.accumulate);
   if (!given) return given.error();
   const int planned = problem.alignment;
-  const bool by_columns = variants[variant].config.kernel == Kernel::columns;
+  const bool columns = variants[variant].config.kernel == Kernel::columns;
   if (given->alignment <
       std::min(planned, std::max(variants[variant].config.access_bytes, static_cast<int>(size_of(problem.dtype)))))
     return Status::invalid(op, "alignment", std::to_string(given->alignment) + " bytes",
                            "what was planned for, " + std::to_string(planned));
-  if (const int bytes = by_columns ? variants[variant].config.access_bytes : 1;
+  if (const int bytes = columns ? variants[variant].config.access_bytes : 1;
       given->start < bytes && problem.start >= bytes)
     return Status::invalid(op, "x.data", "at an address that is no multiple of " + std::to_string(bytes),
                            "as planned, a multiple of " + std::to_string(problem.start));
@@ -442,6 +460,8 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   const Arguments args{*this, x.data, arity(problem.function) == 2 ? z.data : nullptr, y.data, scratch.data, stream};
   return on_backend(device.id, [&](auto backend) {
     using Backend = decltype(backend);
+    if constexpr (std::is_same_v<Backend, simt::Cuda>)
+      if (variants[variant].config.kernel == Kernel::cluster) return launch_cluster(args);
     if (problem.accumulate == Accumulate::two_float) return launch_two_float<Backend>(args);
     switch (problem.function) {
       case Reduce::sum:

@@ -15,6 +15,7 @@ enum class Kernel : std::uint8_t {
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
   columns,           // neighbouring lanes fold neighbouring rows, which lie side by side as columns do; any strides
+  cluster,           // a cluster of Hopper's blocks folds the one row there is; any strides
 };
 
 // How many slices a row is cut into.
@@ -53,6 +54,9 @@ inline constexpr Variant variants[] = {
     {"best",
      "four accesses in flight, enough slices that multiprocessors finish together",
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32}},
+    {"one_wave",
+     "as many blocks as the chip holds: few partial results, where reading them shows beside reading x",
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill}},
     {"one_block",
      "the whole row to one block of 1,024 threads: one launch, where there is little to read",
      {.threads = 1024, .access_bytes = 16, .vectors = 4, .blocks_per_sm = 1}},
@@ -64,7 +68,7 @@ inline constexpr Variant variants[] = {
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 4}},
     {"columns",
      "16 bytes of neighbouring columns per thread: axes other than the last",
-     {.kernel = Kernel::columns, .access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 8}},
+     {.kernel = Kernel::columns, .access_bytes = 16, .vectors = 4, .cut = Cut::fill}},
     {"strided",
      "any strides: an offset per element",
      {.kernel = Kernel::columns,
@@ -77,6 +81,9 @@ inline constexpr Variant variants[] = {
     {"strided_once",
      "the same in one launch, where there is little to read",
      {.kernel = Kernel::columns, .threads = 512, .vectors = 16, .blocks_per_sm = 2, .strided = true}},
+    {"cluster",
+     "eight blocks meet in shared memory: one launch, and eight multiprocessors' loads",
+     {.kernel = Kernel::cluster, .threads = 512, .vectors = 16, .blocks_per_sm = 2, .strided = true}},
 };
 // A step that teaches and is measured; no plan chooses it.
 constexpr bool is_textbook(const Config& c) { return c.cut == Cut::tiles || c.kernel == Kernel::atomic; }
@@ -84,13 +91,20 @@ constexpr bool is_textbook(const Config& c) { return c.cut == Cut::tiles || c.ke
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // A row of the table for a function: of two inputs, each has half of the accesses; where indices travel with values, a
-// block's reduction is long, and fewer blocks do better.
+// block's reduction is long, and fewer blocks do better, and by columns indices take the registers of half of the
+// accesses (one element each) or of half of the blocks.
 constexpr Config config_of(int variant, Reduce f) {
   Config c = variants[variant].config;
-  if ((f == Reduce::argmax || f == Reduce::argmin) && c.waves > 8) c.waves = 8;
-  if (arity(f) == 2 && c.vectors > 1) c.vectors /= 2;
+  const bool arg = f == Reduce::argmax || f == Reduce::argmin;
+  if (arg && c.waves > 8) c.waves = 8;
+  const bool indices = arg && (c.kernel == Kernel::columns || c.kernel == Kernel::cluster);
+  if (indices && !c.strided) c.blocks_per_sm /= 2;
+  if ((arity(f) == 2 || (indices && c.strided)) && c.vectors > 1) c.vectors /= 2;
   return c;
 }
+inline constexpr int cluster_blocks = 8;  // as many as every device with clusters takes
+inline constexpr int cluster_variant = variant_count - 1;
+static_assert(variants[cluster_variant].config.kernel == Kernel::cluster);
 
 // ---- geometry ----------------------------------------------------------------------------------------------------
 
@@ -98,8 +112,11 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
-// Accesses that a thread of Kernel::columns has under way: no more than registers hold.
-constexpr int column_vectors(int vectors, int element_bytes) { return element_bytes == 8 ? vectors / 2 : vectors; }
+// Accesses that a thread of Kernel::columns has under way: no more than registers hold. A byte has one to itself, and the
+// instructions that widen it another.
+constexpr int column_vectors(int vectors, int element_bytes) {
+  return element_bytes == 8 || element_bytes == 1 ? vectors / 2 : vectors;
+}
 
 // The threads of a block of Kernel::columns. A lane has as many neighbouring rows as one access has elements.
 constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int element_bytes) {
@@ -111,6 +128,7 @@ constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int ele
 // Threads that share a row (or a slice of it), and rows that such threads have at a time.
 constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
   if (c.kernel == Kernel::columns) return columns_of(c, e, element_bytes).depth;
+  if (c.kernel == Kernel::cluster) return c.threads * cluster_blocks;
   return c.kernel == Kernel::rows ? c.lanes : c.threads;
 }
 constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
@@ -119,13 +137,15 @@ constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_
   const tile::ColumnBlock k = columns_of(c, e, element_bytes);
   return std::int64_t{k.groups} * k.lanes * access_elements(c, element_bytes);
 }
+// Whether a thread's accesses have one element of a row each.
+constexpr bool by_elements(const Config& c) { return c.kernel == Kernel::columns || c.kernel == Kernel::cluster; }
 // Elements of a row that one access has.
 constexpr int row_elements(const Config& c, int element_bytes) {
-  return c.kernel == Kernel::columns ? 1 : access_elements(c, element_bytes);
+  return by_elements(c) ? 1 : access_elements(c, element_bytes);
 }
 // Elements of a row that its threads read at a time.
 constexpr std::int64_t tile_elements(const Config& c, const Extent& e, int element_bytes) {
-  const int vectors = c.kernel == Kernel::columns ? column_vectors(c.vectors, element_bytes) : c.vectors;
+  const int vectors = by_elements(c) ? column_vectors(c.vectors, element_bytes) : c.vectors;
   return std::int64_t{row_threads(c, e, element_bytes)} * vectors * row_elements(c, element_bytes);
 }
 
@@ -145,7 +165,9 @@ constexpr std::int64_t slices(const Config& c, const Extent& e, int element_byte
   if (c.cut == Cut::whole) return 1;
   if (c.cut == Cut::tiles) return tiles;
   const std::int64_t blocks = std::max<std::int64_t>(ceil_div(e.rows, block_rows(c, e, element_bytes)), 1);
-  const std::int64_t wanted = std::int64_t{sms} * c.blocks_per_sm * c.waves / blocks;
+  const std::int64_t places = std::int64_t{sms} * c.blocks_per_sm;
+  const std::int64_t wanted =
+      c.kernel == Kernel::columns && c.waves == 1 ? tile::whole_waves(blocks, places) : places * c.waves / blocks;
   const std::int64_t accurate = ceil_div(e.cols, longest_slice(c, e, element_bytes));
   const std::int64_t count = std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
   return ceil_div(tiles, ceil_div(tiles, count));  // none without tiles
@@ -164,6 +186,7 @@ struct Grid {
 constexpr Grid grid_of(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {
   if (c.kernel == Kernel::atomic) return {ceil_div(e.cols, c.threads)};  // one element per thread
   if (is_textbook(c) && c.kernel != Kernel::slices) return {row_slices};
+  if (c.kernel == Kernel::cluster) return {cluster_blocks};
   return {std::min(ceil_div(e.rows, block_rows(c, e, element_bytes)), max_grid), std::min(row_slices, max_grid_y)};
 }
 
@@ -243,6 +266,9 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
         slice_tiles(c, e, row_slices, element_bytes) * column_vectors(c.vectors, element_bytes) + log2(k.depth);
     return depth + (row_slices > 1 ? ceil_div(row_slices, finish.depth) + log2(finish.depth) : 0);
   }
+  if (c.kernel == Kernel::cluster)
+    return row_tiles(c, e, element_bytes) * column_vectors(c.vectors, element_bytes) + block(c.threads) +
+           cluster_blocks;
   const int v = access_elements(c, element_bytes);
   const std::int64_t tiles = slice_tiles(c, e, row_slices, element_bytes) + (v > 1);  // a row may start amid an access
   std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);                 // 2: the row's edges
@@ -267,6 +293,7 @@ constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate a
   if (f == Reduce::mean && c.kernel == Kernel::atomic) return false;  // nothing would divide
   if (f == Reduce::mean || f == Reduce::trace) f = Reduce::sum;       // whose kernels serve all three
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
+  if (c.kernel == Kernel::cluster) return true;
   const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
   if (c.kernel == Kernel::slices && c.threads == 1024)
     return (f == Reduce::sum || f == Reduce::dot) && is_short_float(dtype);

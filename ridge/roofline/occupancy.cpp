@@ -27,6 +27,12 @@ Occupancy occupancy(const DeviceInfo& d, const Resources& block) {
   return {least.blocks, least.name, static_cast<double>(least.blocks) * threads / d.threads_per_sm};
 }
 
+int resident_clusters(const DeviceInfo& d, int blocks) {
+  // A pair of multiprocessors is never parted. Larger clusters leave a GPC's last ones over: 12 of an H200's 132, as
+  // cudaOccupancyMaxActiveClusters says for 4, 8 and 16 blocks.
+  return std::max((blocks > 2 ? d.sms * 10 / 11 : d.sms) / blocks, 1);
+}
+
 Waves waves(std::int64_t blocks, int per_sm, int sms) {
   const std::int64_t wave = std::int64_t{per_sm} * sms;
   if (blocks <= 0 || wave <= 0) return {};

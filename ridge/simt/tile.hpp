@@ -83,7 +83,7 @@ template <int N = native_warp> struct tile {
   }
 
  private:
-  static __device__ __forceinline__ int first_lane() { return thread_rank() % warpSize & ~(N - 1); }
+  static __device__ __forceinline__ int first_lane() { return thread_rank() % detail::warp_width() & ~(N - 1); }
   static constexpr __device__ __forceinline__ lane_mask whole() { return ~lane_mask(0) >> (8 * sizeof(lane_mask) - N); }
   template <class T>
   static __device__ __forceinline__ T shuffle(T value, detail::Source source, int operand, where at) {

@@ -37,6 +37,8 @@ template <int I, class T, int Warp> static Status launch_gradient_row(const Grad
     using Team = tile::BlockRows<c.threads, c.rows, Warp>;
     return simt::launch(at, softmax_gradient_resident<Row<I>, Team, T>, y, dy, dx, p.rows, p.cols, p.x->pitch(),
                         p.dy->pitch(), p.y->pitch(), p.log);
+  } else if constexpr (c.method == Method::ring && RIDGE_SIMT_ON_CUDA) {
+    return launch_ring(args.plan, args.y, args.dy, args.dx, args.stream);
   } else {
     return Status::error(Code::unsupported, "softmax: this variant has no gradient");  // refused by fits()
   }

@@ -80,20 +80,20 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   const Gradient<float> gradient{log};
   float sum = gradient.term(edge_y, edge_dy);  // what the row does not have is 0
   kept.for_each([&](const Packed* unit, int) {
-    const tile::Unit<T> a = tile::unpack<T>(unit[of_y]), b = tile::unpack<T>(unit[of_dy]);
+    const tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]), b = tile::unpack_floats<T>(unit[of_dy]);
 #pragma unroll
-    for (int v = 0; v < tile::unit_elements<T>; ++v) sum += gradient.term(float(a[v]), float(b[v]));
+    for (int v = 0; v < tile::unit_elements<T>; ++v) sum += gradient.term(a[v], b[v]);
   });
   sum = Team::reduce(
       sum, [](float a, float b) { return a + b; }, scratch);
   kept.end_pass();
   kept.for_each([&](const Packed* unit, int k) {
     if (!units.has(k)) return;
-    tile::Unit<T> a = tile::unpack<T>(unit[of_y]);
-    const tile::Unit<T> b = tile::unpack<T>(unit[of_dy]);
+    tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]);
+    const tile::Floats<T> b = tile::unpack_floats<T>(unit[of_dy]);
 #pragma unroll
-    for (int v = 0; v < tile::unit_elements<T>; ++v) a[v] = T(gradient.dx(float(a[v]), float(b[v]), sum));
-    simt::store_global(dx + units.at(k), a);
+    for (int v = 0; v < tile::unit_elements<T>; ++v) a[v] = gradient.dx(a[v], b[v], sum);
+    tile::store_packed(dx + units.at(k), tile::pack_floats<T>(a));
   });
   if (edge_at >= 0) dx[edge_at] = T(gradient.dx(edge_y, edge_dy, sum));
 }

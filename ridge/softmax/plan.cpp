@@ -104,12 +104,19 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     if (*rows && (*rows)->step != 1) return "a row's elements are not contiguous";
     if (*rows && (*rows)->outer.rank > 1) return "rows are not evenly spaced";
   }
-  if (c.method != Method::vector && c.method != Method::resident) return {};
+  if (c.method != Method::vector && c.method != Method::resident && c.method != Method::ring) return {};
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
   if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
+  if (c.method == Method::ring) {
+    if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
+    if (ring_of(c, p, device.smem_optin).stages == 0)
+      return "two rows, or a cluster's slices of them, do not fit in " + std::to_string(device.smem_optin) +
+             " bytes of shared memory";
+    return {};
+  }
   const std::int64_t most = p.backward ? gradient_capacity(c) : capacity(c);
   const int smem = p.backward ? gradient_smem_bytes(c) : smem_bytes(c);
   if (units(p) > most)
@@ -130,7 +137,12 @@ static Cost cost(const SoftmaxProblem& p) {
   return c;
 }
 
-static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p) {
+static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  if (c.method == Method::ring && p.cols > 0) {  // blocks stay, and go through rows
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const std::int64_t room = roofline::resident_clusters(device, c.cluster);
+    return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
+  }
   return p.cols == 0 ? 0 : (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
 }
 
@@ -148,14 +160,17 @@ static double trips(const Config& c, const SoftmaxProblem& p) {
       const double of_thread = times(static_cast<double>(units(p)), c.threads);
       return 2 * (std::floor(of_thread / 4) + std::fmod(of_thread, 4));
     }
-    case Method::resident: return 1;
+    case Method::resident:
+    case Method::ring: return 1;
   }
   return 1;
 }
 
 // Passes that read the input again, after the first.
 static int further_reads(Method method) {
-  return method == Method::resident ? 0 : method == Method::naive || method == Method::three ? 2 : 1;
+  return method == Method::resident || method == Method::ring ? 0
+         : method == Method::naive || method == Method::three ? 2
+                                                              : 1;
 }
 
 static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -164,9 +179,12 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   const double size = static_cast<double>(size_of(p.dtype)), row_bytes = static_cast<double>(p.cols) * size;
   roofline::Kernel k;
   k.cost = least;
-  k.blocks = grid_of(c, p);
-  k.block = {
-      .threads = c.threads, .registers = registers(c), .smem = p.backward ? gradient_smem_bytes(c) : smem_bytes(c)};
+  k.blocks = grid_of(c, p, device);
+  k.block = {.threads = c.threads,
+             .registers = registers(c),
+             .smem = c.method == Method::ring ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : p.backward             ? gradient_smem_bytes(c)
+                                              : smem_bytes(c)};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
@@ -191,8 +209,21 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
         static_cast<double>(units(p)) / static_cast<double>(p.backward ? gradient_capacity(c) : capacity(c));
     // Units in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
     const double unit_us = (size == 2 ? 0.85 : 0.5) * c.threads / 512;
-    const double kept = std::ceil(static_cast<double>(units(p)) / lanes(c)) - c.in_registers;
+    const double kept =
+        std::ceil(static_cast<double>(units(p)) / lanes(c)) - (p.backward ? gradient_registers(c) : c.in_registers);
     k.block_us += unit_us * std::max(kept, 0.0);
+  } else if (c.method == Method::ring) {
+    // A team's rows follow one another. Of a row: two reductions (of a gradient: one), of a cluster's with a message, and
+    // the passes over each unit; fitted to an H200 (bench/results/h200/rows_ring.json).
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.lanes);
+    const double unit_us = size == 2 ? 0.32 : 0.2;
+    const double row_us = (c.cluster > 1 ? 1.6 : 1.2) * (p.backward ? 0.6 : 1) + unit_us * of_lane;
+    const double teams = static_cast<double>(k.blocks) / c.cluster * ring.teams;
+    k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
+    k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
+    k.block_us = (row_us - device.memory_latency_us) * k.trips;
+    k.serial_us = tile::RowRing::start_us(c.cluster);
   } else {
     const double bytes = c.method == Method::vector ? 4.0 * unit_bytes : size;  // of a thread at once
     k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)), bytes * c.threads);
@@ -212,12 +243,13 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
       op_name(p.log), variants, options, [&](const Variant& row) { return fits(row, p, device); },
       [&](const Variant& row) {
         // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
-        const bool step = row.config.method != Method::vector && row.config.method != Method::resident;
+        const Method method = row.config.method;
+        const bool step = method != Method::vector && method != Method::resident && method != Method::ring;
         return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
       });
   if (!chosen) return chosen.error();
   const std::int64_t per_block = rows_per_block(variants[*chosen].config);
-  const std::int64_t grid = grid_of(variants[*chosen].config, p);
+  const std::int64_t grid = grid_of(variants[*chosen].config, p, device);
   if (grid > max_grid)
     return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
                            "at most " + std::to_string(max_grid * per_block));

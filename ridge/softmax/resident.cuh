@@ -106,8 +106,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int w = 0; w < tile::unit_words; ++w) largest[w] = tile::packed_max<T>(largest[w], packed[w]);
   });
   float max = edge;
-#pragma unroll
-  for (int v = 0; v < V; ++v) max = tile::greater(max, float(unpack<T>(largest)[v]));
+  tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
   max = tile::row_reduce<L, Warp>(
       max, [](float a, float b) { return tile::greater(a, b); }, scratch_max);
   if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
@@ -117,28 +116,25 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const tile::ScaledExponential exponential(tile::softmax_base(max));
 
   float sum = exponential(edge);
-  for_each_unit([&](const Packed& packed, int) {
-    const Unit<T> unit = unpack<T>(packed);
-#pragma unroll
-    for (int v = 0; v < V; ++v) sum += exponential(float(unit[v]));
-  });
+  for_each_unit(
+      [&](const Packed& packed, int) { tile::for_elements<T>(packed, [&](float e, int) { sum += exponential(e); }); });
   sum = tile::row_reduce<L, Warp>(
       sum, [](float a, float b) { return a + b; }, scratch_sum);
 
   // ---- finish
   const float scale = 1.0f / sum, log_sum = log ? exponential.log_of_sum(sum) : 0.0f;
   const auto answer = [&](float value) {
-    return T(log ? value - exponential.base - log_sum : exponential(value) * scale);
+    return log ? value - exponential.base - log_sum : exponential(value) * scale;
   };
   for_each_unit([&](const Packed& packed, int k) {
     const int at = k * L + lane;
     if (at >= units) return;
-    Unit<T> unit = unpack<T>(packed);
+    tile::Floats<T> unit = tile::unpack_floats<T>(packed);
 #pragma unroll
-    for (int v = 0; v < V; ++v) unit[v] = answer(float(unit[v]));
-    simt::store_global(out + head + at * V, unit);
+    for (int v = 0; v < V; ++v) unit[v] = answer(unit[v]);
+    tile::store_packed(out + head + at * V, tile::pack_floats<T>(unit));
   });
-  if (edge_at >= 0) out[edge_at] = answer(edge);
+  if (edge_at >= 0) out[edge_at] = T(answer(edge));
 }
 
 }  // namespace ridge::softmax_detail

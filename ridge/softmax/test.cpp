@@ -28,6 +28,13 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
 }
 
+TEST(SoftmaxPlan, LongRowsLieInAClusterOnHopper) {
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_512x8");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .backward = true}), "ring_512x4");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16, .backward = true}), "ring_512x2");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}, "A100"), "vec4");
+}
+
 TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) {
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "block_8k");
 }

@@ -1,8 +1,10 @@
 // The table of softmax kernels, and every fact that plan and kernel share.
 #pragma once
 #include <ridge/softmax/softmax.hpp>
+#include <ridge/tile/row_ring.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ridge::softmax_detail {
 
@@ -12,6 +14,7 @@ enum class Method : std::uint8_t {
   online,    // a block per row, two passes: maximum and sum together, write
   vector,    // the same by 16-byte accesses
   resident,  // the row is read once and kept on chip
+  ring,      // Hopper: rows pass through shared memory, ahead of those that work on them; long ones in clusters
   strided,   // online, any strides
 };
 
@@ -23,7 +26,8 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;  // least residency asked of the compiler
+  int blocks_per_sm = 1;                 // least residency asked of the compiler
+  int team = 0, lanes = 0, cluster = 1;  // ring: threads that share a slot and, of them, a row; blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -51,12 +55,17 @@ inline constexpr Variant variants[] = {
     {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 2.6},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 2.6},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
+    {"ring_512", "Hopper's copy engine brings rows to a ring in shared memory", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512}, 0},
+    {"ring_512x2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 2}, 0},
+    {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 4}, 0},
+    {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 8}, 0},
     {"strided", "any strides", {.method = Method::strided}, 0.25},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-constexpr int lanes(Config c) { return c.threads / c.rows; }  // that share one row
+// Of one block, that share one row.
+constexpr int lanes(Config c) { return c.method == Method::ring ? c.lanes : c.threads / c.rows; }
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c) { return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared); }
 constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes; }  // dynamic
@@ -73,8 +82,23 @@ constexpr int gradient_smem_bytes(Config c) {
   return c.method == Method::resident ? c.threads * 2 * gradient_shared(c) * unit_bytes : 0;
 }
 
+// Ring: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
+inline tile::RowRing ring_of(Config c, const SoftmaxProblem& p, int limit) {
+  const int size = static_cast<int>(size_of(p.dtype));
+  const std::int64_t pitch = p.rows <= 1 ? 0 : p.x->pitch() * size;
+  const int phases = unit_bytes / static_cast<int>(std::gcd<std::int64_t>(unit_bytes, pitch));
+  return tile::row_ring(c.threads, c.team, c.lanes, c.cluster,
+                        {.cols = p.cols,
+                         .element_bytes = size,
+                         .aligned = p.x->phase == 0 && phases == 1,
+                         .tensors = p.backward ? 2 : 1,
+                         .phases = phases},
+                        limit);
+}
+
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 constexpr int registers(Config c) {
+  if (c.method == Method::ring) return 96;
   if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;
   return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
 }

@@ -33,7 +33,58 @@ template <class T> __device__ __forceinline__ Packed load_packed(const T* p) {
 
 // Precondition: p is in global memory, aligned to 16 bytes.
 template <class T> __device__ __forceinline__ void store_packed(T* p, const Packed& packed) {
-  simt::store_global(p, unpack<T>(packed));
+  if constexpr (RIDGE_SIMT_ON_CUDA) simt::store_global(reinterpret_cast<unsigned*>(p), packed);
+  else simt::store_global(p, unpack<T>(packed));
+}
+
+// The elements of a unit as floats, and a unit of such. 16-bit elements are converted by pairs, as they lie in a word: one
+// by one, nvcc takes three instructions for each second of them.
+template <class T> using Floats = simt::vec<float, unit_elements<T>>;
+template <class T> __device__ __forceinline__ Floats<T> unpack_floats(const Packed& packed) {
+  Floats<T> floats;
+  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+#pragma unroll
+    for (int w = 0; w < unit_words; ++w) {  // a bfloat16 is the upper half of its float
+      floats[2 * w] = __builtin_bit_cast(float, packed[w] << 16);
+      floats[2 * w + 1] = __builtin_bit_cast(float, packed[w] & 0xffff0000u);
+    }
+  } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
+#pragma unroll
+    for (int w = 0; w < unit_words; ++w)
+      asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\ncvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
+          : "=f"(floats[2 * w]), "=f"(floats[2 * w + 1])
+          : "r"(packed[w]));
+  } else {
+    const Unit<T> unit = unpack<T>(packed);
+#pragma unroll
+    for (int v = 0; v < unit_elements<T>; ++v) floats[v] = float(unit[v]);
+  }
+  return floats;
+}
+template <class T> __device__ __forceinline__ Packed pack_floats(const Floats<T>& floats) {
+  Packed packed;
+  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+#pragma unroll
+    for (int w = 0; w < unit_words; ++w)
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed[w]) : "f"(floats[2 * w + 1]), "f"(floats[2 * w]));
+  } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
+#pragma unroll
+    for (int w = 0; w < unit_words; ++w)
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed[w]) : "f"(floats[2 * w + 1]), "f"(floats[2 * w]));
+  } else {
+    Unit<T> unit;
+#pragma unroll
+    for (int v = 0; v < unit_elements<T>; ++v) unit[v] = T(floats[v]);
+    packed = pack<T>(unit);
+  }
+  return packed;
+}
+
+// Calls f with each element of a unit, as a float, and its place.
+template <class T, class F> __device__ __forceinline__ void for_elements(const Packed& packed, F&& f) {
+  const Floats<T> floats = unpack_floats<T>(packed);
+#pragma unroll
+  for (int v = 0; v < unit_elements<T>; ++v) f(floats[v], v);
 }
 
 // The unit of one value throughout.

@@ -4,6 +4,7 @@
 #include <ridge/tile/columns.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
+#include <ridge/tile/row_ring.hpp>
 #include <ridge/tile/row_units.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
@@ -440,6 +441,41 @@ TEST(RowUnits, EveryElementHasOneLane) {
       }
       EXPECT_EQ(seen, std::vector<int>(static_cast<std::size_t>(cols), 1)) << start << " " << cols;
     }
+}
+
+constexpr int hopper_smem = 232448;
+
+TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
+  for (const int cols : {1, 7, 128, 1000, 4096, 50257, 131072})
+    for (const int element : {2, 4})
+      for (const bool aligned : {true, false})
+        for (const int team : {32, 128, 512})
+          for (const int cluster : {1, 4}) {
+            const RowRing r = row_ring(512, team, team, cluster, {cols, element, aligned, 2, 2, 1}, hopper_smem);
+            if (r.stages == 0) continue;
+            EXPECT_LE(r.smem_bytes(), hopper_smem);
+            EXPECT_GE(r.stages, 2);
+            const std::int64_t slice = std::int64_t{r.slice_units} * RowRing::unit_bytes;
+            EXPECT_GE(slice * cluster, std::int64_t{cols} * element - RowRing::unit_bytes);
+            // the slice, and a part of a unit at either end of a row that starts anywhere
+            EXPECT_GE(r.row_bytes, slice + (aligned ? 0 : 2 * RowRing::unit_bytes));
+            EXPECT_GE(std::int64_t{r.row_bytes} * cluster, std::int64_t{cols} * element);
+            for (const int at : {r.row_bytes, r.vectors_at(), r.scratch_at(), r.inbox_at(), r.barriers_at()})
+              EXPECT_EQ(at % RowRing::unit_bytes, 0);
+          }
+}
+
+TEST(RowRing, ShortRowsShareASlotAndVectorsGiveWayToRows) {
+  const auto of = [](int team, int lanes, int cols, int vectors) {
+    return row_ring(512, team, lanes, 1, {cols, 4, true, 1, vectors, 1}, hopper_smem);
+  };
+  EXPECT_EQ(of(32, 32, 128, 0).rows, 4);  // of 512 bytes
+  EXPECT_EQ(of(32, 16, 3, 0).rows, 32);   // a lane brings a row
+  EXPECT_EQ(of(128, 128, 128, 0).rows, 1);
+  EXPECT_EQ(of(512, 512, 8192, 2).vectors, 2);
+  EXPECT_EQ(of(512, 512, 20000, 2).vectors, 0);  // beside two rows of 80 KB
+  EXPECT_EQ(of(512, 512, 20000, 2).stages, 2);
+  EXPECT_EQ(of(512, 512, 40000, 0).stages, 0);  // no room for two
 }
 
 }  // namespace

@@ -82,6 +82,10 @@ inline check::CaseBook transpose_book() {
     for (const char* type : {"f32", "bf16", "u8"}) test(type, size);
   test("u8", "rows=4500,cols=4");
   test("u8", "rows=4,cols=4500");
+  // Around a chunk of rows, and around the rows of 31 lanes and of a block of them.
+  for (const char* size : {"rows=1,cols=4", "rows=15,cols=3", "rows=16,cols=2", "rows=17,cols=8", "rows=33,cols=3",
+                           "rows=497,cols=4", "rows=512,cols=3", "rows=1999,cols=2", "batch=3,rows=129,cols=8"})
+    for (const char* type : {"f32", "bf16", "u8", "f64"}) test(type, size);
   test("f64", "rows=301,cols=3");
   test("f64", "rows=3,cols=301");
   // A batch, and one of shifted matrices.

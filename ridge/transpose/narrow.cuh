@@ -1,5 +1,6 @@
 // Matrices of a few columns, or of a few rows: one side is a single stretch of memory, the other a few long ones.
 #pragma once
+#include <ridge/core/divider.hpp>
 #include <ridge/transpose/staged.cuh>
 
 namespace ridge::transpose_detail {
@@ -7,18 +8,12 @@ namespace ridge::transpose_detail {
 // A place of its own for each chunk, such that chunks any power of two apart are in different banks.
 __device__ __forceinline__ int spread(int chunk) { return chunk ^ ((chunk >> 3 ^ chunk >> 6) & 7); }
 
-// Division of n >= 0 by a divisor from 2 on, by one multiplication; exact while n * divisor < 2^32.
-struct Divisor {
-  unsigned multiplier;
-  __device__ __forceinline__ explicit Divisor(int divisor) : multiplier(0xffffffffu / divisor + 1) {}
-  __device__ __forceinline__ int quotient(int n) const { return static_cast<int>(__umulhi(n, multiplier)); }
-};
-
 // Few columns: a tile is a stretch of whole rows of x.          x: [matrices][rows, cols]  y: [matrices][cols, rows]
-// Preconditions: rows of x have no gaps, cols <= narrow_width; gridDim.x is all tiles; `above` as for shifted.
+// Preconditions: rows of x have no gaps, cols <= narrow_width; gridDim.x is all tiles; `above` as for shifted; by_cols
+// divides by cols.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads)
-    transpose_narrow_in(const T* x, T* y, Form f, Tiles tiles, int above) {
+    transpose_narrow_in(const T* x, T* y, Form f, Tiles tiles, int above, Divider by_cols) {
   constexpr Config c = Row::config;
   constexpr int V = per_chunk(sizeof(T));
   T* shared = simt::dynamic_shared<T>();
@@ -39,9 +34,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   __syncthreads();
 
   // Eight lanes take neighbouring chunks of a column, the next eight the next column.
-  const Divisor by_cols(cols);
   for (int i = threadIdx.x; i < rows / V * cols; i += c.threads) {
-    const int near = i % 8, line = by_cols.quotient(i / 8), col = i / 8 - line * cols;
+    const int near = i % 8, line = static_cast<int>(by_cols(static_cast<unsigned>(i) / 8)), col = i / 8 - line * cols;
     T* column = y + col * f.pitch_y;
     const int begin = (line * 8 + near) * V - (above ? past_chunk(column + row0) : 0);
     write_chunk(column, row0 + begin, 0, f.rows, [&](int v) {
@@ -54,10 +48,10 @@ __global__ void __launch_bounds__(Row::config.threads)
 // Few rows: a tile is a stretch of whole columns, which is one of y.
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
 // Preconditions: columns of y have no gaps, rows <= narrow_width; gridDim.x is all tiles; `above` units before its
-// tile a chunk of y may begin.
+// tile a chunk of y may begin; by_pitch divides by narrow_pitch(), by_rows by rows.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads)
-    transpose_narrow_out(const T* x, T* y, Form f, Tiles tiles, int above) {
+    transpose_narrow_out(const T* x, T* y, Form f, Tiles tiles, int above, Divider by_pitch, Divider by_rows) {
   constexpr Config c = Row::config;
   constexpr int V = per_chunk(sizeof(T));
   T* shared = simt::dynamic_shared<T>();
@@ -72,9 +66,8 @@ __global__ void __launch_bounds__(Row::config.threads)
 
   const std::int64_t first_col = max(col0 - before, std::int64_t{0}), last_col = min(col0 + cols, f.cols);
   const T* tile_x = x + col0 - before;
-  const Divisor by_pitch(pitch), by_rows(rows);
   stage_chunks<c.threads>(shared, rows * pitch, [&](int i) {
-    const int row = by_pitch.quotient(i), chunk = i - row * pitch;
+    const int row = static_cast<int>(by_pitch(static_cast<unsigned>(i))), chunk = i - row * pitch;
     const T *line = x + row * f.pitch_x, *start = line + col0 - before;
     return Source<T>{start - past_chunk(start) + chunk * V, line + first_col, line + last_col, line, line + f.cols, i};
   });
@@ -87,7 +80,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (int i = threadIdx.x; i < cols / V * rows; i += c.threads) {
     const int begin = i * V - skew + before * rows;  // counted from the first staged column
     write_chunk(y, unit0 + i * V - skew, 0, f.cols * rows, [&](int v) {
-      const int unit = begin + v, col = by_rows.quotient(unit), row = unit - col * rows;
+      const int unit = begin + v, col = static_cast<int>(by_rows(static_cast<unsigned>(unit))), row = unit - col * rows;
       return shared[row * pitch * V + ((shift0 + row * shift_step) & (V - 1)) + col];
     });
   }

@@ -16,6 +16,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::square: return row.config.threads < square_side * square_side ? "coarsening" : "tiling";
     case Method::tile:
     case Method::shifted:
+    case Method::thin:
     case Method::narrow_in:
     case Method::narrow_out:
     case Method::runs:

@@ -154,6 +154,14 @@ static std::string fits(const Variant& row, const Form& f, const DeviceInfo& dev
              " bytes, too few or too many";
     if (c.method == Method::tile && !whole_chunks(f)) return "rows of x or of y are not whole 16-byte units";
   }
+  if (c.method == Method::thin) {
+    if (f.unit == chunk_bytes) return "elements of 16 bytes are chunks by themselves";
+    if (!is_thin(f.cols)) return "not 2, 3, 4 or 8 columns";
+    if (f.pitch_x != f.cols) return "rows of x have gaps";
+    bool apart = f.phase_x != 0;
+    for (int axis = 0; axis < f.outer.rank; ++axis) apart = apart || f.outer.x[axis] * f.unit % chunk_bytes != 0;
+    if (apart) return "a matrix of x starts off 16 bytes";
+  }
   if (c.method == Method::narrow_in) {
     if (f.pitch_x != f.cols) return "rows of x have gaps";
     if (f.cols > narrow_width(c)) return "more than " + std::to_string(narrow_width(c)) + " columns";
@@ -187,6 +195,7 @@ static double tile_use(const Config& c, const Form& f) {
     case Method::square: room = square_side * square_side; break;
     case Method::tile:
     case Method::shifted: room = tile_bytes(c, f.unit) / f.unit; break;
+    case Method::thin: room = static_cast<double>(f.cols * per_chunk(f.unit)) * thin_groups(c, y_shifted(f)); break;
     case Method::narrow_in: room = static_cast<double>(f.cols) * narrow_length(c, f.unit, f.cols); break;
     case Method::narrow_out: room = static_cast<double>(f.rows) * narrow_length(c, f.unit, f.rows); break;
     default: return 1;

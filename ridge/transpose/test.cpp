@@ -91,7 +91,8 @@ TEST(TransposePlan, TheTileFitsTheMatrixAndItsAlignment) {
   EXPECT_EQ(chosen(TransposeProblem::matrix(1, 8192, 8208)).substr(0, 4), "tile");
   EXPECT_EQ(chosen(TransposeProblem::matrix(2, 1000, 100003)).substr(0, 7), "shifted");
   EXPECT_EQ(chosen(TransposeProblem::matrix(1, 8191, 8191)).substr(0, 7), "shifted");
-  EXPECT_EQ(chosen(TransposeProblem::matrix(4, 1048561, 4)).substr(0, 9), "narrow_in");
+  EXPECT_EQ(chosen(TransposeProblem::matrix(4, 1048561, 4)), "thin");
+  EXPECT_EQ(chosen(TransposeProblem::matrix(4, 1048561, 5)).substr(0, 9), "narrow_in");
   EXPECT_EQ(chosen(TransposeProblem::matrix(4, 4, 1048561)).substr(0, 10), "narrow_out");
   EXPECT_EQ(chosen(TransposeProblem::matrix(16, 4096, 4096)).substr(0, 4), "tile");
   EXPECT_EQ(chosen(permuted_problem(2, {8, 4096, 32, 128}, {0, 2, 1, 3})), "runs");

@@ -5,6 +5,7 @@
 #include <ridge/transpose/runs.cuh>
 #include <ridge/transpose/shifted.cuh>
 #include <ridge/transpose/textbook.cuh>
+#include <ridge/transpose/thin.cuh>
 #include <ridge/transpose/tile.cuh>
 
 #include <utility>
@@ -57,10 +58,24 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
     return simt::launch(at, permute_copy<Row<I>, T>, x, y, f.count());
   } else if constexpr (c.method == Method::strided) {
     return simt::launch(at, permute_strided<Row<I>, T>, x, y, f.count(), all_axes(f));
+  } else if constexpr (c.method == Method::thin) {
+    const auto launch = [&]<int Width>() {
+      return simt::launch(at, transpose_thin<Row<I>, T, Width>, x, y, f, tiles, y_shifted(f));
+    };
+    if constexpr (Unit < chunk_bytes) {
+      switch (f.cols) {
+        case 2: return launch.template operator()<2>();
+        case 3: return launch.template operator()<3>();
+        case 4: return launch.template operator()<4>();
+        case 8: return launch.template operator()<8>();
+      }
+    }
+    return Status::error(Code::unsupported, "transpose: no such width");  // refused by fits()
   } else if constexpr (c.method == Method::narrow_in) {
-    return simt::launch(at, transpose_narrow_in<Row<I>, T>, x, y, f, tiles, above);
+    return simt::launch(at, transpose_narrow_in<Row<I>, T>, x, y, f, tiles, above, Divider(f.cols));
   } else if constexpr (c.method == Method::narrow_out) {
-    return simt::launch(at, transpose_narrow_out<Row<I>, T>, x, y, f, tiles, above);
+    return simt::launch(at, transpose_narrow_out<Row<I>, T>, x, y, f, tiles, above,
+                        Divider(narrow_pitch(c, Unit, f.rows)), Divider(f.rows));
   } else if constexpr (!has_tile(c, Unit)) {
     return Status::error(Code::unsupported, "transpose: this variant has no such tile");  // refused by fits()
   } else if constexpr (c.method == Method::tile) {

@@ -9,6 +9,7 @@ enum class Method : std::uint8_t {
   square,      // a square of 32 x 32 units by way of shared memory, one unit per access
   tile,        // a tile by way of shared memory, a chunk of 16 bytes per access on both sides
   shifted,     // the same for rows and columns that start off 16-byte boundaries
+  thin,        // 2, 3, 4 or 8 columns: in registers alone
   narrow_in,   // few columns: x is one contiguous stretch
   narrow_out,  // few rows: y is one contiguous stretch
   runs,        // the innermost axis stays
@@ -70,6 +71,8 @@ inline constexpr Variant variants[] = {
      {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 16}, {.53, .70, .71, .70, .50}},
     {"shifted_256", "runs of 256 bytes on both sides",
      {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 16}, {.50, .75, .80, .80, .50}},
+    {"thin", "2, 3, 4 or 8 columns: whole rows of x in registers, no shared memory, no barrier",
+     {.method = Method::thin, .threads = 128}, {.75, .85, .92, .92, .92}},
     {"narrow_in", "few columns: x is read as one stretch",
      {.method = Method::narrow_in, .stage_bytes = 16384}, {.38, .63, .77, .80, .80}},
     {"narrow_in_4k", "small tiles, for inputs of a few megabytes",
@@ -113,6 +116,13 @@ constexpr int shifted_chunks(Config c) { return c.x_bytes / chunk_bytes + 1; }  
 constexpr int shifted_chunk(Config c, int unit, int row, int chunk) {
   return row * shifted_chunks(c) + row / per_chunk(unit) + chunk;
 }
+
+// ---- thin -------------------------------------------------------------------------------------------------------
+inline constexpr int thin_lanes = 32;  // that hand chunks to one another
+constexpr bool is_thin(std::int64_t width) { return width == 2 || width == 3 || width == 4 || width == 8; }
+// Groups of as many rows as a chunk has units, that a block has. Of shifted columns the first lane of 32 is there for
+// the second.
+RIDGE_HD constexpr int thin_groups(Config c, bool shifted) { return c.threads / thin_lanes * (thin_lanes - shifted); }
 
 // ---- narrow -----------------------------------------------------------------------------------------------------
 // The rows of x (columns, where y is the contiguous side) of a tile, such that y's (x's) runs are whole chunks; eight
@@ -173,6 +183,9 @@ constexpr Tiles tiles_of(Config c, const Form& f) {
     case Method::shifted:
       t.down = ceil_div(f.rows + above, tile_rows(c, f.unit));
       t.across = ceil_div(f.cols, tile_cols(c, f.unit));
+      return t;
+    case Method::thin:  // at least one, for the rows that are no whole chunks
+      t.down = std::max<std::int64_t>(ceil_div(f.rows / per_chunk(f.unit), thin_groups(c, y_shifted(f))), 1);
       return t;
     case Method::narrow_in: t.down = ceil_div(f.rows + above, narrow_length(c, f.unit, f.cols)); return t;
     case Method::narrow_out:

@@ -18,6 +18,7 @@ from typing import Callable
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ridge.bench.gradient import Gradient
 from ridge.torch.library import DTYPES
@@ -409,6 +410,56 @@ _add(
     cases=_typed("f32 bf16", "n=16777216,w=5 n=16777216,w=33 n=16777216,w=255"),
 )
 
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+
+def _dwconv_inputs(case, make):
+    signal, filters = (case["b"], case["c"], case["t"]), (case["c"], case.get("l") or case["t"])
+    return [make(*signal) for _ in range(1 + _is_backward(case))] + [make(*filters)]
+
+
+def _dwconv(convolve):
+    """A causal convolution as the library has it, or the gradients that PyTorch makes of it."""
+
+    def peer(case):
+        eps = float(case.option("eps", 0))
+
+        def forward(k, w):
+            y = convolve(k, w)
+            return y + eps if eps else y
+
+        return Gradient(forward) if _is_backward(case) else forward
+
+    return peer
+
+
+def _by_conv1d(k, w):
+    return F.conv1d(F.pad(k, (w.shape[1] - 1, 0)), w.unsqueeze(1), groups=w.shape[0])
+
+
+def _by_fft(k, w):
+    n = k.shape[-1] + w.shape[1] - 1  # no wrap
+    k_n, w_n = torch.fft.rfft(k.float(), n), torch.fft.rfft(w.float().flip(-1), n)
+    return torch.fft.irfft(k_n * w_n, n)[..., : k.shape[-1]].to(k.dtype)
+
+
+_add(
+    "dwconv",
+    inputs=_dwconv_inputs,
+    peer=_dwconv(_by_conv1d),
+    library="cudnn",
+    others={"cufft": _dwconv(_by_fft)},
+    # sums over the filter, and w's gradient over the batch too
+    comparable=lambda case, outputs, inputs: [x / math.sqrt(case["b"]) if x.dim() == 2 else x for x in outputs],
+    scale=lambda case: math.sqrt(case.get("l") or case["t"]),
+    axis="t",
+    cases=tuple(
+        f"f32:{size}{direction}"
+        for size in ("b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096")
+        for direction in ("", ":backward")
+    ),
+)
+
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
 _ACTIVATIONS = {
@@ -554,6 +605,48 @@ _add(
 )
 
 
+# ---- boxes ----------------------------------------------------------------------------------------------------------
+
+
+def _nms_inputs(case, make):
+    """Sides of 1 to 33 pixels in a field of 16 n pixels, and no score twice: torchvision's sort is not stable."""
+    n = case["n"]
+    field = 32 + 4 * math.sqrt(n)
+
+    def uniform(*shape):
+        numbers = torch.rand(shape, dtype=torch.float32, device=make.device, generator=make.random)
+        return numbers.to(DTYPES[case.dtype])
+
+    corner = uniform(n, 2) * field
+    scores = torch.randperm(n, device=make.device, generator=make.random).to(DTYPES[case.dtype])
+    tensors = [torch.cat((corner, corner + 1 + uniform(n, 2) * 32), 1), scores]
+    if case.get("classes"):
+        tensors.append((uniform(n).float() * case["classes"]).int())
+    return tensors
+
+
+def _nms(case):
+    from torchvision.ops import batched_nms, nms
+
+    iou = float(case.option("iou", 0.5))
+    if case.option("legacy", "0") != "0":
+        raise NotImplementedError("torchvision has no legacy corners")
+    if case.get("classes"):
+        return lambda boxes, scores, classes: batched_nms(boxes, scores, classes, iou)
+    return lambda boxes, scores: nms(boxes, scores, iou)
+
+
+_add(
+    "nms",
+    inputs=_nms_inputs,
+    peer=_nms,
+    library="torchvision",
+    # the numbers of those that are kept, without what fills the place of the others
+    comparable=lambda case, outputs, inputs: [outputs[0][: int(outputs[1])] if len(outputs) > 1 else outputs[0]],
+    waits=lambda case: True,  # torchvision chooses on the host
+    cases=_typed("f32", "n=1000 n=10000 n=50000 n=10000,classes=80"),
+)
+
 # ---- tokens ---------------------------------------------------------------------------------------------------------
 
 
@@ -614,4 +707,78 @@ _add(
         for d in (128, 64)
         for style in ("", ":style=gptj")
     ),
+)
+
+
+def _attention_tensors(case, make):
+    if case.get("mask"):
+        raise ValueError(f"case '{case.text}': masks of the case book are not measured here")
+    rows_first = case.option("layout", "bhsd") == "bshd"
+
+    def tensor(heads, rows, columns):
+        return make(case["b"], rows, heads, columns) if rows_first else make(case["b"], heads, rows, columns)
+
+    columns = case.get("dv") or case["d"]
+    return [
+        tensor(case["hq"], case["sq"], case["d"]),
+        tensor(case["hkv"], case["sk"], case["d"]),
+        tensor(case["hkv"], case["sk"], columns),
+    ]
+
+
+def _attention(backend):
+    """scaled_dot_product_attention, by one of its backends. It has upper-left causality alone, and no window."""
+
+    def peer(case):
+        for option in ("window", "softcap", "align", "lse", "backward"):
+            if case.option(option) is not None:
+                raise ValueError(f"case '{case.text}': the peer has no {option}")
+        causal = case.option("causal") is not None
+        # From the lower right, one query sees all keys.
+        if case.option("causal") == "lower_right" and case["sq"] != case["sk"]:
+            if case["sq"] != 1:
+                raise ValueError(f"case '{case.text}': the peer aligns to the upper left")
+            causal = False
+        rows_first = case.option("layout", "bhsd") == "bshd"
+        scale = case.option("scale")
+
+        def run(q, k, v):
+            if rows_first:
+                q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+            with sdpa_kernel(backend):
+                o = F.scaled_dot_product_attention(
+                    q,
+                    k,
+                    v,
+                    is_causal=causal,
+                    scale=None if scale is None else float(scale),
+                    enable_gqa=case["hq"] != case["hkv"],
+                )
+            return o.transpose(1, 2) if rows_first else o
+
+        return run
+
+    return peer
+
+
+_add(
+    "attention",
+    inputs=_attention_tensors,
+    peer=_attention([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]),
+    others={
+        "cudnn": _attention([SDPBackend.CUDNN_ATTENTION]),
+        "flash": _attention([SDPBackend.FLASH_ATTENTION]),
+        "efficient": _attention([SDPBackend.EFFICIENT_ATTENTION]),
+    },
+    axis="sq",
+    cases=tuple(
+        f"bf16:b={16384 // s},hq={2048 // d},hkv={2048 // d},sq={s},sk={s},d={d}{causal}"
+        for d in (64, 128, 256)
+        for s in (1024, 4096, 16384)
+        for causal in ("", ":causal")
+    )
+    + tuple(
+        f"bf16:b={b},hq=32,hkv=8,sq=1,sk={sk},d=128" for b, sk in ((1, 8192), (16, 8192), (64, 4096), (1, 65536))
+    )
+    + ("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64", "f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64:causal"),
 )

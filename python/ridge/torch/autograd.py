@@ -187,6 +187,15 @@ def _(call, dy, dsum):
     return gradients | {"residual": gradients["x"]}
 
 
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+
+@formula("dwconv", keep=("k", "w"))
+def _(call, dy):
+    dk, dw = _ridge("dwconv_backward")(dy, call.k, call.w)
+    return {"k": dk, "w": dw}
+
+
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
 _ACTIVATIONS = {

@@ -8,6 +8,8 @@ namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
 namespace detail {
 
+inline int warp_width() { return warpSize; }
+
 using lane_word = std::uint64_t;  // what one collective carries
 
 template <int Width> lane_word shuffle_word(lane_mask mask, lane_word word, Source source, int operand, where at) {

@@ -16,6 +16,9 @@ using lane_word = unsigned;  // what one shuffle instruction carries
 enum class Source : unsigned char { index, flip, up, down };
 
 #if RIDGE_SIMT_ON_CUDA
+// A constant: `warpSize` is a variable to nvcc, which divides by it at run time.
+__device__ __forceinline__ int warp_width() { return native_warp; }
+
 template <int Width>
 __device__ __forceinline__ lane_word shuffle_word(lane_mask mask, lane_word word, Source source, int operand, where) {
   switch (source) {
@@ -30,6 +33,8 @@ __device__ __forceinline__ lane_mask ballot(lane_mask mask, bool predicate, wher
 }
 __device__ __forceinline__ void sync_warp(lane_mask mask, where) { __syncwarp(mask); }
 #else
+__device__ __forceinline__ int warp_width() { return warpSize; }
+
 template <int Width>
 __device__ __forceinline__ lane_word shuffle_word(lane_mask, lane_word word, Source source, int operand, where) {
   switch (source) {

@@ -49,6 +49,14 @@ __device__ __forceinline__ void sync_cluster() {
           : "memory");
 }
 
+// The same, and what all threads wrote to shared memory before it.
+__device__ __forceinline__ void sync_cluster_memory() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
 // Four 8x8 matrices of 16-bit elements from a warp's registers to shared memory; lane l says where row l % 8 of
 // matrix l / 8 goes. Register i holds elements (l / 4, 2 (l % 4)) and its neighbour of matrix i.
 __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {

@@ -1,0 +1,99 @@
+// attention: O = softmax(scale * Q K^T + mask) V of every batch and head, and the log of the softmax's sum on request.
+//
+// Shapes    Q [B, Hq, Sq, D], K [B, Hkv, Sk, D], V [B, Hkv, Sk, Dv], O [B, Hq, Sq, Dv], LSE [B, Hq, Sq]. Strides are
+//           free: tensors stored as [B, S, H, D] are these views with two axes exchanged, heads_first(x). Rows of
+//           neighbouring elements that start on 16 bytes take the fast path; others are right and slower.
+//           D and Dv from 1 to 256. Hq is a multiple of Hkv: Hq / Hkv neighbouring heads of Q share one of K and V.
+// Types     f32 f16 bf16, one for Q, K, V and O; LSE is f32. 16-bit types multiply exactly and accumulate in float32,
+//           and weights are rounded to their type before they meet V. float32 is float32.
+// Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale is 1 / sqrt(D) where none is
+//           given.
+// Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at the
+//           last key, as in decoding against a cache), and attends to keys from `left` before to `right` after it, both
+//           included; -1 is no bound, and causal is right = 0. And a mask tensor, of a shape that stretches to
+//           [B, Hq, Sq, Sk]: bool, true where a query may attend, or additive, f32 or of Q's type.
+// Values    Where a query may not attend (also by an additive -inf), neither K's nor V's values matter, be they NaN or
+//           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
+//           sum of exp(s). A score that is NaN or +inf makes its row NaN.
+// Aliasing  O and LSE overlap nothing. Q, K and V may.
+// Empty     Sk = 0: O = 0, LSE = -inf. Otherwise nothing is launched.
+// Repeats   bit for bit.
+#pragma once
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+
+#include <optional>
+
+namespace ridge {
+
+enum class AttentionAlign : std::uint8_t { upper_left, lower_right };
+enum class AttentionMask : std::uint8_t { none, boolean, additive };
+
+// What scores become, and which keys a query may attend to besides what a mask tensor says.
+struct AttentionRule {
+  std::optional<double> scale = {};  // 1 / sqrt(D)
+  double softcap = 0;                // 0: none
+  AttentionAlign align = AttentionAlign::upper_left;
+  std::int64_t left = -1, right = -1;  // keys before and after a query's position; -1: all
+  bool operator==(const AttentionRule&) const = default;
+};
+
+inline constexpr AttentionRule causal_rule{.right = 0};
+
+// The views of one run.
+struct AttentionTensors {
+  TensorView q = {}, k = {}, v = {}, o = {};
+  std::optional<TensorView> mask = {}, lse = {};
+};
+
+// How a tensor lies: strides in elements, 0 where an axis has one element or is repeated.
+struct AttentionOperand {
+  std::int64_t batch = 0, head = 0, row = 0, element = 1;
+  int phase = 0;  // bytes of the first element past a 16-byte boundary
+  bool operator==(const AttentionOperand&) const = default;
+};
+
+struct AttentionProblem {
+  std::int64_t b = 1, hq = 1, hkv = 1, sq = 0, sk = 0, d = 0, dv = 0;  // dv 0: d
+  DType dtype = DType::f32;
+  AttentionRule rule = {};
+  AttentionMask mask = AttentionMask::none;
+  DType mask_dtype = DType::boolean;  // where there is a mask
+  bool lse = false;
+  // Where the tensors are not packed [B, H, S, D] and aligned, the mask not of all axes.
+  std::optional<AttentionOperand> q = {}, k = {}, v = {}, o = {}, mask_lies = {}, lse_lies = {};
+  bool operator==(const AttentionProblem&) const = default;
+
+  // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
+  RIDGE_API static Result<AttentionProblem> of(const AttentionTensors&, const AttentionRule& = {});
+  RIDGE_API std::string text() const;  // "bf16 2x32/8 heads, 4096x4096, d 128, causal"
+};
+
+class AttentionPlan {
+ public:
+  // The views must be as planned. workspace_bytes() of workspace are used.
+  RIDGE_API Status run(const AttentionTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  RIDGE_API std::size_t workspace_bytes() const;
+
+  AttentionProblem problem;  // every tensor that takes part is given
+  DeviceInfo device;
+  int variant = 0;          // row of the table in variants.hpp
+  std::int64_t blocks = 0;  // 0: nothing to do
+  int splits = 1;           // parts of the keys that blocks of their own attend to
+};
+
+RIDGE_API Result<AttentionPlan> plan_attention(const AttentionProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// One line: plan (cached per problem and device) and run. Throws ridge::Error.
+//   attention({.q = q, .k = k, .v = v, .o = o}, causal_rule, stream);
+RIDGE_API void attention(const AttentionTensors&, const AttentionRule& = {}, Stream = {});
+
+// [B, S, H, D] seen as [B, H, S, D]. Precondition: rank 4.
+inline TensorView heads_first(TensorView v) {
+  std::swap(v.layout.shape[1], v.layout.shape[2]);
+  std::swap(v.layout.stride[1], v.layout.stride[2]);
+  return v;
+}
+
+}  // namespace ridge

@@ -1,0 +1,10 @@
+// f16 and bf16: the textbook's rows.
+#include <ridge/attention/launch.cuh>
+
+namespace ridge::attention_detail {
+
+template <> Status launch_16bit<simt::Backend>(const Call& call) {
+  return call.problem.dtype == f16 ? launch_table<half>(call) : launch_table<bfloat16>(call);
+}
+
+}  // namespace ridge::attention_detail

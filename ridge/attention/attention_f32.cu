@@ -1,0 +1,8 @@
+// float32: every portable row.
+#include <ridge/attention/launch.cuh>
+
+namespace ridge::attention_detail {
+
+template <> Status launch_f32<simt::Backend>(const Call& call) { return launch_table<float>(call); }
+
+}  // namespace ridge::attention_detail

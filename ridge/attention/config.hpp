@@ -1,0 +1,60 @@
+// Config: what one attention kernel is made with, and every fact about it that host and kernel share.
+#pragma once
+#include <ridge/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace ridge::attention_kernels {
+
+enum class Family : std::uint8_t {
+  naive,          // textbook.cuh: a block per query, three passes over the keys in global memory
+  tiled,          // textbook.cuh: a thread per score of a tile, online softmax
+  register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
+  mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+};
+
+struct Config {
+  Family family = Family::naive;
+  int bm = 1, bn = 1;     // queries of a block, and keys that it attends to at a time
+  int d = 256, dv = 256;  // the most columns of Q and K, and of V
+  int threads = 128;
+  int rows = 1;  // queries of a thread (register_tile) or of a warp (mma_sync)
+  bool split =
+      false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
+  int blocks_per_sm = 1;  // least residency asked of the compiler
+  bool operator==(const Config&) const = default;
+};
+
+// ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
+// Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
+// operands, whose neighbours 16-byte accesses read.
+
+inline constexpr int fragment = 4;  // floats of a 16-byte access
+inline constexpr int pad = 4;       // puts 4 rows that follow each other into banks of their own
+constexpr int lanes_m(const Config& c) { return c.bm / c.rows; }           // threads along the queries
+constexpr int lanes_n(const Config& c) { return c.threads / lanes_m(c); }  // and along keys and columns of V
+constexpr int tile_floats(const Config& c) {
+  return c.d * (c.bm + pad) + c.d * (c.bn + pad) + c.bn * c.dv + c.bn * (c.bm + pad);
+}
+
+// ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
+// Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are
+// one line of 128 bytes. O leaves through Q's place.
+
+inline constexpr int panel = 64;
+constexpr int panels(int columns) { return (columns + panel - 1) / panel; }
+constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * rows * panel * 2; }
+inline constexpr int mma_stages = 2;  // one is used while the other is filled
+constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
+
+// Dynamic shared memory. `d` and `dv` are the problem's.
+constexpr int smem_bytes(const Config& c, int d, int dv) {
+  switch (c.family) {
+    case Family::naive: return 0;
+    case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
+    case Family::register_tile: return tile_floats(c) * 4;
+    default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
+  }
+}
+
+}  // namespace ridge::attention_kernels

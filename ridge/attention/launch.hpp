@@ -1,0 +1,33 @@
+// What plan.cpp knows of the .cu files: one launch per element type and per backend.
+#pragma once
+#include <ridge/attention/attention.hpp>
+#include <ridge/core/backend.hpp>
+
+namespace ridge::attention_detail {
+
+struct Call {
+  const AttentionPlan& plan;
+  const AttentionProblem& problem;  // the plan's, as the tensors are aligned
+  const AttentionTensors& tensors;
+  Workspace workspace;
+  Stream stream;
+};
+
+inline constexpr std::int64_t max_blocks = 0x7fffffff;  // of a grid in x, on every device
+
+// Preconditions: O has elements, and the tensors are as the problem says.
+template <class Backend> Status launch_f32(const Call&);
+template <class Backend> Status launch_16bit(const Call&);  // f16, bf16
+
+// Rows of Family::mma_sync. Defined in a build with CUDA.
+Status launch_mma_f16(const Call&);
+Status launch_mma_bf16(const Call&);
+
+// Whether rows are contiguous and start on 16 bytes.
+inline bool has_vectors(const AttentionOperand& o, DType dtype) {
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const auto on_16 = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+  return o.element == 1 && o.phase == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
+}
+
+}  // namespace ridge::attention_detail

@@ -1,0 +1,71 @@
+// What every launch of a row of the table makes of its arguments. Internal to its unit, as launch.cuh is.
+#pragma once
+#include <ridge/attention/arguments.cuh>
+#include <ridge/attention/launch.hpp>
+#include <ridge/attention/variants.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge::attention_detail {
+namespace {
+
+// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Row { static constexpr Config config = variants[I].config; };
+
+simt::Config grid_of(const Config& c, const Call& call, int warp) {
+  const AttentionProblem& p = call.problem;
+  return {.grid = dim3(static_cast<unsigned>(call.plan.blocks), static_cast<unsigned>(call.plan.splits)),
+          .block = dim3(static_cast<unsigned>(c.threads)),
+          .smem = static_cast<std::size_t>(smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv))),
+          .stream = call.stream.handle,
+          .warp = warp};
+}
+
+template <class T> Arguments<T> arguments_of(const Call& call) {
+  const AttentionProblem& p = call.problem;
+  const AttentionTensors& t = call.tensors;
+  const auto strides = [](const std::optional<AttentionOperand>& o) {
+    return o ? Strides{o->batch, o->head, o->row, o->element} : Strides{};
+  };
+  // No bound is one beyond every key.
+  const auto bound = [](std::int64_t keys) {
+    constexpr std::int64_t all = (1 << 30) - 1;
+    return static_cast<int>(keys < 0 ? all : std::min(keys, all));
+  };
+  const bool end = p.rule.align == AttentionAlign::lower_right;
+  return {.q = static_cast<const T*>(t.q.data),
+          .k = static_cast<const T*>(t.k.data),
+          .v = static_cast<const T*>(t.v.data),
+          .o = static_cast<T*>(t.o.data),
+          .lse = t.lse ? static_cast<float*>(t.lse->data) : nullptr,
+          .mask = t.mask ? t.mask->data : nullptr,
+          .at_q = strides(p.q),
+          .at_k = strides(p.k),
+          .at_v = strides(p.v),
+          .at_o = strides(p.o),
+          .at_lse = strides(p.lse_lies),
+          .at_mask = strides(p.mask_lies),
+          .batch = static_cast<int>(p.b),
+          .heads = static_cast<int>(p.hq),
+          .group = static_cast<int>(p.hq / p.hkv),
+          .sq = static_cast<int>(p.sq),
+          .sk = static_cast<int>(p.sk),
+          .d = static_cast<int>(p.d),
+          .dv = static_cast<int>(p.dv),
+          .shift = end ? static_cast<int>(p.sk - p.sq) : 0,
+          .left = bound(p.rule.left),
+          .right = bound(p.rule.right),
+          .scale = static_cast<float>(p.rule.scale ? *p.rule.scale : 1 / std::sqrt(static_cast<double>(p.d))),
+          .softcap = static_cast<float>(p.rule.softcap),
+          .mask_dtype = p.mask_dtype,
+          .vectors = has_vectors(*p.q, p.dtype) && has_vectors(*p.k, p.dtype) && has_vectors(*p.v, p.dtype) &&
+                     has_vectors(*p.o, p.dtype),
+          .pack = static_cast<int>(pack_of(variants[call.plan.variant].config, p)),
+          .splits = call.plan.splits,
+          .partial_o = static_cast<float*>(call.workspace.data),
+          .partial_lse = static_cast<float*>(call.workspace.data) + call.plan.splits * p.b * p.hq * p.sq * p.dv};
+}
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,0 +1,202 @@
+// fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/attention/launch.hpp>
+#include <ridge/attention/validate.hpp>
+#include <ridge/attention/variants.hpp>
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge {
+
+using namespace attention_detail;
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t tiles_of(const Config& c, const AttentionProblem& p) { return ceil_div(p.sq * pack_of(c, p), c.bm); }
+// Of one part of the keys.
+std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
+  return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
+}
+
+// Parts of the keys: as many as let one wave of blocks fill the device, and none of less than two tiles.
+int splits_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
+  const std::int64_t blocks = blocks_of(c, p);
+  if (!c.split || blocks == 0) return 1;
+  const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(p.sk, c.bn);
+  const std::int64_t parts = std::clamp<std::int64_t>(places / blocks, 1, std::max<std::int64_t>(1, tiles / 2));
+  if (tiles == 0) return 1;
+  return static_cast<int>(ceil_div(tiles, ceil_div(tiles, parts)));  // parts that have keys
+}
+
+int smem_of(const Config& c, const AttentionProblem& p) {
+  return smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv));
+}
+
+// Why this row cannot run this problem; empty: it can.
+std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (!(p.dtype == f32 ? row.f32 : row.f16)) return "not instantiated for " + std::string(name(p.dtype));
+  if (p.d > c.d) return "d is " + std::to_string(p.d) + ", and it has room for " + std::to_string(c.d);
+  if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
+  if (c.family == Family::mma_sync && device.cc < 80)
+    return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
+  if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
+  if (c.split && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 queries";
+  if (const int smem = smem_of(c, p); smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  return {};
+}
+
+// Pairs of a query and a key that may meet, of one head: what neither causal rule nor window excludes.
+double pairs(const AttentionProblem& p) {
+  const AttentionRule& r = p.rule;
+  const double sq = static_cast<double>(p.sq), sk = static_cast<double>(p.sk);
+  if (r.left < 0 && r.right < 0) return sq * sk;
+  const double shift = r.align == AttentionAlign::lower_right ? sk - sq : 0;
+  // Keys below a bound that rises by one from query to query: the sum of clamp(i + from, 0, sk).
+  const auto below = [&](double from) {
+    const double zero = std::clamp(-from, 0.0, sq), full = std::clamp(sk - from, zero, sq);  // first i of either kind
+    return (full - zero) * from + (full * (full - 1) - zero * (zero - 1)) / 2 + (sq - full) * sk;
+  };
+  const double last = r.right < 0 ? sq * sk : below(shift + static_cast<double>(r.right) + 1);
+  const double first = r.left < 0 ? 0 : below(shift - static_cast<double>(r.left));
+  return std::max(last - first, 0.0);
+}
+
+Cost cost(const AttentionProblem& p) {
+  const auto n = [](std::int64_t x) { return static_cast<double>(x); };
+  const double size = static_cast<double>(size_of(p.dtype)), heads = n(p.b) * n(p.hq), scores = heads * pairs(p);
+  Cost c;
+  c.bytes_read = (heads * n(p.sq) * n(p.d) + n(p.b) * n(p.hkv) * n(p.sk) * (n(p.d) + n(p.dv))) * size;
+  if (p.mask != AttentionMask::none) {  // repeated axes are read once
+    const AttentionOperand& m = *p.mask_lies;
+    c.bytes_read += (m.batch ? n(p.b) : 1) * (m.head ? n(p.hq) : 1) * (m.row ? n(p.sq) : 1) *
+                    (m.element ? n(p.sk) : 1) * static_cast<double>(size_of(p.mask_dtype));
+  }
+  c.bytes_written = heads * n(p.sq) * (n(p.dv) * size + (p.lse ? 4 : 0));
+  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * scores * (n(p.d) + n(p.dv));
+  c.on(Unit::special) = scores;  // an exponential
+  return c;
+}
+
+roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  const int splits = splits_of(c, p, device);
+  k.blocks = blocks_of(c, p) * splits;
+  k.launches = splits > 1 ? 2 : 1;
+  k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
+  k.block.registers = std::min(k.block.registers, 255);
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  // Every tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
+  const std::int64_t pack = pack_of(c, p);
+  const double tiles = static_cast<double>(tiles_of(c, p));
+  const double keys_bytes =
+      static_cast<double>(p.b * p.hq / pack * p.sk * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
+  const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
+  k.l2_bytes = tiles * keys_bytes * share;
+  // And rows that do not exist; warps without any have nothing to do.
+  const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
+  const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
+  const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
+  const bool padded_d = c.family == Family::mma_sync, padded_dv = padded_d || c.family == Family::register_tile;
+  const double columns = static_cast<double>((padded_d ? c.d : p.d) + (padded_dv ? c.dv : p.dv));
+  const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
+  const double rate = (p.dtype == f32 || c.family != Family::mma_sync ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
+                      (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
+  k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
+  // A block's life: a trip for the queries, and one for each tile of keys.
+  const double each = static_cast<double>(p.sk) * share / splits / c.bn;
+  k.trips = 1 + 2 * each;
+  k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
+  k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
+  return k;
+}
+
+double predict_us(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
+}
+
+Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                   std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      "attention", variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
+Status launch(const Call& call) {
+  return on_backend(call.plan.device.id, [&](auto backend) {
+    using B = decltype(backend);
+    if constexpr (std::is_same_v<B, simt::Cuda>)
+      if (variants[call.plan.variant].config.family == Family::mma_sync)
+        return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+    return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
+  });
+}
+
+}  // namespace
+
+Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceInfo& device,
+                                     const PlanOptions& options) {
+  const AttentionProblem p = with_operands(problem);
+  RIDGE_TRY(validate(p));
+  auto chosen = choose(p, device, options);
+  if (!chosen) return chosen.error();
+  const Config& c = variants[*chosen].config;
+  return AttentionPlan{p, device, *chosen, blocks_of(c, p), splits_of(c, p, device)};
+}
+
+// O and LSE of every part, in float32.
+std::size_t AttentionPlan::workspace_bytes() const {
+  if (splits == 1 || blocks == 0) return 0;
+  return static_cast<std::size_t>(splits * problem.b * problem.hq * problem.sq * (problem.dv + 1)) * sizeof(float);
+}
+
+Explanation AttentionPlan::explain() const {
+  Explanation e;
+  e.op = "attention";
+  e.problem = problem.text();
+  e.variant = variants[variant].name;
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  e.workspace_bytes = workspace_bytes();
+  (void)choose(problem, device, {}, &e.candidates);
+  return e;
+}
+
+Status AttentionPlan::run(const AttentionTensors& tensors, Workspace workspace, Stream stream) const {
+  auto given = AttentionProblem::of(tensors, problem.rule);
+  if (!given) return given.error();
+  if (*given != problem) {
+    // Tensors that start on rounder addresses than were planned for are as good.
+    AttentionProblem planned = problem;
+    for (auto operand : {&AttentionProblem::q, &AttentionProblem::k, &AttentionProblem::v, &AttentionProblem::o})
+      (planned.*operand)->phase = ((*given).*operand)->phase;
+    if (*given != planned || !fits(variants[variant], *given, device).empty())
+      return Status::invalid("attention", "tensors", given->text() + " or their strides or alignment",
+                             "as planned, " + problem.text());
+  }
+  if (tensors.o.device != device.id) return Status::invalid("attention", "device", "another", "the plan's");
+  if (workspace.bytes < workspace_bytes())
+    return Status::invalid("attention", "workspace", std::to_string(workspace.bytes) + " bytes",
+                           std::to_string(workspace_bytes()));
+  if (blocks == 0) return {};
+  return launch({*this, *given, tensors, workspace, stream});
+}
+
+void attention(const AttentionTensors& tensors, const AttentionRule& rule, Stream stream) {
+  thread_local PlanCache<AttentionProblem, AttentionPlan> cache;
+  auto problem = AttentionProblem::of(tensors, rule);
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, tensors.o.device, [](auto& p, auto& d) { return plan_attention(p, d); });
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, tensors.o.device, stream,
+                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+}
+
+}  // namespace ridge

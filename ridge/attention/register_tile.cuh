@@ -1,0 +1,253 @@
+// Attention in float32 with a tile of scores, and one of O, in the registers of each thread.
+//
+// Both products are sums of outer products: a thread reads 4 or 8 neighbours of either operand by 16-byte accesses, and
+// multiplies each with each. Q and K are turned on their way to shared memory, so that the neighbours are queries and keys;
+// the weights are written as they are read, and V lies as it is. While one product runs, the other's operand is copied.
+#pragma once
+#include <ridge/attention/arguments.cuh>
+#include <ridge/tile/async_copy.cuh>
+
+namespace ridge::attention_kernels {
+
+// A thread's place in a block. 2 lanes_n threads that follow each other have two groups of queries and lanes_n of keys:
+// lanes l and l ^ 1 share keys, which lets the hardware serve half a warp by one access of 128 bytes.
+template <class Row> struct RegisterTile {
+  static constexpr Config c = Row::config;
+  static constexpr int F = fragment, LN = lanes_n(c), LM = lanes_m(c);
+  static constexpr int RM = c.rows, RN = c.bn / LN, RV = c.dv / LN;  // of a thread: queries, keys, columns of V
+  static constexpr int pitch_m = c.bm + pad, pitch_n = c.bn + pad;
+  static_assert(RM % F == 0 && RN % F == 0 && RV % F == 0, "a thread's tiles are whole fragments");
+  static_assert((LN & (LN - 1)) == 0 && LN <= 16 && LM % 2 == 0, "a query's threads are part of a warp");
+
+  int m, n;  // which group of queries and of keys
+  __device__ __forceinline__ RegisterTile() {
+    const int rank = simt::thread_rank();
+    m = rank / (2 * LN) * 2 + rank % 2;
+    n = rank / 2 % LN;
+  }
+  // Number r of this thread's queries, and number j of its keys or columns, in the block's tile.
+  __device__ __forceinline__ int query(int r) const { return r / F * (F * LM) + m * F + r % F; }
+  __device__ __forceinline__ int column(int j) const { return j / F * (F * LN) + n * F + j % F; }
+
+  // f over the threads that share this one's queries.
+  template <class Combine> __device__ __forceinline__ static float reduce(float value, Combine f) {
+    const simt::tile<2 * LN> lanes;
+    RIDGE_UNROLL
+    for (int bits = LN; bits > 1; bits /= 2) value = f(value, lanes.shfl_xor(value, bits));
+    return value;
+  }
+};
+
+// N floats in fragments that are `Step` apart.
+template <int N, int Step> __device__ __forceinline__ void read_fragments(const float* from, float (&to)[N]) {
+  RIDGE_UNROLL_ON_GPU
+  for (int f = 0; f < N; f += fragment) {
+    const auto values = simt::load<fragment>(from + f / fragment * Step);
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < fragment; ++e) to[f + e] = values[e];
+  }
+}
+
+// sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first on
+// With SkipNone, an a that is no_weight is not multiplied. Precondition: steps is a multiple of 4.
+template <bool SkipNone, int M, int N, int StepA, int StepB>
+__device__ __forceinline__ void add_products(const float* a, int pitch_a, const float* b, int pitch_b, int steps,
+                                             float (&sums)[M][N]) {
+  constexpr int unrolled = 4;  // two sets of fragments in turns: the next ones are read while these are multiplied
+  float x[2][M], y[2][N];
+  if (steps == 0) return;
+  read_fragments<M, StepA>(a, x[0]);
+  read_fragments<N, StepB>(b, y[0]);
+  RIDGE_KEEP_LOOP
+  for (int first = 0; first < steps; first += unrolled) {
+    RIDGE_UNROLL_ON_GPU
+    for (int s = 0; s < unrolled; ++s) {
+      const int now = s % 2, next = 1 - now, k = first + s + 1;
+      if (s + 1 < unrolled || k < steps) {
+        read_fragments<M, StepA>(a + k * pitch_a, x[next]);
+        read_fragments<N, StepB>(b + k * pitch_b, y[next]);
+      }
+      RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < M; ++i) {
+        if (SkipNone && is_no_weight(x[now][i])) continue;
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < N; ++j) sums[i][j] = fmaf(x[now][i], y[now][j], sums[i][j]);
+      }
+    }
+  }
+}
+
+// Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width` up
+// to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
+template <int Rows, int Width, int Threads>
+__device__ __forceinline__ void start_turned(float* to, int pitch, const float* from, const Strides& s, int rows,
+                                             int width) {
+  constexpr int across = 8, down = Threads / across;
+  static_assert(Rows % down == 0 && Width % across == 0);
+  const int row = simt::thread_rank() / across, column = simt::thread_rank() % across;
+  float* place = to + column * pitch + row;
+  const float* source = from + row * s.row + column * s.element;
+  if (rows >= Rows && width == Width && s.element == 1) {  // no bounds, and addresses that differ by constants
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_UNROLL_ON_GPU
+    for (int c = 0; c < Width; c += across) tile::copy_async<4>(place + c * pitch + r, source + c);
+    return;
+  }
+  const int whole = (width + 3) / 4 * 4;
+  RIDGE_KEEP_LOOP
+  for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_KEEP_LOOP
+  for (int c = 0; column + c < whole; c += across) {
+    const bool there = row + r < rows && column + c < width;
+    tile::copy_async<4>(place + c * pitch + r, there ? source + c * s.element : from, there ? 4 : 0);
+  }
+}
+
+// Starts to copy rows as they are, to [Rows][Width]; what is past `rows` and `width` becomes 0.
+template <int Rows, int Width, int Threads>
+__device__ __forceinline__ void start_rows(float* to, const float* from, const Strides& s, int rows, int width,
+                                           bool vectors) {
+  const int rank = simt::thread_rank();
+  if (vectors) {
+    constexpr int units = Width / fragment;
+    for (int n = rank; n < Rows * units; n += Threads) {
+      const int row = n / units, column = n % units * fragment;
+      const int valid = row < rows ? ::max(0, ::min(fragment, width - column)) * 4 : 0;
+      tile::copy_async<16>(to + row * Width + column, valid > 0 ? from + row * s.row + column : from, valid);
+    }
+  } else {
+    for (int n = rank; n < Rows * Width; n += Threads) {
+      const int row = n / Width, column = n % Width;
+      const bool there = row < rows && column < width;
+      tile::copy_async<4>(to + n, there ? from + row * s.row + column * s.element : from, there ? 4 : 0);
+    }
+  }
+}
+
+//   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]
+// Preconditions: gridDim.x is batch * heads * tiles of queries, at least 1; d and dv are at most the Config's.
+template <class Row>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    attention_register_tile(Arguments<float> a) {
+  constexpr Config c = Row::config;
+  using Tile = RegisterTile<Row>;
+  constexpr int RM = Tile::RM, RN = Tile::RN, RV = Tile::RV, step_m = Tile::F * Tile::LM, step_n = Tile::F * Tile::LN;
+  float* q = simt::dynamic_shared<float>();
+  float *k = q + c.d * Tile::pitch_m, *v = k + c.d * Tile::pitch_n, *p = v + c.bn * c.dv;
+
+  const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
+  const int first_query = at.tile * c.bm, last_query = ::min(first_query + c.bm, a.sq) - 1;
+  const float* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + first_query * a.at_q.row;
+  const float* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
+  const float* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  const Keys keys = keys_of(a, first_query, last_query);
+  const int steps_d = (a.d + 3) / 4 * 4;
+  const auto start_k = [&](int first) {
+    start_turned<c.bn, c.d, c.threads>(k, Tile::pitch_n, from_k + first * a.at_k.row, a.at_k, a.sk - first, a.d);
+  };
+  const auto start_v = [&](int first) {
+    start_rows<c.bn, c.dv, c.threads>(v, from_v + first * a.at_v.row, a.at_v, a.sk - first, a.dv, a.vectors);
+  };
+  const Tile mine;
+  const Scores<float> scores(a);
+  RunningRow running[RM];
+  float o[RM][RV];
+  RIDGE_UNROLL_ON_GPU
+  for (int r = 0; r < RM; ++r) {
+    running[r] = RunningRow::nothing();
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RV; ++j) o[r][j] = 0;
+  }
+
+  start_turned<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
+  if (keys.first < keys.last) start_k(keys.first);
+  RIDGE_KEEP_LOOP
+  for (int first = keys.first; first < keys.last; first += c.bn) {
+    tile::wait_for_copies();
+    __syncthreads();  // K is here; nobody still reads V and P of the tile before
+    start_v(first);
+    float s[RM][RN];  // of [bm][bn]
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RN; ++j) s[r][j] = 0;
+    add_products<false, RM, RN, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n,
+                                                steps_d, s);
+    const bool inside = all_attend(a, first_query, last_query, first, first + c.bn), all = inside && a.mask == nullptr;
+    if (!scores.as_is) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < RN; ++j) s[r][j] = scores.of(s[r][j]);
+    }
+    if (a.mask != nullptr) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < RN; ++j) {
+        const int i = ::min(first_query + mine.query(r), last_query), key = first + mine.column(j);
+        if (key < a.sk) s[r][j] = scores.masked(a, at.batch, at.head, i, key, s[r][j]);
+      }
+    }
+    if (!inside) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) {
+        const Span span = span_of(a, first_query + mine.query(r), first, first + c.bn);
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < RN; ++j) s[r][j] = span.contains(mine.column(j)) ? s[r][j] : minus_infinity;
+      }
+    }
+    float change[RM];
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < RM; ++r) {
+      float top = running[r].top;
+      RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < RN; ++j) top = fmaxf(top, s[r][j]);
+      top = Tile::reduce(top, [](float x, float y) { return fmaxf(x, y); });
+      change[r] = running[r].raise(top, scores.factor);
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RN; ++j) {
+      s[r][j] = all ? running[r].weight(s[r][j], scores.factor) : running[r].weight_or_none(s[r][j], scores.factor);
+      running[r].sum += s[r][j];
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RN; ++j) RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < RM; r += fragment)
+      simt::store(p + mine.column(j) * Tile::pitch_m + mine.query(r),
+                  simt::vec<float, fragment>{s[r][j], s[r + 1][j], s[r + 2][j], s[r + 3][j]});
+    RIDGE_UNROLL_ON_GPU
+    for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RV; ++j) o[r][j] *= change[r];
+    tile::wait_for_copies();
+    __syncthreads();  // V and P are here; nobody still reads K
+    if (first + c.bn < keys.last) start_k(first + c.bn);
+    const float *my_p = p + mine.query(0), *my_v = v + mine.column(0);
+    if (all) add_products<false, RM, RV, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
+    else add_products<true, RM, RV, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
+  }
+  tile::wait_for_copies();
+
+  RIDGE_UNROLL_ON_GPU
+  for (int r = 0; r < RM; ++r) {
+    running[r].sum = Tile::reduce(running[r].sum, [](float x, float y) { return x + y; });
+    const int i = first_query + mine.query(r);
+    if (i >= a.sq) continue;
+    const float inverse = running[r].inverse();
+    float* to = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < RV; j += fragment) {
+      const int column = mine.column(j);
+      simt::vec<float, fragment> values;
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < fragment; ++e) values[e] = o[r][j + e] * inverse;
+      if (a.vectors && column + fragment <= a.dv) {
+        simt::store_global(to + column, values);
+      } else {
+        RIDGE_UNROLL_ON_GPU
+        for (int e = 0; e < fragment; ++e)
+          if (column + e < a.dv) to[(column + e) * a.at_o.element] = values[e];
+      }
+    }
+    if (mine.n == 0) put_lse(a, at.batch, at.head, i, running[r].log_sum());
+  }
+}
+
+}  // namespace ridge::attention_kernels

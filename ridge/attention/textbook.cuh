@@ -1,0 +1,136 @@
+// The textbook's attention, for any strides: a block per query with three passes over the keys, and 16x16 tiles in shared
+// memory with the softmax online.
+#pragma once
+#include <ridge/attention/arguments.cuh>
+#include <ridge/tile/block_reduce.cuh>
+
+namespace ridge::attention_kernels {
+
+// A query and a key multiplied, from global memory.   q, k: [d]
+template <class T>
+__device__ __forceinline__ float product_of(const T* q, std::int64_t q_step, const T* k, std::int64_t k_step, int d) {
+  float sum = 0;
+  for (int c = 0; c < d; ++c) sum += static_cast<float>(q[c * q_step]) * static_cast<float>(k[c * k_step]);
+  return sum;
+}
+
+// A block for each query: the greatest score; the sum of weights; the weighted sum of V.
+// Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most 2 threads(c).
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments<T> a) {
+  constexpr int threads = Row::config.threads;
+  static_assert(Row::config.dv <= 2 * threads);
+  __shared__ float weights[threads];
+  const Place at(a.sq, a.heads);
+  const int i = at.tile, rank = simt::thread_rank();
+  const T* q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + i * a.at_q.row;
+  const T* k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
+  const T* v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  const Scores<T> scores(a);
+  const auto score = [&](int key) {
+    return scores(a, at, i, key, product_of(q, a.at_q.element, k + key * a.at_k.row, a.at_k.element, a.d));
+  };
+  const Keys keys = keys_of(a, i);
+  const tile::block<threads, Warp> block;
+
+  float top = minus_infinity;
+  for (int key = keys.first + rank; key < keys.last; key += threads) top = fmaxf(top, score(key));
+  RunningRow row = RunningRow::nothing();
+  row.raise(block.reduce(top, [](float x, float y) { return fmaxf(x, y); }), scores.factor);
+  for (int key = keys.first + rank; key < keys.last; key += threads)
+    row.sum += row.weight_or_none(score(key), scores.factor);
+  row.sum = block.reduce(row.sum, [](float x, float y) { return x + y; });
+
+  float sums[2] = {0, 0};  // of columns rank and rank + threads
+  for (int first = keys.first; first < keys.last; first += threads) {
+    const int count = ::min(threads, keys.last - first);
+    if (rank < count) {
+      const float weight = row.weight_or_none(score(first + rank), scores.factor);
+      // What V is multiplied with is of its type, as in kernels for tensor cores.
+      weights[rank] = is_no_weight(weight) ? weight : static_cast<float>(T(weight));
+    }
+    __syncthreads();
+    for (int n = 0; n < count; ++n) {
+      if (is_no_weight(weights[n])) continue;
+      const T* values = v + (first + n) * a.at_v.row;
+      RIDGE_UNROLL_ON_GPU
+      for (int h = 0; h < 2; ++h)
+        if (const int c = rank + h * threads; c < a.dv)
+          sums[h] += weights[n] * static_cast<float>(values[c * a.at_v.element]);
+    }
+    __syncthreads();
+  }
+  T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
+  const float inverse = row.inverse();
+  RIDGE_UNROLL_ON_GPU
+  for (int h = 0; h < 2; ++h)
+    if (const int c = rank + h * threads; c < a.dv) o[c * a.at_o.element] = T(sums[h] * inverse);
+  if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum());
+}
+
+// 16 queries of a block, 16 keys at a time: a thread has one score of a tile, and of its query's O every 16th column.
+//   shared  q [16][d + 1]  k [16][d + 1]  v [16][dv]
+// Precondition: gridDim.x is batch * heads * tiles of queries, at least 1.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads) attention_tiled(Arguments<T> a) {
+  constexpr Config c = Row::config;
+  constexpr int side = c.bn, columns = c.dv / side;
+  static_assert(c.bm == side && c.threads == side * side);
+  float* q = simt::dynamic_shared<float>();
+  const int pitch = a.d + 1, rank = simt::thread_rank(), row = rank / side, lane = rank % side;
+  float *k = q + side * pitch, *v = k + side * pitch;
+  const Place at((a.sq + side - 1) / side, a.heads);
+  const int first_query = at.tile * side, i = first_query + row, last_query = ::min(first_query + side, a.sq) - 1;
+  const T* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head;
+  const T* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
+  const T* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  const Scores<T> scores(a);
+  // `side` rows from `first` on; those past `rows` become 0.
+  const auto load = [=](float* to, int to_pitch, const T* from, const Strides& s, int first, int rows, int width) {
+    for (int n = rank; n < side * width; n += c.threads) {
+      const int r = n / width, column = n % width;
+      to[r * to_pitch + column] =
+          first + r < rows ? static_cast<float>(from[(first + r) * s.row + column * s.element]) : 0.0f;
+    }
+  };
+  load(q, pitch, from_q, a.at_q, first_query, a.sq, a.d);
+
+  const simt::tile<side> lanes;
+  RunningRow running = RunningRow::nothing();
+  float sums[columns];
+  RIDGE_UNROLL_ON_GPU
+  for (int n = 0; n < columns; ++n) sums[n] = 0;
+  const Keys keys = keys_of(a, first_query, last_query);
+  for (int first = keys.first; first < keys.last; first += side) {
+    load(k, pitch, from_k, a.at_k, first, a.sk, a.d);
+    load(v, a.dv, from_v, a.at_v, first, a.sk, a.dv);
+    __syncthreads();
+    float product = 0;
+    for (int n = 0; n < a.d; ++n) product += q[row * pitch + n] * k[lane * pitch + n];
+    const float score = scores(a, at, i, first + lane, product);
+    const float top = fmaxf(running.top, lanes.reduce(score, [](float x, float y) { return fmaxf(x, y); }));
+    const float change = running.raise(top, scores.factor), weight = running.weight_or_none(score, scores.factor);
+    running.sum += weight;
+    const float rounded = is_no_weight(weight) ? weight : static_cast<float>(T(weight));  // as V's type has it
+    RIDGE_UNROLL_ON_GPU
+    for (int n = 0; n < columns; ++n) sums[n] *= change;
+    for (int key = 0; key < side; ++key) {
+      const float w = lanes.shfl(rounded, key);
+      if (is_no_weight(w)) continue;
+      RIDGE_UNROLL_ON_GPU
+      for (int n = 0; n < columns; ++n)
+        if (lane + n * side < a.dv) sums[n] += w * v[key * a.dv + lane + n * side];
+    }
+    __syncthreads();
+  }
+  running.sum = lanes.reduce(running.sum, [](float x, float y) { return x + y; });
+  if (i >= a.sq) return;
+  T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
+  const float inverse = running.inverse();
+  RIDGE_UNROLL_ON_GPU
+  for (int n = 0; n < columns; ++n)
+    if (lane + n * side < a.dv) o[(lane + n * side) * a.at_o.element] = T(sums[n] * inverse);
+  if (lane == 0) put_lse(a, at.batch, at.head, i, running.log_sum());
+}
+
+}  // namespace ridge::attention_kernels

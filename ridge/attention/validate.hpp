@@ -1,0 +1,16 @@
+// What plan.cpp knows of problem.cpp.
+#pragma once
+#include <ridge/attention/attention.hpp>
+
+namespace ridge::attention_detail {
+
+inline constexpr std::int64_t max_columns = 256;      // of D and Dv
+inline constexpr std::int64_t most_rows = 1ll << 30;  // sums of three positions stay below 2^32: kernels use int
+
+// The problem with every tensor that takes part described; those that were not are packed and aligned.
+AttentionProblem with_operands(AttentionProblem);
+
+// Whether the contract takes it. Precondition: with_operands().
+Status validate(const AttentionProblem&);
+
+}  // namespace ridge::attention_detail

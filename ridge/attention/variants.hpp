@@ -1,0 +1,50 @@
+// The table of attention kernels. What a Config says, and the facts that follow from it, are in config.hpp.
+#pragma once
+#include <ridge/attention/attention.hpp>
+#include <ridge/attention/config.hpp>
+
+namespace ridge::attention_detail {
+
+using namespace attention_kernels;
+
+struct Variant {
+  std::string_view name, step;
+  bool f32, f16;  // instantiated for float32, for the 16-bit types
+  Config config;
+  double efficiency;  // of the multiply-adds' rate, what a full device reaches
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a block per query, three passes over the keys in global memory", true, true,
+     {}, 0.01},
+    {"tiled", "16x16 scores at a time from shared memory, the softmax online: keys are read once", true, true,
+     {.family = Family::tiled, .bm = 16, .bn = 16, .threads = 256}, 0.05},
+    {"register_64", "8x8 scores and 8x8 of O in each thread's registers: 64 multiply-adds for 4 reads of shared memory", true, false,
+     {.family = Family::register_tile, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.5},
+    {"register_128", "the same for wider heads", true, false,
+     {.family = Family::register_tile, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 8}, 0.45},
+    {"register_256", "and for the widest", true, false,
+     {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 256, .rows = 4}, 0.4},
+    {"mma_64", "tensor cores from Ampere on: queries of a warp, whose scores never leave its registers", false, true,
+     {.family = Family::mma_sync, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 256, .rows = 16, .blocks_per_sm = 2}, 0.2},
+    {"mma_128", "the same for wider heads", false, true,
+     {.family = Family::mma_sync, .bm = 128, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
+    {"mma_256", "and for the widest", false, true,
+     {.family = Family::mma_sync, .bm = 64, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 16, .blocks_per_sm = 2}, 0.15},
+    {"split_64", "heads that share keys share a block, and blocks share out the keys: few queries fill the device", false, true,
+     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 64, .dv = 64, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 6}, 0.12},
+    {"split_128", "the same for wider heads", false, true,
+     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 128, .dv = 128, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 3}, 0.12},
+    {"split_256", "and for the widest", false, true,
+     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 256, .dv = 256, .threads = 64, .rows = 16, .split = true}, 0.12},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+// Heads of a query that share a block.
+constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {
+  return c.split && p.hkv > 0 ? p.hq / p.hkv : 1;
+}
+
+}  // namespace ridge::attention_detail

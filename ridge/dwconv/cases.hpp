@@ -1,0 +1,114 @@
+// dwconv's cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/case_book.hpp>
+#include <ridge/dwconv/oracle.hpp>
+
+#include <cmath>
+
+namespace ridge::dwconv_detail {
+
+struct CaseSize {
+  std::int64_t b, c, t, l;
+  explicit CaseSize(const check::Case& of) : b(of.dim("b")), c(of.dim("c")), t(of.dim("t")), l(of.dim("l", t)) {}
+};
+
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  auto backward = c.options.flag("dwconv", "backward");
+  if (!backward) return backward.error();
+  const CaseSize n(c);
+  std::vector<TensorType> types{{c.dtype, {n.b, n.c, n.t}}, {c.dtype, {n.c, n.l}}};
+  if (*backward) types.insert(types.begin(), types[0]);
+  return types;
+}
+
+// Sums of n products in float32: n roundings. On tensor cores, in units u of float32 and of the terms' magnitudes: an
+// operand is kept to 2 u twice, the product of the two remainders (4 u) is left out, and eight additions of a chunk drop
+// bits at 2 u each. Then one rounding into the type. Sums beyond the type's range are infinite, and may have become so
+// before a term of the other sign.
+inline void expect(check::Expected& e, DType dtype, const Term& of, double eps) {
+  const double u = check::roundoff(f32), want = of.sum + eps;
+  const double n = static_cast<double>(of.terms);
+  const double tolerance = (n + 26) * u * (of.size + std::fabs(eps)) + n * 0x1p-149;
+  e.value.push_back(
+      std::isfinite(want) ? (std::isinf(check::round_to(dtype, want)) ? check::round_to(dtype, want) : want) : want);
+  e.tolerance.push_back(std::isfinite(want) ? tolerance + check::rounding_error(dtype, std::fabs(want) + tolerance)
+                                            : 0);
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const CaseSize n(c);
+  const auto row = [&](const check::HostTensor& x, std::int64_t b, std::int64_t ch) {
+    return x.values.data() + (b * n.c + ch) * n.t;
+  };
+  if (in.size() == 2) {
+    const double eps = static_cast<float>(*c.options.real("dwconv", "eps", 0));
+    check::Expected out;
+    for (std::int64_t b = 0; b < n.b; ++b)
+      for (std::int64_t ch = 0; ch < n.c; ++ch)
+        for (std::int64_t t = 0; t < n.t; ++t)
+          expect(out, c.dtype, output_oracle(row(in[0], b, ch), in[1].values.data() + ch * n.l, n.l, t), eps);
+    return {out};
+  }
+  check::Expected dk, dw;
+  for (std::int64_t b = 0; b < n.b; ++b)
+    for (std::int64_t ch = 0; ch < n.c; ++ch)
+      for (std::int64_t u = 0; u < n.t; ++u)
+        expect(dk, c.dtype, k_gradient_oracle(row(in[0], b, ch), in[2].values.data() + ch * n.l, n.t, n.l, u), 0);
+  for (std::int64_t ch = 0; ch < n.c; ++ch)
+    for (std::int64_t i = 0; i < n.l; ++i) {
+      Term sum;
+      for (std::int64_t b = 0; b < n.b; ++b)
+        add_w_gradient_oracle(sum, row(in[0], b, ch), row(in[1], b, ch), n.t, n.l - 1 - i);
+      expect(dw, c.dtype, sum, 0);
+    }
+  return {dk, dw};
+}
+
+inline check::CaseBook book() {
+  const std::string op = "dwconv";
+  check::CaseBook book{.op = op,
+                       .keys = {"b", "c", "t"},
+                       .optional_keys = {"l"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  // Empty and one; around chunks of 64, tiles of 256 and strips of 256 and 512; batches around 8 and 32; filters that
+  // are shorter and longer than the signal.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* direction : {"", ":backward"})
+      for (const char* size : {"b=0,c=2,t=3", "b=2,c=0,t=3", "b=2,c=3,t=0", "b=2,c=3,t=5,l=0", "b=1,c=1,t=1",
+                               "b=3,c=2,t=7", "b=2,c=2,t=64", "b=9,c=1,t=65", "b=33,c=1,t=63", "b=8,c=2,t=255",
+                               "b=5,c=2,t=257,l=40", "b=32,c=1,t=128,l=128", "b=3,c=2,t=100,l=130", "b=2,c=1,t=513,l=1",
+                               "b=31,c=1,t=192,l=65", "b=1,c=1,t=1100", "b=4,c=1,t=772"})
+        test(std::string(type) + ":" + size + direction);
+  for (const char* type : {"f16", "f32"})
+    for (const char* size : {"b=3,c=2,t=100", "b=9,c=2,t=260,l=70", "b=1,c=3,t=516"})
+      for (const char* direction : {":fill=ints", ":fill=ints:backward"})
+        test(std::string(type) + ":" + size + direction);
+  test("f16:b=9,c=2,t=70");
+  test("f16:b=9,c=2,t=70:backward");
+  for (const char* type : {"f32", "f16", "bf16"}) {
+    test(std::string(type) + ":b=3,c=2,t=70:eps=0.5");
+    for (const char* fill : {"ones", "denormal", "constant,0", "constant,-1e-30", "constant,1e4"})
+      for (const char* direction : {"", ":backward"})
+        test(std::string(type) + ":b=9,c=2,t=70:fill=" + fill + direction);
+    for (const char* fill : {"nan", "inf"})
+      for (const char* direction : {"", ":backward"})
+        test(std::string(type) + ":b=3,c=2,t=130,l=9:fill=" + fill + direction);
+  }
+  for (const char* type : {"f32", "bf16"})
+    for (const char* place : {"offset", "padded", "strided", "reversed"})
+      for (const char* direction : {"", ":backward"})
+        test(std::string(type) + ":b=9,c=2,t=132:place=" + place + direction);
+  for (const char* direction : {"", ":backward"}) test("f32:b=9,c=2,t=260:warp=64" + std::string(direction));
+  for (const char* type : {"f32", "bf16"})
+    for (const char* direction : {"", ":backward"})
+      for (const char* size : {"b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096"})
+        book.benches.push_back(op + ":" + type + ":" + size + direction);
+  return book;
+}
+
+}  // namespace ridge::dwconv_detail

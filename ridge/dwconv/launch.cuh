@@ -1,0 +1,49 @@
+// Launches the row of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
+// CPU runtime and for CUDA, and both objects are in one library.
+#pragma once
+#include <ridge/dwconv/arguments.cuh>
+#include <ridge/dwconv/tiled.cuh>
+
+#include <utility>
+
+namespace ridge::dwconv_detail {
+
+// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Row { static constexpr Config config = variants[I].config; };
+
+template <int I, class T, bool Summed> static Status launch_sum(const Arguments& args, const Sum<T>& sum) {
+  constexpr Config c = variants[I].config;
+  const DwconvProblem& p = args.plan.problem;
+  simt::Config at{
+      .grid = dim3(1), .block = dim3(c.threads), .stream = args.stream.handle, .warp = args.plan.device.warp};
+  if constexpr (c.method == Method::element) {
+    const std::int64_t outputs = sum.y.size * p.channels * (Summed ? 1 : p.batch);
+    at.grid = dim3(static_cast<unsigned>(ceil_div(outputs, c.threads)));
+    return simt::launch(at, dwconv_element<Row<I>, T, Summed>, sum);
+  } else {
+    at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
+    at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));
+    return simt::launch(at, dwconv_tiled<Row<I>, T, Summed>, sum);
+  }
+}
+
+template <int I, class T> static Status launch_row(const Arguments& args) {
+  if constexpr (variants[I].config.method == Method::tensor) {
+    return Status::error(Code::unsupported, "dwconv: this variant is CUDA's alone");  // refused by fits()
+  } else {
+    return launch_sums<T>(
+        args, [&](const Sum<T>& sum, auto summed) { return launch_sum<I, T, decltype(summed)::value>(args, sum); });
+  }
+}
+
+template <class T, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.variant == I ? void(status = launch_row<I, T>(args)) : void()), ...);
+  return status;
+}
+
+template <class T> static Status launch_table(const Arguments& args) {
+  return launch_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::dwconv_detail

@@ -1,0 +1,28 @@
+// What plan.cpp knows of the .cu files: one launch per element type and backend.
+#pragma once
+#include <ridge/core/backend.hpp>
+#include <ridge/dwconv/dwconv.hpp>
+
+namespace ridge::dwconv_detail {
+
+using Types = TypeList<float, half, bfloat16>;
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+
+struct Arguments {
+  const DwconvPlan& plan;
+  const void *y_in, *k, *w;  // y_in: dy, null in a forward problem
+  void *y, *dk, *dw;         // y: null in a backward problem; the gradients the other way round
+  Stream stream;
+};
+
+// Preconditions: there is an output that has elements, and the pointers are as the plan's problem says.
+template <class Backend> Status launch_f32(const Arguments&);
+template <class Backend> Status launch_f16(const Arguments&);
+template <class Backend> Status launch_bf16(const Arguments&);
+
+// Rows of Method::tensor. Defined in a build with CUDA.
+Status launch_tensor_f32(const Arguments&);
+Status launch_tensor_f16(const Arguments&);
+Status launch_tensor_bf16(const Arguments&);
+
+}  // namespace ridge::dwconv_detail

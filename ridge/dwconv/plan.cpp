@@ -1,0 +1,288 @@
+// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/dwconv/launch.hpp>
+#include <ridge/dwconv/variants.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <array>
+#include <cmath>
+
+namespace ridge {
+
+using namespace dwconv_detail;
+
+static constexpr std::string_view op = "dwconv";
+
+DwconvProblem DwconvProblem::contiguous(DType dtype, std::int64_t batch, std::int64_t channels, std::int64_t time,
+                                        std::int64_t taps, bool backward) {
+  DwconvProblem p{.batch = batch, .channels = channels, .time = time, .taps = taps, .dtype = dtype};
+  p.backward = backward;
+  p.y = p.k = Layout::contiguous({batch, channels, time});
+  p.w = Layout::contiguous({channels, taps});
+  if (backward) p.dk = p.k;
+  if (backward) p.dw = p.w;
+  return p;
+}
+
+namespace {
+
+struct Named {
+  std::string name;
+  const TensorView* view;
+};
+
+// What inputs and outputs share: dtype, device, and places that do not meet.
+Status check_together(const TensorView& k, std::initializer_list<Named> inputs, std::initializer_list<Named> outputs) {
+  for (const auto& list : {inputs, outputs})
+    for (const auto& [label, view] : list) {
+      if (view->dtype != k.dtype)
+        return Status::invalid(op, label + ".dtype", std::string(name(view->dtype)),
+                               "that of k, " + std::string(name(k.dtype)));
+      if (view->device != k.device) return Status::invalid(op, label + ".device", "another", "that of k");
+    }
+  for (auto out = outputs.begin(); out != outputs.end(); ++out) {
+    for (const Named& in : inputs)
+      if (overlap(*in.view, *out->view))
+        return Status::invalid(op, out->name, "overlapping " + in.name, "apart from it");
+    for (auto other = outputs.begin(); other != out; ++other)
+      if (overlap(*other->view, *out->view))
+        return Status::invalid(op, out->name, "overlapping " + other->name, "apart from it");
+    for (int axis = 0; axis < out->view->rank(); ++axis)
+      if (out->view->size(axis) > 1 && out->view->stride(axis) == 0)
+        return Status::invalid(op, out->name + ".strides", "0", "such that elements are apart");
+  }
+  return {};
+}
+
+Status check_like(const Named& given, const Named& model) {
+  if (given.view->layout.same_shape(model.view->layout)) return {};
+  return Status::invalid(op, given.name + ".shape", given.view->layout.text(),
+                         "that of " + model.name + ", " + model.view->layout.text());
+}
+
+Result<DwconvProblem> signal_and_filter(const TensorView& k, const TensorView& w) {
+  if (k.rank() != 3) return Status::invalid(op, "k.shape", k.layout.text(), "of 3 axes: batch, channels, time");
+  if (w.rank() != 2 || w.size(0) != k.size(1))
+    return Status::invalid(op, "w.shape", w.layout.text(),
+                           "of 2 axes: k's " + std::to_string(k.size(1)) + " channels, and the filter's length");
+  DwconvProblem p{.batch = k.size(0), .channels = k.size(1), .time = k.size(2), .taps = w.size(1), .dtype = k.dtype};
+  p.k = k.layout;
+  p.w = w.layout;
+  return p;
+}
+
+int least_alignment(std::initializer_list<const TensorView*> views) {
+  int least = 16;
+  for (const TensorView* view : views) least = std::min(least, alignment_of(view->data));
+  return least;
+}
+
+Status validate(const DwconvProblem& p) {
+  if (!Types::contains(p.dtype))
+    return Status::invalid(op, "k.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  return {};
+}
+
+// ---- which row takes what --------------------------------------------------------------------------------------------
+
+constexpr std::int64_t max_steps = std::int64_t{1} << 30;  // of int arithmetic within a row
+
+// Blocks of the greatest launch.
+std::int64_t grid_of(const Config& c, const DwconvProblem& p) {
+  const std::int64_t of_w = p.backward ? p.taps : 0;
+  if (c.method == Method::element) return ceil_div(p.channels * std::max(p.batch * p.time, of_w), c.threads);
+  if (c.method == Method::tiled)
+    return std::max(tiled_grid(c, p, p.time, false), of_w ? tiled_grid(c, p, of_w, true) : 0);
+  return std::max(tensor_grid(c, p), p.backward ? p.channels : 0);
+}
+
+// Why this row cannot run this problem; empty: it can.
+std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (grid_of(c, p) > max_grid) return "more than 2^31 blocks";
+  if (c.method == Method::element) return {};
+  if (p.time > max_steps || p.taps > max_steps) return "time or the filter is longer than 2^30";
+  if (c.method == Method::tiled) return {};
+  if (device.is_cpu() || device.cc < 80) return "the device has no tensor cores of compute capability 8.0";
+  if (p.taps == 0 || p.batch == 0 || p.time == 0) return "there is nothing to multiply";
+  const std::int64_t smem = p.backward ? band_smem_bytes(p) : tensor_smem_bytes(c, p.dtype);
+  if (smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  return {};
+}
+
+// ---- cost --------------------------------------------------------------------------------------------------------------
+
+// Products of one row of k and one filter: lags below L, each as often as it fits.
+double products(const DwconvProblem& p) {
+  const double n = static_cast<double>(lags(p)), t = static_cast<double>(p.time);
+  return n * t - n * (n - 1) / 2;
+}
+
+Cost cost(const DwconvProblem& p) {
+  const double size = static_cast<double>(size_of(p.dtype)), channels = static_cast<double>(p.channels);
+  const double signal = channels * static_cast<double>(p.batch) * static_cast<double>(p.time) * size;
+  const double filter = channels * static_cast<double>(p.taps) * size;
+  Cost c;
+  c.bytes_read = (p.backward ? 2 : 1) * signal + filter;
+  c.bytes_written = signal + (p.backward ? filter : 0);
+  const double all = 2 * channels * static_cast<double>(p.batch) * products(p) * (p.backward ? 2 : 1);
+  // In the products that the tensor cores make of them: hi hi, hi lo and lo hi of a float32.
+  c.on(Unit::fp16_tensor) = all * (p.dtype == f32 ? 3 : 1);
+  return c;
+}
+
+// Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
+double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
+  const double channels = static_cast<double>(p.channels), rows = static_cast<double>(p.batch);
+  const double all = channels * rows * products(p);
+  if (c.method == Method::element) return all / 32 * 4;  // two loads and their addresses for a product
+  if (c.method == Method::tiled) {
+    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing the
+    // tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
+    const double g = tile_rows(c, summed), r = c.outputs;
+    const double waste = summed ? 1 : std::ceil(rows / g) * g / rows;
+    const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
+    const double tiles = summed ? (c.paired ? 6.6 : 5.5) : c.paired ? 2.6 : 2.8;
+    return all * waste * per_product * tiles;
+  }
+  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it.
+  const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
+  const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
+  const double edge = static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / static_cast<double>(p.time);
+  const double slow = summed ? 1.2 : c.batches == 1 ? 1.4 : c.threads > 256 ? 1.05 : 1;
+  return channels * rows_used * products(p) * edge * (p.dtype == f32 ? 3 : 1) * slow / (0.6 * std::max(rate, 1.0));
+}
+
+roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.launches = p.backward ? 2 : 1;
+  k.blocks = grid_of(c, p);
+  const int smem = c.method == Method::tensor  ? tensor_smem_bytes(c, p.dtype)
+                   : c.method == Method::tiled ? tiled_smem_bytes(c, false)
+                                               : 0;
+  k.block = {.threads = c.threads, .registers = c.method == Method::tensor ? 128 : 64, .smem = smem};
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.trips = 1;
+  k.clocks = clocks_of(c, p, device, false) + (p.backward ? clocks_of(c, p, device, true) : 0);
+  return k;
+}
+
+double predict_us(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
+}
+
+Result<int> choose(const DwconvProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                   std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
+Status launch(const Arguments& args) {
+  return on_backend(args.plan.device.id, [&](auto backend) {
+    using B = decltype(backend);
+    const DType dtype = args.plan.problem.dtype;
+    if constexpr (std::is_same_v<B, simt::Cuda>)
+      if (variants[args.plan.variant].config.method == Method::tensor)
+        return dtype == f32   ? launch_tensor_f32(args)
+               : dtype == f16 ? launch_tensor_f16(args)
+                              : launch_tensor_bf16(args);
+    return dtype == f32 ? launch_f32<B>(args) : dtype == f16 ? launch_f16<B>(args) : launch_bf16<B>(args);
+  });
+}
+
+// Tensors that start on rounder addresses than were planned for are as good.
+Status check_planned(const DwconvPlan& plan, Result<DwconvProblem> given, const TensorView& k) {
+  if (!given) return given.error();
+  const DwconvProblem& planned = plan.problem;
+  given->alignment = std::min(given->alignment, planned.alignment);
+  if (*given != planned)
+    return Status::invalid(op, "tensors", std::string(name(k.dtype)) + " " + k.layout.text() + " or their alignment",
+                           "as planned, " + std::string(name(planned.dtype)) + " " + planned.k.text());
+  if (k.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  return {};
+}
+
+}  // namespace
+
+Result<DwconvProblem> DwconvProblem::of(const TensorView& k, const TensorView& w, const TensorView& y, float eps) {
+  auto p = signal_and_filter(k, w);
+  if (!p) return p;
+  RIDGE_TRY(check_like({"y", &y}, {"k", &k}));
+  RIDGE_TRY(check_together(k, {{"k", &k}, {"w", &w}}, {{"y", &y}}));
+  p->eps = eps;
+  p->y = y.layout;
+  p->alignment = least_alignment({&k, &w, &y});
+  return p;
+}
+
+Result<DwconvProblem> DwconvProblem::of_gradient(const TensorView& dy, const TensorView& k, const TensorView& w,
+                                                 const TensorView& dk, const TensorView& dw) {
+  auto p = signal_and_filter(k, w);
+  if (!p) return p;
+  RIDGE_TRY(check_like({"dy", &dy}, {"k", &k}));
+  RIDGE_TRY(check_like({"dk", &dk}, {"k", &k}));
+  RIDGE_TRY(check_like({"dw", &dw}, {"w", &w}));
+  RIDGE_TRY(check_together(k, {{"dy", &dy}, {"k", &k}, {"w", &w}}, {{"dk", &dk}, {"dw", &dw}}));
+  p->backward = true;
+  p->y = dy.layout;
+  p->dk = dk.layout;
+  p->dw = dw.layout;
+  p->alignment = least_alignment({&dy, &k, &w, &dk, &dw});
+  return p;
+}
+
+Result<DwconvPlan> plan_dwconv(const DwconvProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  auto chosen = choose(p, device, options);
+  if (!chosen) return chosen.error();
+  return DwconvPlan{p, device, *chosen};
+}
+
+Explanation DwconvPlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.batch) + "x" +
+              std::to_string(problem.channels) + "x" + std::to_string(problem.time) + ", filters of " +
+              std::to_string(problem.taps) + (problem.backward ? " backward" : "");
+  e.variant = variants[variant].name;
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  (void)choose(problem, device, {}, &e.candidates);
+  return e;
+}
+
+Status DwconvPlan::run(const TensorView& k, const TensorView& w, const TensorView& y, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, DwconvProblem::of(k, w, y, problem.eps), k));
+  return launch({*this, nullptr, k.data, w.data, y.data, nullptr, nullptr, stream});
+}
+
+Status DwconvPlan::run_gradient(const TensorView& dy, const TensorView& k, const TensorView& w, const TensorView& dk,
+                                const TensorView& dw, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, DwconvProblem::of_gradient(dy, k, w, dk, dw), k));
+  return launch({*this, dy.data, k.data, w.data, nullptr, dk.data, dw.data, stream});
+}
+
+template <class Run> static void run_cached(const Result<DwconvProblem>& problem, Device device, Run&& run) {
+  thread_local PlanCache<DwconvProblem, DwconvPlan> cache;
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_dwconv(p, d); });
+  throw_if(plan.error());
+  throw_if(run(**plan));
+}
+
+void dwconv(const TensorView& k, const TensorView& w, const TensorView& y, float eps, Stream stream) {
+  run_cached(DwconvProblem::of(k, w, y, eps), k.device,
+             [&](const DwconvPlan& plan) { return plan.run(k, w, y, stream); });
+}
+
+void dwconv_gradient(const TensorView& dy, const TensorView& k, const TensorView& w, const TensorView& dk,
+                     const TensorView& dw, Stream stream) {
+  run_cached(DwconvProblem::of_gradient(dy, k, w, dk, dw), k.device,
+             [&](const DwconvPlan& plan) { return plan.run_gradient(dy, k, w, dk, dw, stream); });
+}
+
+}  // namespace ridge

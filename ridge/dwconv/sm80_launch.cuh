@@ -1,0 +1,56 @@
+// Launches the rows of Method::tensor.
+#pragma once
+#include <ridge/dwconv/arguments.cuh>
+#include <ridge/dwconv/sm80_lags.cuh>
+#include <ridge/dwconv/sm80_toeplitz.cuh>
+
+#include <utility>
+
+namespace ridge::dwconv_detail {
+namespace {
+
+template <int I> struct TensorRow { static constexpr Config config = variants[I].config; };
+
+template <int I, class T> Status launch_toeplitz(const Arguments& args, const Sum<T>& sum) {
+  constexpr Config c = variants[I].config;
+  const DwconvProblem& p = args.plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(tensor_grid(c, p))),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(tensor_smem_bytes(c, p.dtype)),
+                        .stream = args.stream.handle};
+  return simt::launch(at, dwconv_toeplitz<TensorRow<I>, T>, sum, units_aligned(sum.p, p.alignment));
+}
+
+template <class T> Status launch_lags(const Arguments& args, const Sum<T>& sum) {
+  const DwconvProblem& p = args.plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(p.channels)),
+                        .block = dim3(band_threads),
+                        .smem = static_cast<std::size_t>(band_smem_bytes(p)),
+                        .stream = args.stream.handle};
+  const Segments cut{static_cast<int>(segments(p)), static_cast<int>(segment_steps(p)), static_cast<int>(lags(p))};
+  return simt::launch(at, dwconv_lags<T>, sum, cut, units_aligned(sum.p, p.alignment),
+                      units_aligned(sum.q, p.alignment));
+}
+
+template <int I, class T> Status launch_tensor_row(const Arguments& args) {
+  if constexpr (variants[I].config.method != Method::tensor) {
+    return {};  // launched elsewhere
+  } else {
+    return launch_sums<T>(args, [&](const Sum<T>& sum, auto summed) {
+      if constexpr (decltype(summed)::value) return launch_lags<T>(args, sum);
+      else return launch_toeplitz<I, T>(args, sum);
+    });
+  }
+}
+
+template <class T, int... I> Status launch_tensor(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.variant == I ? void(status = launch_tensor_row<I, T>(args)) : void()), ...);
+  return status;
+}
+template <class T> Status launch_tensor_table(const Arguments& args) {
+  return launch_tensor<T>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace
+}  // namespace ridge::dwconv_detail

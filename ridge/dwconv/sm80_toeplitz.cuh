@@ -1,0 +1,274 @@
+// The convolution and k's gradient on tensor cores: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
+//
+// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp that makes 16 M outputs needs
+// M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. They lie ready in shared memory, by lag: entry d
+// is the four registers of a lane whose first element is h(d), with the pairs h(e), h(e - 1) of e = d, d + 8, d - 8, d.
+#pragma once
+#include <ridge/dwconv/sm80_split.cuh>
+#include <ridge/tile/sm80/mma.cuh>
+
+namespace ridge::dwconv_detail {
+
+// Zeros, ready to be summed up.
+template <int M, int N> __device__ __forceinline__ void clear(float (&sums)[M][N][4]) {
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums[m][n][i] = 0;
+}
+
+template <class Row, class T> struct Toeplitz {
+  static constexpr Config c = Row::config;
+  static constexpr int threads = c.threads, warps = threads / 32, P = parts(dtype_of<T>);
+  static constexpr int M = c.row_tiles, N = c.batches, rows = tensor_batch(c), ring = lag_ring(c);
+  static constexpr int group = N > 1 ? 2 : 1;                       // eights of the batch that are multiplied together
+  static constexpr int loaders = ::std::min(threads, max_loaders);  // threads that bring k
+  static constexpr int unit = rows * chunk / loaders, row_lanes = chunk / unit;  // of a row of k, and a thread
+  using Part = PartOf<T>;
+  static_assert(N % group == 0 && row_lanes <= 32 && unit <= 8 && threads >= chunk);
+
+  struct Shared {
+    unsigned char* k;  // [2][line_rows] lines of 64 parts; rows of one part follow those of another
+    unsigned* lags;    // [P][ring][4]
+    float* scales;     // [2][rows], what sums of a chunk are multiplied by
+    int* wild;         // [rows]: not tame
+    unsigned* scratch;
+    __device__ __forceinline__ Shared() {
+      k = simt::dynamic_shared<unsigned char>();
+      lags = reinterpret_cast<unsigned*>(k + 2 * line_rows(c, dtype_of<T>) * line_bytes);
+      scales = reinterpret_cast<float*>(lags + P * ring * 4);
+      wild = reinterpret_cast<int*>(scales + 2 * rows);
+      scratch = reinterpret_cast<unsigned*>(wild + rows);
+    }
+    __device__ __forceinline__ unsigned char* chunk_at(int number) const {
+      return k + number % 2 * line_rows(c, dtype_of<T>) * line_bytes;
+    }
+  };
+
+  // ---- k: a chunk of `rows` rows, some elements of one of them each thread ----
+  static __device__ __forceinline__ int row() { return static_cast<int>(threadIdx.x) / row_lanes; }
+  static __device__ __forceinline__ int first_of_row() { return static_cast<int>(threadIdx.x) % row_lanes * unit; }
+
+  static __device__ __forceinline__ void put(const Shared& shared, int number, const Elements<T, unit>& elements,
+                                             std::int64_t step, float w_inverse) {
+    const simt::tile<row_lanes> lanes;
+    float x[unit];
+    elements.to_floats(x, step);
+    Magnitudes magnitudes;
+#pragma unroll
+    for (float v : x) magnitudes.add(v);
+    const Scale scale = scale_of<T>(magnitudes.across(lanes));
+    if (lanes.rank() == 0) {
+      shared.scales[number % 2 * rows + row()] = scale.inverse * w_inverse;
+      if (!scale.tame) shared.wild[row()] = 1;
+    }
+    simt::vec<Part, unit> units[P];
+#pragma unroll
+    for (int i = 0; i < unit; ++i) {
+      const Split<T> split(scale.tame ? x[i] : 0.0f, scale.by);
+#pragma unroll
+      for (int p = 0; p < P; ++p) units[p][i] = split.part[p];
+    }
+    const unsigned byte = first_of_row() * sizeof(Part);
+#pragma unroll
+    for (int p = 0; p < P; ++p)
+      simt::store(
+          reinterpret_cast<Part*>(shared.chunk_at(number) + tile::sm80::swizzled(tile::sm80::Reads::matrices,
+                                                                                 line_bytes, p * rows + row(), byte)),
+          units[p]);
+  }
+
+  // ---- h ----
+  static __device__ __forceinline__ T lag(const Sum<T>& s, std::int64_t channel, int d) {
+    return d >= 0 && d < s.q.size ? s.q.at(0, channel, s.shift - d) : T(0.0f);
+  }
+  static __device__ __forceinline__ void put_lag(const Shared& shared, int d, T at, T before, float by) {
+    const Split<T> first(float(at), by), second(float(before), by);
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      const unsigned pair = first.part[p].bits | static_cast<unsigned>(second.part[p].bits) << 16;
+      const auto word = [&](int entry, int i) -> unsigned& {
+        return shared.lags[4 * (p * ring + (entry & (ring - 1))) + i];
+      };
+      word(d, 0) = word(d, 3) = pair;
+      word(d - 8, 1) = word(d + 8, 2) = pair;
+    }
+  }
+  // The filter's scale, as far as lags below `end` go. All threads get it.
+  static __device__ __forceinline__ Scale filter_scale(const Shared& shared, const Sum<T>& s, std::int64_t channel,
+                                                       int end) {
+    Magnitudes mine;
+    for (int d = static_cast<int>(threadIdx.x); d < end; d += threads) mine.add(float(lag(s, channel, d)));
+    const simt::tile<32> warp;
+    mine = mine.across(warp);
+    if (warp.rank() == 0) {
+      shared.scratch[2 * warp.index()] = mine.greatest;
+      shared.scratch[2 * warp.index() + 1] = mine.least;
+    }
+    __syncthreads();
+    Magnitudes all;
+    for (int w = 0; w < warps; ++w) {
+      all.greatest = ::max(all.greatest, shared.scratch[2 * w]);
+      all.least = ::min(all.least, shared.scratch[2 * w + 1]);
+    }
+    return scale_of<T>(all);
+  }
+
+  // ---- a warp's outputs: 16 M steps of `rows` rows ----
+  float sums[M][N][4];
+
+  // Adds a chunk. from_lag: of this warp's first output and the chunk's first step.
+  __device__ __forceinline__ void add(const Shared& shared, int number, int from_lag) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
+    const auto at = tile::sm80::matrix_row_at(tile::sm80::Axis::k, lane);
+    const unsigned from = tile::sm80::shared_address(shared.chunk_at(number)) +
+                          tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, at.outer, at.k * sizeof(Part));
+#pragma unroll
+    for (int n0 = 0; n0 < N; n0 += group) {
+      float high[M][group][4], low[M][group][4];
+      clear(high);
+      clear(low);
+      unsigned w[M][P][4];  // of steps `step` from the chunk's first
+#pragma unroll
+      for (int step = 0; step < chunk / 16; ++step) {
+#pragma unroll
+        for (int m = M - 1; m >= 0; --m) {
+          if (step > 0 && m > 0) {  // along the diagonal
+#pragma unroll
+            for (int p = 0; p < P; ++p)
+#pragma unroll
+              for (int i = 0; i < 4; ++i) w[m][p][i] = w[m - 1][p][i];
+          } else {
+            const int entry = (from_lag + g - 2 * q + 16 * (m - step)) & (ring - 1);
+#pragma unroll
+            for (int p = 0; p < P; ++p) {
+              const auto four = simt::load<4>(static_cast<const unsigned*>(shared.lags) + 4 * (p * ring + entry));
+#pragma unroll
+              for (int i = 0; i < 4; ++i) w[m][p][i] = four[i];
+            }
+          }
+        }
+        unsigned k[P][4];  // 16 rows of each part; where k has eight, both parts in the first
+        const unsigned turned = from ^ step * 16 * sizeof(Part);
+        tile::sm80::load_matrices<false>(k[0], turned + n0 * sum_cols * line_bytes);
+        if constexpr (P == 2 && N > 1)
+          tile::sm80::load_matrices<false>(k[1], turned + (rows + n0 * sum_cols) * line_bytes);
+#pragma unroll
+        for (int m = 0; m < M; ++m)
+#pragma unroll
+          for (int n = 0; n < group; ++n) {
+            tile::sm80::multiply<Part>(high[m][n], w[m][0], k[0], n);
+            if constexpr (P == 2) {
+              if constexpr (N > 1) tile::sm80::multiply<Part>(low[m][n], w[m][0], k[1], n);
+              else tile::sm80::multiply<Part>(low[m][n], w[m][0], k[0], 1);
+              tile::sm80::multiply<Part>(low[m][n], w[m][1], k[0], n);
+            }
+          }
+      }
+      // A tensor core cuts its sums off: they leave it after every chunk, and are added up by rounding.
+#pragma unroll
+      for (int n = 0; n < group; ++n) {
+        simt::vec<float, 2> scale{1, 1};
+        if constexpr (P == 2)
+          scale =
+              simt::load<2>(static_cast<const float*>(shared.scales) + number % 2 * rows + (n0 + n) * sum_cols + 2 * q);
+#pragma unroll
+        for (int m = 0; m < M; ++m)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            sums[m][n0 + n][i] +=
+                (P == 2 ? high[m][n][i] + low[m][n][i] * (1 / low_scale) : high[m][n][i]) * scale[i % 2];
+      }
+    }
+  }
+};
+
+// A block per channel, group of rows and strip of time.                    s: the convolution, or k's gradient
+// Preconditions: cc 80 or later; gridDim.x is tensor_grid(); tensor_smem_bytes(); p and q have elements; sizes below 2^31.
+// units: p's rows can be read in whole accesses.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    dwconv_toeplitz(Sum<T> s, bool units) {
+  if constexpr (tile::sm80::available) {
+    using K = Toeplitz<Row, T>;
+    const typename K::Shared shared;
+    const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
+    const unsigned strip_count = static_cast<unsigned>((s.y.size + strip(K::c) - 1) / strip(K::c));
+    const unsigned groups = static_cast<unsigned>((s.batch + K::rows - 1) / K::rows);
+    // Strips of one channel follow each other, the longest first: they read the same steps of k.
+    const int taps = static_cast<int>(s.q.size),
+              t0 = static_cast<int>(strip_count - 1 - blockIdx.x % strip_count) * strip(K::c);
+    const std::int64_t b0 = std::int64_t{blockIdx.x / strip_count % groups} * K::rows;
+    const std::int64_t channel = blockIdx.x / strip_count / groups;
+    const int t_end = ::min(t0 + strip(K::c), static_cast<int>(s.y.size));
+
+    const int u0 = ::max(t0 - taps + 1, 0) / chunk * chunk;
+    const std::int64_t b = b0 + K::row();
+    const bool loads = thread < K::loaders;
+    const T* row = loads && b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
+    const int steps = row ? static_cast<int>(s.p.size) : 0;
+    Elements<T, K::unit> k;  // of the chunk that comes next: on their way while the one before is multiplied
+    const auto load = [&](int number) { k.load(row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units); };
+    load(0);
+    if (thread < K::rows) shared.wild[thread] = 0;
+    const Scale filter = K::filter_scale(shared, s, channel, ::min(t_end, taps));
+    const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
+    K outputs;
+    clear(outputs.sums);
+    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
+    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    const int mine = t0 + place * warp_outputs(K::c);
+    if (chunks > 0) {
+      if (loads) K::put(shared, 0, k, s.p.step, filter.inverse);
+      for (int i = thread; i < strip(K::c) + chunk; i += K::threads) {
+        const int d = t0 - u0 - chunk + 1 + i;
+        K::put_lag(shared, d, K::lag(s, channel, d), K::lag(s, channel, d - 1), filter.by);
+      }
+    }
+    __syncthreads();
+    for (int number = 0; number < chunks; ++number) {
+      const int u = u0 + number * chunk;
+      const bool more = number + 1 < chunks;
+      const int next_lag = t0 - u - 2 * chunk + 1 + thread;
+      T lag_at(0.0f), lag_before(0.0f);
+      if (more) {
+        load(number + 1);
+        if (thread < chunk) lag_at = K::lag(s, channel, next_lag), lag_before = K::lag(s, channel, next_lag - 1);
+      }
+      if (mine + warp_outputs(K::c) > u && mine - (u + chunk - 1) < taps) outputs.add(shared, number, mine - u);
+      if (more) {
+        if (loads) K::put(shared, number + 1, k, s.p.step, filter.inverse);
+        if (thread < chunk) K::put_lag(shared, next_lag, lag_at, lag_before, filter.by);
+      }
+      __syncthreads();
+    }
+
+    const int lane = thread % 32;
+#pragma unroll
+    for (int m = 0; m < K::M; ++m)
+#pragma unroll
+      for (int n = 0; n < K::N; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const auto at = tile::sm80::sum_at(lane, i);
+          const int o = mine + m * sum_rows + static_cast<int>(at.row);
+          const int r = n * sum_cols + static_cast<int>(at.col);
+          if (o < t_end && b0 + r < s.batch && filter.tame && !shared.wild[r])
+            s.y.at(b0 + r, channel, o) = T(s.eps + outputs.sums[m][n][i]);
+        }
+    if (!__syncthreads_or(!filter.tame || (thread < K::rows && shared.wild[thread]))) return;
+    for (int r = 0; r < K::rows && b0 + r < s.batch; ++r) {
+      if (filter.tame && !shared.wild[r]) continue;
+      for (std::int64_t o = t0 + thread; o < t_end; o += K::threads) {
+        float sum = 0;
+        for (std::int64_t x = s.first(o), end = s.end(o); x < end; ++x)
+          sum += float(s.p.at(b0 + r, channel, x)) * float(s.q.at(0, channel, x - o + s.shift));
+        s.y.at(b0 + r, channel, o) = T(s.eps + sum);
+      }
+    }
+  }
+}
+
+}  // namespace ridge::dwconv_detail

@@ -1,0 +1,53 @@
+// The one sum that the convolution and both gradients are, and the kernel that takes any of it.
+//
+//   y[b, c, o] = eps + sum over x of p[b, c, x] q[b, c, x - o + shift]
+//
+// over those x that both p and q have.            p            q            shift   y
+//   the convolution                               k            w            L - 1   y
+//   k's gradient                                  dy, from the last step to the first          dk, likewise
+//                                                              w            L - 1
+//   w's gradient, summed over b too               dy           k            0       dw, from the last tap to the first
+#pragma once
+#include <ridge/dwconv/variants.hpp>
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::dwconv_detail {
+
+// [batch, channels, size] in any strides; a filter's batch stride is 0. Reversed: data is the last element, step below 0.
+template <class T> struct Signal {
+  T* data;
+  std::int64_t batch, channel, step, size;
+  RIDGE_HD T& at(std::int64_t b, std::int64_t c, std::int64_t i) const {
+    return data[b * batch + c * channel + i * step];
+  }
+};
+
+template <class T> struct Sum {
+  Signal<const T> p, q;
+  Signal<T> y;
+  std::int64_t shift, batch, channels;
+  float eps;
+
+  // The first x of output o, and the one after the last.
+  RIDGE_HD std::int64_t first(std::int64_t o) const { return o > shift ? o - shift : 0; }
+  RIDGE_HD std::int64_t end(std::int64_t o) const {
+    const std::int64_t of_q = o - shift + q.size;
+    return of_q < p.size ? of_q : p.size;
+  }
+};
+
+// A thread per output.                                   y: [batch, channels, size], or [channels, size] where Summed
+// Precondition: gridDim.x * threads covers y's elements.
+template <class Row, class T, bool Summed>
+__global__ void __launch_bounds__(Row::config.threads) dwconv_element(Sum<T> s) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  const std::int64_t o = i % s.y.size, c = i / s.y.size % s.channels, row = i / s.y.size / s.channels;
+  if (row >= (Summed ? 1 : s.batch)) return;
+  float sum = 0;
+  for (std::int64_t b = Summed ? 0 : row; b < (Summed ? s.batch : row + 1); ++b)
+    for (std::int64_t x = s.first(o), end = s.end(o); x < end; ++x)
+      sum += float(s.p.at(b, c, x)) * float(s.q.at(b, c, x - o + s.shift));
+  s.y.at(row, c, o) = T(s.eps + sum);
+}
+
+}  // namespace ridge::dwconv_detail

@@ -1,0 +1,149 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/dwconv/dwconv.hpp>
+#include <ridge/dwconv/oracle.hpp>
+#include <ridge/dwconv/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using dwconv_detail::variants;
+
+const check::TestCasesOf cases{"dwconv"};
+
+std::string chosen(const DwconvProblem& p, const char* device = "H200") {
+  auto plan = plan_dwconv(p, *device_model(device));
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+
+TEST(DwconvPlan, TensorCoresWhereTheDeviceHasThem) {
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4096, 4096)), "tensor_8");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "balanced");
+}
+
+TEST(DwconvPlan, ARefusalSaysWhy) {
+  auto plan =
+      plan_dwconv(DwconvProblem::contiguous(f32, 32, 768, 768, 768), *device_model("V100"), {.variant = "tensor_32"});
+  EXPECT_EQ(plan.error().message(),
+            "dwconv: variant is tensor_32; it must be another one here: the device has no tensor cores of compute "
+            "capability 8.0");
+  std::vector<float> k(24), w(12), out(24);
+  const auto refusal = [&](const TensorView& filter, const TensorView& to) {
+    return std::string(DwconvProblem::of(view(k.data(), {2, 3, 4}), filter, to).error().message());
+  };
+  EXPECT_EQ(refusal(view(w.data(), {2, 6}), view(out.data(), {2, 3, 4})),
+            "dwconv: w.shape is 2x6; it must be of 2 axes: k's 3 channels, and the filter's length");
+  EXPECT_EQ(refusal(view(w.data(), {3, 4}), view(out.data(), {2, 3, 3})),
+            "dwconv: y.shape is 2x3x3; it must be that of k, 2x3x4");
+  EXPECT_EQ(refusal(view(w.data(), {3, 4}), view(k.data(), {2, 3, 4})),
+            "dwconv: y is overlapping k; it must be apart from it");
+}
+
+TEST(Dwconv, TheLastTapIsThePresent) {
+  std::vector<float> k{1, 2, 3, 4}, w{100, 10, 1}, out(4);
+  dwconv(view(k.data(), {1, 1, 4}), view(w.data(), {1, 3}), view(out.data(), {1, 1, 4}), 0.5f);
+  EXPECT_EQ(out, (std::vector<float>{1.5f, 12.5f, 123.5f, 234.5f}));
+}
+
+TEST(Dwconv, GradientsGoBackInTimeAndAddUpTheBatch) {
+  std::vector<float> dy{1, 0, 2, 0, 0, 1}, k{1, 2, 3, 4, 5, 6}, w{10, 1}, dk(6), dw(2);
+  dwconv_gradient(view(dy.data(), {2, 1, 3}), view(k.data(), {2, 1, 3}), view(w.data(), {1, 2}),
+                  view(dk.data(), {2, 1, 3}), view(dw.data(), {1, 2}));
+  EXPECT_EQ(dk, (std::vector<float>{1, 20, 2, 0, 10, 1}));
+  EXPECT_EQ(dw, (std::vector<float>{2 * 2 + 1 * 5, 1 * 1 + 2 * 3 + 1 * 6}));
+}
+
+// Tensors of floats on a GPU.
+struct OnGpu {
+  Buffer buffer;
+  TensorView seen;
+  OnGpu(const std::vector<float>& values, std::initializer_list<std::int64_t> shape, Device device) {
+    auto made = Buffer::allocate(device, values.size() * sizeof(float));
+    throw_if(made.error());
+    buffer = std::move(*made);
+    throw_if(copy_bytes(buffer.data(), device, values.data(), {}, values.size() * sizeof(float)));
+    seen = view(static_cast<float*>(buffer.data()), shape, device);
+  }
+  std::vector<float> values() const {
+    std::vector<float> host(static_cast<std::size_t>(seen.count()));
+    throw_if(copy_bytes(host.data(), {}, buffer.data(), seen.device, host.size() * sizeof(float)));
+    return host;
+  }
+};
+
+struct Errors {
+  double most = 0, squares = 0;
+  void add(float got, double want) {
+    most = std::max(most, std::fabs(got - want));
+    squares += (got - want) * (got - want);
+  }
+};
+
+// The tensor cores' sums are as near as those of multiply-adds in float32.
+TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
+  auto gpu = device(0);
+  if (!gpu || gpu->cc < 80) {
+    std::puts("skipped: no GPU on this machine");
+    GTEST_SKIP() << "no GPU of compute capability 8.0";
+  }
+  constexpr std::int64_t B = 32, C = 2, T = 768;
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  const auto numbers = [&](std::int64_t n) {
+    std::vector<float> x(static_cast<std::size_t>(n));
+    for (float& v : x) v = normal(random);
+    return x;
+  };
+  const std::vector<float> k = numbers(B * C * T), dy = numbers(B * C * T), w = numbers(C * T);
+  const std::vector<double> kd(k.begin(), k.end()), dyd(dy.begin(), dy.end()), wd(w.begin(), w.end());
+  const Device id = gpu->id;
+  const OnGpu on_k(k, {B, C, T}, id), on_dy(dy, {B, C, T}, id), on_w(w, {C, T}, id);
+  const OnGpu y(k, {B, C, T}, id), dk(k, {B, C, T}, id), dw(w, {C, T}, id);
+  const auto errors = [&](const char* variant) {
+    auto forward = plan_dwconv(*DwconvProblem::of(on_k.seen, on_w.seen, y.seen), *gpu, {.variant = variant});
+    throw_if(forward.error());
+    throw_if(forward->run(on_k.seen, on_w.seen, y.seen));
+    auto backward = plan_dwconv(*DwconvProblem::of_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen), *gpu,
+                                {.variant = variant});
+    throw_if(backward.error());
+    throw_if(backward->run_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen));
+    const std::vector<float> got_y = y.values(), got_dk = dk.values(), got_dw = dw.values();
+    std::vector<Errors> e(3);
+    for (std::int64_t row = 0; row < B * C; ++row)
+      for (std::int64_t t = 0; t < T; ++t) {
+        const double *filter = wd.data() + row % C * T, *of_k = kd.data() + row * T, *of_dy = dyd.data() + row * T;
+        e[0].add(got_y[row * T + t], dwconv_detail::output_oracle(of_k, filter, T, t).sum);
+        e[1].add(got_dk[row * T + t], dwconv_detail::k_gradient_oracle(of_dy, filter, T, T, t).sum);
+      }
+    for (std::int64_t c = 0; c < C; ++c)
+      for (std::int64_t lag = 0; lag < T; ++lag) {
+        dwconv_detail::Term sum;
+        for (std::int64_t b = 0; b < B; ++b)
+          dwconv_detail::add_w_gradient_oracle(sum, dyd.data() + (b * C + c) * T, kd.data() + (b * C + c) * T, T, lag);
+        e[2].add(got_dw[c * T + T - 1 - lag], sum.sum);
+      }
+    return e;
+  };
+  const auto direct = errors("naive");
+  for (const char* variant : {"tensor_8", "tensor_32", "tensor_32_wide"}) {
+    const auto ours = errors(variant);
+    for (int i = 0; i < 3; ++i) {
+      std::printf("%s, output %d: greatest error %.3g, of multiply-adds %.3g; root of squares %.3g, %.3g\n", variant, i,
+                  ours[i].most, direct[i].most, std::sqrt(ours[i].squares), std::sqrt(direct[i].squares));
+      EXPECT_LE(ours[i].most, 2 * direct[i].most);
+      EXPECT_LE(ours[i].squares, 4 * direct[i].squares);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridge

@@ -1,0 +1,128 @@
+// The table of dwconv's kernels, and every fact that plan and kernels share.
+#pragma once
+#include <ridge/dwconv/dwconv.hpp>
+
+#include <algorithm>
+
+namespace ridge::dwconv_detail {
+
+enum class Method : std::uint8_t {
+  element,  // a thread per output, operands from memory
+  tiled,    // tiles of both operands in shared memory
+  tensor,   // tensor cores, by mma.sync
+};
+
+struct Config {
+  Method method = Method::element;
+  int threads = 256;
+  int outputs = 1;        // tiled: neighbouring outputs of a thread
+  int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor: the same, in eights
+  bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
+  int row_tiles = 2;      // tensor: 16 outputs each, of a warp
+  int blocks_per_sm = 2;  // tensor: least residency asked of the compiler
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per output; any strides", {}},
+    {"shared", "tiles of k and of the filter in shared memory", {.method = Method::tiled}},
+    {"float4", "four outputs of a thread: a filter's elements stay in registers and slide", {.method = Method::tiled, .threads = 64, .outputs = 4}},
+    {"batched", "one filter's registers serve four rows of k", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 4}},
+    {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
+    {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
+    {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
+    {"tensor_32_wide", "twelve warps with more registers: longer strips, k is split less often", {.method = Method::tensor, .threads = 384, .batches = 4, .blocks_per_sm = 1}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// ---- tiled -------------------------------------------------------------------------------------------------------
+
+inline constexpr int tile_steps = 64;  // of the sum's index, in shared memory at a time
+constexpr int tile_outputs(const Config& c) { return c.threads * c.outputs; }
+constexpr int tile_rows(const Config& c, bool summed) { return summed ? 1 : c.batches; }
+// A row's steps each, and the filter's elements that an output tile and the steps are apart.
+constexpr int tiled_smem_bytes(const Config& c, bool summed) {
+  return static_cast<int>(sizeof(float)) * (tile_rows(c, summed) * tile_steps + tile_outputs(c) + tile_steps);
+}
+
+// Blocks of one sum: outputs of each channel, in tiles; `summed`: over the batch, as in w's gradient.
+constexpr std::int64_t tiles_of(const Config& c, std::int64_t outputs) {
+  const std::int64_t tiles = ceil_div(outputs, tile_outputs(c));
+  return c.paired ? ceil_div(tiles, 2) : tiles;
+}
+constexpr std::int64_t batch_groups(const Config& c, const DwconvProblem& p, bool summed) {
+  return summed ? 1 : ceil_div(p.batch, c.batches);
+}
+constexpr std::int64_t tiled_grid(const Config& c, const DwconvProblem& p, std::int64_t outputs, bool summed) {
+  return p.channels * batch_groups(c, p, summed) * tiles_of(c, outputs);
+}
+
+// ---- tensor: the convolution, and k's gradient ---------------------------------------------------------------------
+
+inline constexpr int chunk = 64;  // steps at a time: a line of 128 bytes of 16-bit elements in shared memory
+inline constexpr int line_bytes = 128;
+inline constexpr int max_loaders = 256;                            // threads of a block that bring k
+inline constexpr int sum_rows = 16, sum_cols = 8;                  // of one mma's sums
+constexpr int parts(DType dtype) { return dtype == f32 ? 2 : 1; }  // 16-bit elements that an operand is
+constexpr int tensor_batch(const Config& c) { return sum_cols * c.batches; }
+constexpr int warp_outputs(const Config& c) { return sum_rows * c.row_tiles; }
+constexpr int strip(const Config& c) { return c.threads / 32 * warp_outputs(c); }  // outputs of a block
+// Lags that a chunk needs (strip + chunk), and those of the next one, which reach 8 entries to either side; as a power of
+// two, so that their place is a mask.
+constexpr int lag_ring(const Config& c) {
+  int ring = 1;
+  while (ring < strip(c) + 2 * chunk + 16) ring *= 2;
+  return ring;
+}
+// A fragment is read as 16 rows, also where k has eight.
+constexpr int line_rows(const Config& c, DType dtype) { return std::max(parts(dtype) * tensor_batch(c), 16); }
+// Two chunks of k, four registers by lag, scales of rows for two chunks, a mark per row, and what a block's reduction takes.
+constexpr int scratch_words = 32;
+constexpr int tensor_smem_bytes(const Config& c, DType dtype) {
+  return 2 * line_rows(c, dtype) * line_bytes +
+         static_cast<int>(sizeof(float)) * (4 * parts(dtype) * lag_ring(c) + 3 * tensor_batch(c) + scratch_words);
+}
+constexpr std::int64_t strips(const Config& c, const DwconvProblem& p) { return ceil_div(p.time, strip(c)); }
+constexpr std::int64_t tensor_grid(const Config& c, const DwconvProblem& p) {
+  return p.channels * ceil_div(p.batch, tensor_batch(c)) * strips(c, p);
+}
+
+// ---- tensor: w's gradient -------------------------------------------------------------------------------------------
+
+// A block makes one channel's, in bands of lags; each of its warps has 32 x 32 products of steps of dy and k.
+inline constexpr int band_threads = 384, band_tile = 32;
+inline constexpr int band_loaders = 256;  // of its threads; eight for each row of a chunk
+inline constexpr int band_lags = band_threads / 32 * band_tile;
+inline constexpr int band_rows = 32;  // of batch and of segments of time, summed by one pass of mma
+inline constexpr int band_window = band_lags / chunk + 1;  // chunks of k that one of dy meets
+inline constexpr int band_ring = band_window + 1;          // and the one on its way
+inline constexpr int band_pitch = band_tile + 1;           // of a warp's products, when lags are added up
+constexpr int part_bytes = band_rows * line_bytes;         // a chunk of one part
+constexpr std::int64_t lags(const DwconvProblem& p) { return std::min(p.taps, p.time); }
+constexpr int band_stage_bytes(DType dtype) {
+  return std::max((band_ring + 2) * parts(dtype) * part_bytes,
+                  band_threads / 32 * band_tile * band_pitch * static_cast<int>(sizeof(float)));
+}
+// Chunks, or products that are added up; three words of each row; and the sums of all lags.
+constexpr std::int64_t band_smem_bytes(const DwconvProblem& p) {
+  return band_stage_bytes(p.dtype) + static_cast<std::int64_t>(sizeof(float)) * (3 * band_rows + lags(p));
+}
+// A batch of less than 32 is cut along time into as many segments, each a row of its own; in steps, whole chunks.
+constexpr std::int64_t segments(const DwconvProblem& p) {
+  return std::max<std::int64_t>(
+      1, std::min<std::int64_t>(band_rows / std::max<std::int64_t>(p.batch, 1), ceil_div(p.time, 4 * chunk)));
+}
+constexpr std::int64_t segment_steps(const DwconvProblem& p) {
+  return ceil_div(ceil_div(p.time, segments(p)), chunk) * chunk;
+}
+
+}  // namespace ridge::dwconv_detail

@@ -1,0 +1,1 @@
+ridge_operator(SOURCES plan.cpp op.cpp KERNELS nms.cu)

@@ -1,0 +1,66 @@
+// The table of nms's kernels, and every fact that plan and kernels share.
+#pragma once
+#include <ridge/nms/nms.hpp>
+
+namespace ridge::nms_detail {
+
+enum class Method : std::uint8_t {
+  walk,  // a block goes from box to box, and strikes out what each kept one overlaps
+  mask,  // all overlaps first, a bit each; then a block goes through the bits
+};
+
+struct Config {
+  Method method = Method::walk;
+  int threads = 256;   // of the block that chooses
+  bool ahead = false;  // mask: one warp decides on a tile while the others strike out what the tile before it overlaps
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"walk", "one block, from box to box; any number of boxes", {}},
+    {"mask", "every pair's overlap as a bit, by the whole device; then 64 boxes at a time", {.method = Method::mask, .threads = 1024}},
+    {"mask_ahead", "one warp decides, the others strike out behind it", {.method = Method::mask, .threads = 1024, .ahead = true}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Keys are sorted in tiles, a key per thread; where there are several, each key then looks up its place in the others.
+inline constexpr int sort_tile = 1024, rank_threads = 128;
+constexpr std::int64_t sort_tiles(std::int64_t n) { return ceil_div(n, sort_tile); }
+
+// The mask: a row per box in the order of scores, of words of 64 boxes each.
+inline constexpr int word_bits = 64;
+constexpr std::int64_t words(std::int64_t n) { return ceil_div(n, word_bits); }
+// Blocks of the mask's upper triangle: a tile of 64 x 64 pairs for every 64 threads.
+inline constexpr int mask_threads = 256, mask_tiles = mask_threads / word_bits;
+constexpr std::int64_t mask_grid(std::int64_t n) { return ceil_div(words(n), mask_tiles) * words(n); }
+constexpr std::int64_t choose_smem_bytes(const Config& c, std::int64_t n) {
+  return c.method == Method::mask ? words(n) * 8 : 0;  // a bit per box: struck out
+}
+
+// ---- workspace ---------------------------------------------------------------------------------------------------
+
+struct Places {
+  std::int64_t keys, order, boxes, classes, mask, bytes;
+};
+constexpr std::int64_t aligned(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
+constexpr Places places(const Config& c, const NmsProblem& p) {
+  Places at{};
+  at.keys = 0;                                                    // u64 of each box, in sorted tiles
+  at.order = at.keys + aligned(sort_tiles(p.n) * sort_tile * 8);  // u32: boxes' numbers by falling score
+  at.boxes = at.order + aligned(p.n * 4);                         // 4 floats, in that order
+  at.classes = at.boxes + aligned(p.n * 16);                      // i64
+  at.mask = at.classes + aligned(p.classes ? p.n * 8 : 0);        // u64 [n][words]; walk: a byte per box
+  at.bytes = at.mask + aligned(c.method == Method::mask ? p.n * words(p.n) * 8 : p.n);
+  return at;
+}
+
+}  // namespace ridge::nms_detail

@@ -1,0 +1,88 @@
+// RowRing: how rows that are on their way to a block lie in its shared memory. A block's threads are teams; each team has
+// a ring of slots, a slot some rows of every input tensor. Where a row is too long for one block, a cluster of blocks has
+// it in slices. Plain C++: the plan sizes it, and the kernel (tile/sm90/row_ring.cuh) is given what the plan sized.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace ridge::tile {
+
+struct RowRing {
+  static constexpr int unit_bytes = 16;    // that copies are made of
+  static constexpr int most_stages = 8;    // more are not needed: 200 KB are on their way with any
+  static constexpr int slot_bytes = 2048;  // of a warp's slot at least, where rows are short: fewer copies
+  static constexpr int barrier_bytes = 8;  // of a barrier
+  static constexpr int value_bytes = 16;   // of what is reduced, at most
+  static constexpr int message_bytes = 2 * value_bytes;  // of one block to another: each word with its number
+  static constexpr int exchanges = 2;                    // reductions whose scratch is in use at a time
+  static constexpr int warp = 32;                        // lanes
+
+  int team = warp;      // threads of a team
+  int teams = 1;        // of a block
+  int cluster = 1;      // blocks that share a row
+  int phases = 1;       // a cluster has every so many-th row: those that lie alike on units
+  int tensors = 1;      // input tensors of rows
+  int rows = 1;         // of a slot
+  int stages = 0;       // slots of a team; 0: the row does not fit
+  int slice_units = 0;  // whole units of a row that a block has at most
+  int row_bytes = 0;    // room of such a slice
+  int vectors = 0;      // of the vectors of a row's length, those that are kept: the first ones, as there is room
+  int vector_bytes = 0;
+
+  constexpr int barriers() const { return teams * stages; }
+  constexpr int scratch_bytes() const { return teams * exchanges * (team / warp) * value_bytes; }
+  constexpr int inbox_bytes() const { return cluster > 1 ? teams * exchanges * cluster * message_bytes : 0; }
+  constexpr int slot() const { return rows * tensors * row_bytes; }
+  constexpr int padded_barrier_bytes() const {
+    return (barriers() * barrier_bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
+  }
+  // From the start of the block's shared memory, one after the other: slots, vectors, scratch, inboxes, barriers.
+  constexpr int vectors_at() const { return teams * stages * slot(); }
+  constexpr int scratch_at() const { return vectors_at() + vectors * vector_bytes; }
+  constexpr int inbox_at() const { return scratch_at() + scratch_bytes(); }
+  constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
+  constexpr int smem_bytes() const { return barriers_at() + padded_barrier_bytes(); }
+  // Of a kernel, for barriers and the first copies; a cluster's blocks wait for each other. Estimated.
+  static constexpr double start_us(int cluster) { return cluster > 1 ? 1.5 : 0.5; }
+  // Clusters that have something to do, a multiple of the phases.
+  constexpr std::int64_t clusters_of(std::int64_t all_rows) const {
+    const std::int64_t of_cluster = std::int64_t{teams} * rows * phases;
+    return (all_rows + of_cluster - 1) / of_cluster * phases;
+  }
+};
+
+// What the ring is to hold.
+struct RowRingNeed {
+  std::int64_t cols = 0;
+  int element_bytes = 4;
+  bool aligned = false;  // every row starts on a unit
+  int tensors = 1, vectors = 0;
+  int phases = 1;  // different places of a unit where rows start, one after the other
+};
+
+// `lanes` threads share a row. With as many stages as there is room for in `limit` bytes; vectors are kept if that leaves
+// two or more.
+constexpr RowRing row_ring(int threads, int team, int lanes, int cluster, const RowRingNeed& need, int limit) {
+  RowRing r{.team = team, .teams = threads / team, .cluster = cluster, .phases = need.phases, .tensors = need.tensors};
+  const std::int64_t of_unit = RowRing::unit_bytes / need.element_bytes, units = need.cols / of_unit;
+  const std::int64_t slice = (units + cluster - 1) / cluster;
+  if (slice * RowRing::unit_bytes > limit) return r;
+  r.slice_units = static_cast<int>(slice);
+  // A row that starts anywhere has a part of a unit at each end.
+  r.row_bytes = (r.slice_units + (!need.aligned ? 2 : need.cols % of_unit ? 1 : 0)) * RowRing::unit_bytes;
+  if (r.row_bytes == 0) return r;
+  if (team == RowRing::warp) {
+    const int groups = RowRing::warp / lanes;  // rows that a warp works on at a time
+    r.rows =
+        std::clamp(RowRing::slot_bytes / (r.row_bytes * need.tensors) / groups, 1, RowRing::warp / groups) * groups;
+  }
+  r.vector_bytes = (r.slice_units + 2) * RowRing::unit_bytes;  // they lie on units as the row does
+  for (r.vectors = need.vectors;; --r.vectors) {
+    for (r.stages = RowRing::most_stages; r.stages > 0 && r.smem_bytes() > limit;) --r.stages;
+    if (r.stages >= 2 || r.vectors == 0) break;
+  }
+  if (r.stages < 2) r.stages = 0;
+  return r;
+}
+
+}  // namespace ridge::tile

@@ -1,0 +1,41 @@
+// Contiguous bytes from global to shared memory, by the copy engine; and words from one block of a cluster to another.
+#pragma once
+#include <ridge/tile/sm90/mbarrier.cuh>
+
+namespace ridge::tile::sm90 {
+
+// Preconditions: both addresses and `bytes` are multiples of 16. `full` receives the bytes.
+__device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned bytes, Barrier* full) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(full))
+               : "memory");
+}
+
+// A word and its number into the place `to` of block `rank` of the cluster, and from there: waits until a word with that
+// number is in it. Nothing else is ordered.
+__device__ __forceinline__ void send(void* to, unsigned rank, unsigned word, unsigned number) {
+  asm volatile(
+      "{\n.reg .b32 place;\n"
+      ".reg .b64 message;\n"
+      "mapa.shared::cluster.u32 place, %0, %1;\n"
+      "mov.b64 message, {%2, %3};\n"
+      "st.relaxed.cluster.shared::cluster.b64 [place], message;\n}" ::"r"(shared_address(to)),
+      "r"(rank), "r"(word), "r"(number)
+      : "memory");
+}
+__device__ __forceinline__ unsigned receive(const void* from, unsigned number) {
+  unsigned word, has;
+  do
+    asm volatile(
+        "{\n.reg .b64 message;\n"
+        "ld.relaxed.cluster.shared::cta.b64 message, [%2];\n"
+        "mov.b64 {%0, %1}, message;\n}"
+        : "=r"(word), "=r"(has)
+        : "r"(shared_address(from))
+        : "memory");
+  while (has != number);
+  return word;
+}
+
+}  // namespace ridge::tile::sm90

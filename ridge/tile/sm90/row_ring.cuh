@@ -1,0 +1,283 @@
+// Rows of a matrix that pass through a block's shared memory, ahead of the threads that work on them. Each team of threads
+// has a ring of slots (tile/row_ring.hpp); its first warp has the copy engine fill a slot again once the team is through
+// with it. What is on its way does not depend on registers or on how many threads there are, and a team that waits for a
+// reduction has its next rows coming.
+//
+// A row of several blocks (a cluster) lies in slices of whole units, each a row of its own: only the first has a head, only
+// the last a tail. A reduction is then finished by a message from each block to each other one.
+//
+// A message is words of 8 bytes, each a value and its number, which the receiver looks for in its own shared memory.
+// Barriers that other blocks arrive at would do too, but what is ordered by them waits for the sender's stores of the row
+// before to reach the L2 cache: two microseconds for each reduction, measured.
+#pragma once
+#include <ridge/tile/packed.cuh>
+#include <ridge/tile/row_ring.hpp>
+#include <ridge/tile/row_units.cuh>
+#include <ridge/tile/sm90/bulk_copy.cuh>
+#include <ridge/tile/sm90/warpgroup.cuh>
+
+namespace ridge::tile::sm90 {
+
+// A tensor's rows as the copy engine reads them: whole units, so also bytes beside a row, but none beside the tensor.
+struct RingRows {
+  const unsigned char* first = nullptr;                  // of row 0
+  std::int64_t pitch = 0;                                // bytes
+  const unsigned char *begin = nullptr, *end = nullptr;  // of all rows
+  __device__ __forceinline__ const unsigned char* row(std::int64_t r) const { return first + r * pitch; }
+};
+template <class T> RingRows ring_rows(const T* first, std::int64_t pitch, std::int64_t rows, std::int64_t cols) {
+  const auto* at = reinterpret_cast<const unsigned char*>(first);
+  const std::int64_t size = sizeof(T), last = (rows - 1) * pitch * size;
+  return {at, pitch * size, at + (last < 0 ? last : 0), at + (last < 0 ? 0 : last) + cols * size};
+}
+
+// The part of a row that this block has: elements [begin, end).
+struct RowSlice {
+  std::int64_t begin, end;
+};
+template <class T>
+__device__ __forceinline__ RowSlice slice_of(const unsigned char* row, std::int64_t cols, const RowRing& ring,
+                                             int rank) {
+  if (ring.cluster == 1) return {0, cols};
+  constexpr int V = unit_elements<T>;
+  const std::int64_t to_boundary =
+      static_cast<std::int64_t>((0 - reinterpret_cast<std::uintptr_t>(row)) % unit_bytes / sizeof(T));
+  const std::int64_t head = to_boundary < cols ? to_boundary : cols, units = (cols - head) / V;
+  const auto unit = [&](int r) {
+    const std::int64_t u = std::int64_t{r} * ring.slice_units;
+    return head + (u < units ? u : units) * V;
+  };
+  return {rank == 0 ? 0 : unit(rank), rank == ring.cluster - 1 ? cols : unit(rank + 1)};
+}
+
+// A row, or this block's slice of it, in a slot.
+template <class T> struct RowInSlot {
+  std::int64_t row;
+  bool exists;           // or its lanes only follow the others' reductions
+  unsigned char* first;  // element of the first tensor
+  int row_bytes;
+  // The slice of tensor n, in shared memory; it lies on units as it does in memory.
+  __device__ __forceinline__ T* of(int n) const { return reinterpret_cast<T*>(first + n * row_bytes); }
+};
+
+// Lanes threads share a row: part of a warp, or the Threads of a team.
+template <int Threads, int Lanes> class RingTeam {
+ public:
+  static_assert(Threads == RowRing::warp ? Lanes <= RowRing::warp : Lanes == Threads);
+  static constexpr int threads = Threads, lanes = Lanes, groups = Threads / Lanes, warps = Threads / RowRing::warp;
+  // All reductions of a team share one scratch, its own.
+  template <class V> using Scratch = RingTeam&;
+
+  // All threads of the block. Barriers are ready behind the next barrier of the block or cluster (start()).
+  __device__ __forceinline__ RingTeam(const RowRing& ring, unsigned char* shared)
+      : ring(ring),
+        shared(shared),
+        index(static_cast<int>(threadIdx.x) / Threads),
+        thread(static_cast<int>(threadIdx.x) % Threads),
+        rank(ring.cluster > 1 ? static_cast<int>(cluster_rank()) : 0) {
+    const int cluster = static_cast<int>(blockIdx.x) / ring.cluster,
+              clusters = static_cast<int>(gridDim.x) / ring.cluster;
+    // Every phases-th row is this cluster's phase's; those are dealt out by slots to the teams of its clusters.
+    phase = cluster % ring.phases;
+    first_row = std::int64_t{cluster / ring.phases * ring.teams + index} * ring.rows * ring.phases + phase;
+    slot_step = std::int64_t{clusters / ring.phases * ring.teams} * ring.rows * ring.phases;
+    if (thread == 0) {
+      for (int s = 0; s < ring.stages; ++s) init(full(s), static_cast<unsigned>(ring.rows));
+      fence_init();
+    }
+    unsigned* inboxes = reinterpret_cast<unsigned*>(shared + ring.inbox_at());
+    for (int i = static_cast<int>(threadIdx.x); i < ring.inbox_bytes() / word_bytes; i += static_cast<int>(blockDim.x))
+      inboxes[i] = 0;  // no message's number
+  }
+  __device__ __forceinline__ void start() const {
+    if (ring.cluster > 1) sync_cluster_memory();
+    else __syncthreads();
+  }
+  // No block leaves while another one may still write to it.
+  __device__ __forceinline__ void finish() const {
+    if (ring.cluster > 1) sync_cluster();
+  }
+
+  __device__ __forceinline__ int lane() const { return thread % Lanes; }
+  __device__ __forceinline__ int group() const { return thread / Lanes; }
+
+  __device__ __forceinline__ void sync() const {
+    if constexpr (Threads == RowRing::warp) __syncwarp();
+    else asm volatile("bar.sync %0, %1;" ::"r"(index + 1), "n"(Threads) : "memory");
+  }
+
+  // Has the first rows brought. Then for_each_row() may be called, with the same arguments.
+  template <class T, int N>
+  __device__ __forceinline__ void bring_first(const RingRows (&tensors)[N], std::int64_t rows, std::int64_t cols) {
+    const unsigned char* like = tensors[0].row(phase);  // all of the team's rows lie alike
+    slice = slice_of<T>(like, cols, ring, rank);
+    const auto begin = reinterpret_cast<std::uintptr_t>(like + slice.begin * sizeof(T));
+    const auto size = static_cast<unsigned>((slice.end - slice.begin) * sizeof(T));
+    off = static_cast<unsigned>(begin % unit_bytes);
+    bytes = size == 0 ? 0 : (off + size + unit_bytes - 1) / unit_bytes * unit_bytes;
+    for (int s = 0; s < ring.stages; ++s) fill<T>(s, first_row + s * slot_step, tensors, rows);
+  }
+  // A row of the shape of all of them, in place of them: after bring_first().
+  template <class T> __device__ __forceinline__ RowUnits<T, Lanes> units(const RingRows& tensor) const {
+    return RowUnits<T, Lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
+                              lane());
+  }
+
+  // Calls body(RowInSlot) for the team's rows, one after the other. It may not write to them.
+  template <class T, int N, class Body>
+  __device__ __forceinline__ void for_each_row(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
+    const int pitch = ring.tensors * ring.row_bytes, slot_bytes = ring.slot();
+    unsigned char* const slots = shared + index * ring.stages * slot_bytes;
+    const std::int64_t ahead = ring.stages * slot_step;
+    int stage = 0;
+    unsigned parity = 0;
+    for (std::int64_t slot = first_row; slot < rows; slot += slot_step) {
+      wait(full(stage), parity);
+      unsigned char* place = slots + stage * slot_bytes + group() * pitch + off;
+      std::int64_t row = slot + group() * ring.phases;
+#pragma unroll 1
+      for (int line = 0; line < ring.rows; line += groups) {
+        body(RowInSlot<T>{row, row < rows, place, ring.row_bytes});
+        place += groups * pitch;
+        row += groups * ring.phases;
+      }
+      sync();
+      fill<T>(stage, slot + ahead, tensors, rows);
+      if (++stage == ring.stages) stage = 0, parity ^= 1;
+    }
+  }
+
+  // The same result in every lane of the row, in all its blocks.
+  template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, RingTeam& team) {
+    if constexpr (Threads == RowRing::warp) {
+      return simt::tile<Lanes>().reduce(value, f);
+    } else {
+      static_assert(sizeof(V) <= RowRing::value_bytes);
+      const simt::tile<RowRing::warp> warp;
+      value = warp.reduce(value, f);
+      unsigned char* scratch = team.shared + team.ring.scratch_at() +
+                               (team.index * RowRing::exchanges + team.turn()) * warps * RowRing::value_bytes;
+      const auto partial = [&](int w) { return reinterpret_cast<V*>(scratch + w * RowRing::value_bytes); };
+      if (warp.rank() == 0) *partial(team.thread / RowRing::warp) = value;
+      team.sync();
+      value = simt::tile<warps>().reduce(*partial(warp.rank() % warps), f);
+      if (team.ring.cluster > 1) value = team.exchange(value, f);
+      ++team.reductions;
+      return value;
+    }
+  }
+
+  RowRing ring;
+  unsigned char* shared;
+  int index, thread, rank;
+  RowSlice slice;  // of a row, that this block has
+
+ private:
+  // Has a slot filled with rows from `slot` on: by the first warp of the team, a lane for each row. Nobody reads the slot
+  // any more.
+  template <class T, int N>
+  __device__ __forceinline__ void fill(int stage, std::int64_t slot, const RingRows (&tensors)[N],
+                                       std::int64_t rows) const {
+    if (thread >= ring.rows || slot >= rows) return;
+    const std::int64_t row = slot + thread * ring.phases;
+    if (row >= rows) {
+      arrive(full(stage));
+      return;
+    }
+    unsigned char* to = shared + ((index * ring.stages + stage) * ring.rows + thread) * ring.tensors * ring.row_bytes;
+    bool inside = true;  // of the tensors
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      if (n < ring.tensors)
+        inside = inside && low_of<T>(tensors[n], row) >= tensors[n].begin &&
+                 low_of<T>(tensors[n], row) + bytes <= tensors[n].end;
+    if (!inside) {
+      const auto size = static_cast<unsigned>((slice.end - slice.begin) * sizeof(T));
+      unsigned expected = 0;
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        if (n < ring.tensors)
+          expected += copy_partly<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin,
+                                     tensors[n].end, off, size, bytes, full(stage), false);
+      arrive_expecting(full(stage), expected);  // also tells of the elements
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        if (n < ring.tensors)
+          copy_partly<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin, tensors[n].end, off,
+                         size, bytes, full(stage), true);
+      return;
+    }
+    arrive_expecting(full(stage), ring.tensors * bytes);
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      if (n < ring.tensors && bytes) copy_bulk(to + n * ring.row_bytes, low_of<T>(tensors[n], row), bytes, full(stage));
+  }
+  // The unit that has a row's, or its slice's, first element.
+  template <class T>
+  __device__ __forceinline__ const unsigned char* low_of(const RingRows& tensor, std::int64_t row) const {
+    return tensor.row(row) + slice.begin * static_cast<int>(sizeof(T)) - off;
+  }
+  // Of a row whose first or last unit is partly beside the tensor, elements there are read one by one, and whole units
+  // copied; gives their bytes. First the elements, then the units. Rare, so it shall not take room in the loop; and it is
+  // given values, since a team whose address is taken would lie in memory.
+  template <class T>
+  static __device__ __noinline__ unsigned copy_partly(unsigned char* to, const unsigned char* low,
+                                                      const unsigned char* begin, const unsigned char* end,
+                                                      unsigned off, unsigned size, unsigned bytes, Barrier* full,
+                                                      bool units) {
+    const unsigned first = low < begin ? unit_bytes : 0, last = low + bytes > end ? bytes - unit_bytes : bytes;
+    const unsigned whole = last > first ? last - first : 0;
+    if (!units) {
+      for (unsigned at = off; at < off + size; at += sizeof(T))
+        if (at < first || at >= last) *reinterpret_cast<T*>(to + at) = *reinterpret_cast<const T*>(low + at);
+    } else if (whole > 0) {
+      copy_bulk(to + first, low + first, whole, full);
+    }
+    return whole;
+  }
+
+  __device__ __forceinline__ Barrier* full(int stage) const {
+    return reinterpret_cast<Barrier*>(shared + ring.barriers_at()) + index * ring.stages + stage;
+  }
+  // Two reductions' places take turns: who writes for the next but one has seen all of the next one's.
+  __device__ __forceinline__ int turn() const { return static_cast<int>(reductions % RowRing::exchanges); }
+
+  // Each warp waits for itself; its lanes, each for the message of one block.
+  template <class V, class F> __device__ __forceinline__ V exchange(V value, F f) {
+    constexpr int words = sizeof(V) / word_bytes;
+    const unsigned number = reductions + 1;
+    unsigned char* inbox =
+        shared + ring.inbox_at() + (index * RowRing::exchanges + turn()) * ring.cluster * RowRing::message_bytes;
+    unsigned word[words];
+    if (thread < ring.cluster) {
+      memcpy(word, &value, sizeof value);
+#pragma unroll
+      for (int w = 0; w < words; ++w)
+        send(inbox + rank * RowRing::message_bytes + w * 2 * word_bytes, static_cast<unsigned>(thread), word[w],
+             number);
+    }
+    const int from = thread % RowRing::warp < ring.cluster ? thread % RowRing::warp : 0;
+#pragma unroll
+    for (int w = 0; w < words; ++w)
+      word[w] = receive(inbox + from * RowRing::message_bytes + w * 2 * word_bytes, number);
+    const auto of = [&](int r) {
+      unsigned other[words];
+#pragma unroll
+      for (int w = 0; w < words; ++w) other[w] = __shfl_sync(~0u, word[w], r);
+      V v;
+      memcpy(&v, other, sizeof v);
+      return v;
+    };
+    V sum = of(0);
+#pragma unroll 1
+    for (int r = 1; r < ring.cluster; ++r) sum = f(sum, of(r));
+    return sum;
+  }
+
+  int phase;
+  std::int64_t first_row, slot_step;  // of slots, in rows
+  unsigned off = 0, bytes = 0;        // of a slice: its first element's place in its unit; its units
+  unsigned reductions = 0;
+};
+
+}  // namespace ridge::tile::sm90

@@ -1,0 +1,101 @@
+// Matrices of 2, 3, 4 or 8 columns, in registers alone: a thread has as many 16-byte chunks as the matrix has columns,
+// which are V whole rows of x, and a chunk of each column. There is no barrier, and all of a thread's loads are under way
+// at once.
+//
+// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
+// some of the rows before the thread's own, which come from its neighbour's registers.
+#pragma once
+#include <ridge/transpose/pieces.cuh>
+
+namespace ridge::transpose_detail {
+
+// 16 bytes of the 32 in `low` and `high`, from byte `from` on: 0 to 16.
+__device__ __forceinline__ Packed window_of(const Packed& low, const Packed& high, int from) {
+  unsigned words[9];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) words[i] = low[i], words[4 + i] = high[i];
+  words[8] = 0;
+  const auto skip =
+      [&]<int Step>(std::integral_constant<int, Step>) {  // whole words; selected, so that none is indexed
+        const bool skipped = (from / 4 & Step) != 0;
+#pragma unroll
+        for (int i = 0; i + Step < 9; ++i) words[i] = skipped ? words[i + Step] : words[i];
+      };
+  skip(std::integral_constant<int, 4>());
+  skip(std::integral_constant<int, 2>());
+  skip(std::integral_constant<int, 1>());
+  Packed window;
+  const unsigned select = 0x3210 + 0x1111 * (from % 4);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) window[i] = __byte_perm(words[i], words[i + 1], select);
+  return window;
+}
+
+// Units of a stretch of chunks, `at(k)` being which unit comes to place k. All of it is known to the compiler.
+template <class T, int Chunks, class F>
+__device__ __forceinline__ void rearrange(const Packed (&from)[Chunks], Packed (&to)[Chunks], F at) {
+  const auto word = [&](int i) { return from[i / 4][i % 4]; };
+  constexpr int per = sizeof(T) < 4 ? 4 / sizeof(T) : 1, words = sizeof(T) < 4 ? 1 : sizeof(T) / 4;
+#pragma unroll
+  for (int i = 0; i < 4 * Chunks; ++i) {
+    unsigned& out = to[i / 4][i % 4];
+    if constexpr (per == 1) {
+      out = word(at(i / words) * words + i % words);
+    } else if constexpr (per == 2) {
+      const int a = at(2 * i), b = at(2 * i + 1);
+      out = __byte_perm(word(a / 2), word(b / 2), (a % 2 ? 0x32 : 0x10) + (b % 2 ? 0x7600 : 0x5400));
+    } else {
+      const int a = at(4 * i), b = at(4 * i + 1), c = at(4 * i + 2), d = at(4 * i + 3);
+      const unsigned low = __byte_perm(word(a / 4), word(b / 4), a % 4 + (4 + b % 4) * 16);
+      const unsigned high = __byte_perm(word(c / 4), word(d / 4), c % 4 + (4 + d % 4) * 16);
+      out = __byte_perm(low, high, 0x5410);
+    }
+  }
+}
+
+// Few columns.                                              x: [matrices][rows, Width]  y: [matrices][Width, rows]
+// A thread has V rows of x: a group. Rows at either end that are not in whole groups, or not in whole chunks of y, the
+// first block of a matrix copies one by one.
+// Preconditions: rows of x have no gaps, and each matrix of it starts on 16 bytes; gridDim.x is all tiles; shifted:
+// y_shifted().
+template <class Row, class T, int Width>
+__global__ void __launch_bounds__(Row::config.threads)
+    transpose_thin(const T* x, T* y, Form f, Tiles tiles, bool shifted) {
+  constexpr Config c = Row::config;
+  constexpr int V = per_chunk(sizeof(T));
+  const simt::tile<thin_lanes> lanes;
+  const TileIndex at = tile_of_block<1>(tiles);
+  const Axes::Offsets matrix = f.outer(at.matrix);
+  const std::int64_t groups = f.rows / V;
+  const std::int64_t group =
+      std::int64_t{at.row} * thin_groups(c, shifted) + lanes.index() * (thin_lanes - shifted) + lanes.rank() - shifted;
+  const bool exists = group >= 0 && group < groups;
+  x += matrix.x;
+  y += matrix.y;
+
+  Packed rows[Width], columns[Width];
+#pragma unroll
+  for (int k = 0; k < Width; ++k)  // load
+    rows[k] = exists ? tile::load_packed(x + (group * Width + k) * V) : Packed{};
+  rearrange<T>(rows, columns, [](int unit) { return unit % V * Width + unit / V; });
+#pragma unroll
+  for (int k = 0; k < Width; ++k) {
+    T* column = y + k * f.pitch_y;
+    Packed chunk = columns[k];
+    const int past = past_chunk(column);  // rows of the group before that this group's chunk begins with
+    if (shifted) chunk = window_of(lanes.shfl_up(chunk, 1), chunk, chunk_bytes - past * static_cast<int>(sizeof(T)));
+    if (exists && lanes.rank() >= shifted && group * V >= past) store_packed(column + group * V - past, chunk);
+  }
+
+  if (at.row != 0) return;
+  for (int i = threadIdx.x; i < 3 * V * Width; i += c.threads) {
+    const int k = i / (3 * V), place = i % (3 * V);
+    T* column = y + k * f.pitch_y;
+    const int past = past_chunk(column), above = past > 0 ? V - past : 0;
+    const std::int64_t below = max(groups * V - past, std::int64_t{above});  // the first row after the whole chunks
+    const std::int64_t row = place < V ? place : below + place - V;
+    if (place < V ? row < above && row < f.rows : row < f.rows) column[row] = x[row * Width + k];
+  }
+}
+
+}  // namespace ridge::transpose_detail
