@@ -42,6 +42,10 @@ inline double as_stored(DType dtype, double x) {
 // one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale: 2 roundings.
 // Then one rounding into D's type. What underflows on the way is lost whole.
 //
+// What tensor cores lose, of the products' absolute sum: TF32 leaves away the last 13 bits of either input, 2^-10 of it.
+// Three products of parts err by 2^-20 (gemm.hpp). Those of 8-bit floats bring 32 products and the sum so far to the
+// largest one's exponent and keep 13 bits of each: 33 of 2^-13 per 32 products, of all the sum or of 128 products.
+//
 // Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
 // relu; then D is the exact result rounded once.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
@@ -55,6 +59,11 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   const bool exact = (c.dtype == i8 || fill == "ints" || fill == "ones") && whole(s.alpha) && whole(s.beta) &&
                      whole(s.scale) && (s.activation == Activation::none || s.activation == Activation::relu);
   const double u = check::roundoff(c.dtype == f64 ? f64 : f32);
+  const double terms = static_cast<double>(s.math == GemmMath::fast ? k : std::min<std::int64_t>(k, 128));
+  const double lost = s.math == GemmMath::tf32                 ? 0x1p-9 * (1 + 0x1p-10)
+                      : s.math == GemmMath::tf32x3             ? 0x1p-20
+                      : c.dtype == f8e4m3 || c.dtype == f8e5m2 ? std::ceil(terms / 32) * 33 * 0x1p-13
+                                                               : 0;
   const double least = c.dtype == f64 ? 0x1p-1074 : 0x1p-149;
   std::size_t next = 2;
   const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
@@ -74,7 +83,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
         const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
         if (cs) add(static_cast<long double>(s.beta) * cs[at]);
         if (bias) add(bias[r.bias == GemmBias::along_n ? j : i]);
-        long double error = ((k + 1) * u) * (k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude) + 3 * u * size +
+        long double error = ((k + 1) * u + lost) * (k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude) + 3 * u * size +
                             (k + 4) * least * (1 + std::fabs(s.alpha));
         long double value = activation_oracle(name(s.activation), sum);
         if (s.activation != Activation::none && s.activation != Activation::relu) {
@@ -172,6 +181,32 @@ inline check::CaseBook book() {
       test(with_layout(std::string("f16:m=70,n=131,k=67:fill=ints:place=") + place, layout));
     }
   }
+  // Hopper's tensor cores for other types; operands along M or N, or of rows that start anywhere, are copied first.
+  for (const char* layout : layouts) {
+    for (const char* type : {"f8e4m3", "i8"})
+      for (const char* size : {"m=136,n=272,k=208", "m=67,n=131,k=77"})
+        test(with_layout(std::string(type) + ":" + size + ":fill=ints", layout));
+    test(with_layout("f8e5m2:m=130,n=200,k=160:out=bf16:fill=ints:math=fast", layout));
+    test(with_layout("f8e4m3:m=40,n=48,k=304:out=bf16:epilogue=bias+relu", layout));
+    test(with_layout("i8:m=136,n=72,k=144,batch=3:out=f32:alpha=0.5:epilogue=bias+residual:beta=2", layout));
+    test(with_layout("f32:m=136,n=264,k=100:fill=ints:math=tf32", layout));
+    test(with_layout("f32:m=67,n=131,k=37,batch=2:math=tf32:epilogue=bias_m+gelu", layout));
+    test(with_layout("f32:m=136,n=200,k=164:math=3xtf32", layout));
+    test(with_layout("f32:m=67,n=131,k=301:math=3xtf32:place=offset", layout));
+    test(with_layout("f32:m=40,n=72,k=68,batch=3:math=3xtf32:fill=ints:epilogue=bias+residual:beta=2", layout));
+    test(with_layout("f32:m=36,n=68,k=20:fill=ints:place=strided:math=tf32", layout));
+    test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=reversed", layout));
+  }
+  test("f8e4m3:m=64,n=72,k=96:math=fast");
+  // Few rows or columns, and parts of k: one step to more than a cluster's blocks have stages; edges of 16, 32, 64, 128.
+  for (const char* layout : layouts)
+    for (const char* size : {"m=1,n=200,k=72", "m=13,n=136,k=520", "m=17,n=72,k=1096", "m=48,n=264,k=328",
+                             "m=200,n=9,k=264", "m=130,n=56,k=456", "m=9,n=72,k=2120", "m=128,n=128,k=192"})
+      test(with_layout(std::string("bf16:") + size + ":fill=ints", layout));
+  for (const char* layout : layouts) {
+    test(with_layout("f16:m=24,n=72,k=392,batch=3:epilogue=bias_m+gelu+residual:beta=2", layout));
+    test(with_layout("f16:m=15,n=133,k=259:fill=ints:out=f32", layout));
+  }
   test("f64:m=130,n=66,k=40,batch=2:fill=ints");
   test("f64:m=20,n=24,k=20:alpha=0:beta=2:epilogue=bias");
   test("f16:m=20,n=24,k=20:alpha=0:beta=2:epilogue=bias");
@@ -221,6 +256,18 @@ inline check::CaseBook book() {
     for (const char* epilogue : {"bias+relu", "bias+gelu"})
       bench(std::string(type) + "m=4096,n=4096,k=4096:layout=nt:epilogue=" + epilogue);
   }
+  for (const char* m : {"16", "64", "128", "256", "512"})
+    for (const char* nk : {"4096", "8192"}) bench(std::string("bf16:m=") + m + ",n=" + nk + ",k=" + nk + ":layout=nt");
+  for (const char* size : {"m=1000,n=1000,k=1000", "m=5120,n=13,k=2880", "m=8192,n=8192,k=1000"})
+    bench(std::string("bf16:") + size);
+  for (const char* size : {"m=8192,n=8192,k=8192", "m=10240,n=4096,k=4096"}) {
+    bench(std::string("f32:") + size + ":layout=nt:math=tf32");
+    bench(std::string("f32:") + size + ":math=tf32");
+    bench(std::string("i8:") + size + ":layout=nt");
+    for (const char* math : {"", ":math=fast"}) bench(std::string("f8e4m3:") + size + ":layout=nt:out=bf16" + math);
+  }
+  for (const char* size : {"m=4096,n=4096,k=4096", "m=10240,n=4096,k=4096"})
+    for (const char* layout : layouts) bench(with_layout(std::string("f32:") + size + ":math=3xtf32", layout));
   for (const char* type : {"bf16:", "f16:"})
     for (const char* layout : layouts) bench(with_layout(std::string(type) + "m=4095,n=4095,k=4096", layout));
   for (const char* size : {"m=4095,n=4095,k=4095", "m=1000,n=1000,k=1000:place=offset", "m=1023,n=1023,k=1023"})

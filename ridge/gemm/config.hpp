@@ -15,6 +15,7 @@ enum class Family : std::uint8_t {
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
   mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
+  wgmma_split,  // sm90_split.cuh: the same, the blocks of a cluster sharing the products of one tile
 };
 
 // Who does what in a kernel of Family::wgmma.
@@ -49,6 +50,7 @@ struct Config {
   bool persistent = false;  // as many blocks as run at a time, each of which takes tiles until there are no more
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
+  int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
   bool operator==(const Config&) const = default;
 };
 
@@ -66,7 +68,8 @@ template <class T> struct Operand {
 };
 
 // Whether every backend has it; else it is compiled by nvcc alone.
-constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
+constexpr bool is_hopper(const Config& c) { return c.family == Family::wgmma || c.family == Family::wgmma_split; }
+constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && !is_hopper(c); }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -87,7 +90,12 @@ constexpr int rows_of_multiplier(const Config& c) {
   return c.schedule == Schedule::cooperative ? c.bm / multipliers(c) : c.bm;
 }
 
+// Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one. Each
+// 64 rows have a warpgroup; a further warp loads.
+constexpr int split_multipliers(const Config& c) { return c.bm / 64; }
+
 constexpr int threads(const Config& c) {
+  if (c.family == Family::wgmma_split) return 128 * split_multipliers(c) + 32;
   if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
   if (c.family == Family::mma_sync) return c.bm / c.wm * (c.bn / c.wn) * 32;
   return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
@@ -131,7 +139,9 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
 }
 
 // Shared memory of Family::wgmma: [stages][A | B], then D on its way out, the bias in float, barriers.
-constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.bk * 2; }
+// A step along k is a line of the 128-byte swizzle of either operand, whatever the type.
+inline constexpr int wgmma_line_bytes = 128;
+constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * wgmma_line_bytes; }
 constexpr int wgmma_staging_bytes = 4096;  // of each warp that multiplies
 constexpr int wgmma_bias_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + multipliers(c) * 4 * wgmma_staging_bytes;
@@ -139,9 +149,23 @@ constexpr int wgmma_bias_at(const Config& c) {
 constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
 constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
 
+// Shared memory of Family::wgmma_split: [stages][wide | narrow], barriers. When all products are done, the stages' place
+// takes the sums as D lies: [bm][bn], or [bn][bm] where the wide operand is B. Rows of so many floats: pairs of columns
+// of 8 rows, or single elements of 8 columns, are then stored to different banks.
+constexpr int split_pitch(const Config& c, bool swapped) { return swapped ? c.bm + 4 : c.bn + 8; }
+constexpr int split_sums_bytes(const Config& c) {
+  return 4 * std::max(c.bm * split_pitch(c, false), c.bn * split_pitch(c, true));
+}
+constexpr int split_barriers_at(const Config& c) { return c.stages * wgmma_stage_bytes(c); }
+constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 2 * c.stages * 8; }
+inline constexpr int max_split = 8;  // blocks of a cluster, on every device that has clusters
+// Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
+constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
+
 // Dynamic shared memory.
 constexpr int smem_bytes(const Config& c, DType dtype) {
   if (c.family == Family::wgmma) return wgmma_smem_bytes(c);
+  if (c.family == Family::wgmma_split) return split_smem_bytes(c);
   if (c.family == Family::mma_sync) return mma_smem_bytes(c, dtype);
   if (c.family == Family::naive) return 0;
   if (c.family == Family::shared) return c.bk * (c.bm + c.bn + 2 * padding(c)) * staged_bytes(dtype);

@@ -7,7 +7,8 @@
 //             t: stored the other way round, A [K, M] with rows of M elements, B [N, K] with rows of K
 //           Batches are a first axis; an operand without one, or with stride 0 there, is shared by the batch.
 //           Any sizes, any strides, any alignment. Operands whose elements are neighbours in one of the two axes and
-//           whose rows start on 16 bytes take the fast path; others are right and slower.
+//           whose rows start on 16 bytes take the fast path; others are right and slower. On Hopper a plan may ask for
+//           workspace, into which it first copies such operands as its tensor cores read them.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
 // Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
@@ -15,11 +16,17 @@
 //             f32             f32 f16 bf16 f8e4m3 f8e5m2                       float32
 //             f16             f16 f32 bf16 f8e4m3 f8e5m2                       float32
 //             bf16            bf16 f32 f16 f8e4m3 f8e5m2                       float32
-//             f8e4m3, f8e5m2  f32 f16 bf16 f8e4m3 f8e5m2                       float32
+//             f8e4m3, f8e5m2  f32 f16 bf16 f8e4m3 f8e5m2                       float32; see below
 //             i8              i32                                              int32, wrapping; alpha, beta and scale
 //                                                                              whole numbers; act none or relu
 //             i8              f32 f16 bf16 i8                                  int32, the epilogue in float32
-//           float32 means float32: math = tf32 or tf32x3 (three TF32 products, as accurate as float32) is asked for.
+//           float32 means float32, and anything less exact is asked for by scalars.math, which a variant that is more
+//           exact serves too (where there are no tensor cores for it, the product is computed in float32):
+//             tf32    f32 inputs lose all but the first 10 bits of their fractions; sums in float32
+//             tf32x3  three TF32 products of the inputs' high and low parts: within 2^-20 of the product of each two
+//                     elements. An infinite input may give NaN
+//             fast    f8: all of a sum stays in tensor cores, which keep about 13 bits of its fraction
+//           Without it, tensor cores add up 128 products of f8 at a time, and float32 additions do the rest.
 //           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
 // Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is
 //           scale * (act(beta * C + bias) + residual). relu(NaN) is NaN.
@@ -37,7 +44,7 @@ namespace ridge {
 
 enum class GemmLayout : std::uint8_t { nn, nt, tn, tt };
 enum class GemmBias : std::uint8_t { none, along_n, along_m };
-enum class GemmMath : std::uint8_t { exact, tf32, tf32x3 };
+enum class GemmMath : std::uint8_t { exact, tf32, tf32x3, fast };
 RIDGE_API std::string_view name(GemmLayout);
 RIDGE_API std::string_view name(GemmMath);
 
@@ -85,12 +92,15 @@ class GemmPlan {
   // The views must be as planned. workspace_bytes() of workspace are used.
   RIDGE_API Status run(const GemmTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Explanation explain() const;
-  std::size_t workspace_bytes() const { return 0; }
+  std::size_t workspace_bytes() const { return workspace; }
 
   GemmProblem problem;  // every operand that takes part is given
   DeviceInfo device;
   int variant = 0;         // row of the table in variants.hpp
   std::int64_t tiles = 0;  // blocks of one matrix
+  int split = 1;           // blocks that share the products of a tile
+  bool swapped = false;    // of such a variant: B's rows are the wide operand
+  std::size_t workspace = 0;
 };
 
 RIDGE_API Result<GemmPlan> plan_gemm(const GemmProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -20,11 +20,20 @@ template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16
 template <class Backend> Status launch_fp8(const Arguments&);    // f8e4m3, f8e5m2
 template <class Backend> Status launch_i8(const Arguments&);
 
-// Rows of Family::mma_sync and Family::wgmma. Defined in a build with CUDA.
+// Rows of the families for tensor cores. Defined in a build with CUDA.
 Status launch_mma_f64(const Arguments&);
 Status launch_mma_f16(const Arguments&);
 Status launch_mma_bf16(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
+Status launch_wgmma_tf32(const Arguments&);
+Status launch_wgmma_fp8(const Arguments&);
+Status launch_wgmma_i8(const Arguments&);
+Status launch_split_f16(const Arguments&);
+Status launch_split_bf16(const Arguments&);
+
+// Copies what of the operands is to be repacked into the workspace.
+struct Repack;
+Status launch_repack(const Arguments&, const Repack&);
 
 }  // namespace ridge::gemm_detail

@@ -66,6 +66,8 @@ cudaDataType type_of(DType dtype) {
     case f16: return CUDA_R_16F;
     case bf16: return CUDA_R_16BF;
     case i8: return CUDA_R_8I;
+    case f8e4m3: return CUDA_R_8F_E4M3;
+    case f8e5m2: return CUDA_R_8F_E5M2;
     case i32: return CUDA_R_32I;
     default: return CUDA_R_32F;
   }
@@ -81,7 +83,7 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
   if (!cublas.handle) return not_measured("the library is not here");
   if (in.size() != 2 || r.scalars.activation != Activation::none || r.scalars.scale != 1)
     return not_measured("an epilogue");
-  if (c.dtype == f8e4m3 || c.dtype == f8e5m2 || r.scalars.math == GemmMath::tf32x3) return not_measured("this type");
+  if (c.dtype == f8e4m3 || c.dtype == f8e5m2) return not_measured("this type");
 
   // Row-major D is column-major D^T = op(B)^T op(A)^T, and what is stored reads the same either way.
   const int m = static_cast<int>(c.dim("m")), n = static_cast<int>(c.dim("n")), k = static_cast<int>(c.dim("k")),
@@ -122,7 +124,7 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
 
 const bench::RegisterPeer registered({.op = "gemm", .name = "cuBLAS", .make = make});
 
-// ---- cublasLt, 16-bit types ---------------------------------------------------------------------------------------
+// ---- cublasLt -----------------------------------------------------------------------------------------------------
 
 struct Lt {
   decltype(&cublasLtCreate) create = nullptr;
@@ -173,7 +175,9 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   auto request = request_of(c.operator_options());
   if (!request) return request.error();
   const Request r = *request;
-  if (c.dtype != f16 && c.dtype != bf16) return not_measured("16-bit types alone are asked of cublasLt");
+  const bool tf32 = c.dtype == f32 && r.scalars.math == GemmMath::tf32;
+  if (c.dtype == f64 || (c.dtype == f32 && !tf32))
+    return not_measured("types of tensor cores alone are asked of cublasLt");
   const Lt& lt = Lt::instance();
   if (!lt.handle) return not_measured("cublasLt is not here");
   const Activation activation = r.scalars.activation;
@@ -199,8 +203,15 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   const std::size_t workspace_bytes = lt.workspace.bytes();
   std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
   int count = 0;
+  const bool integers = c.dtype == i8;
+  const std::int8_t fast = r.scalars.math == GemmMath::fast;
   const cublasStatus_t steps[] = {
-      lt.make_desc(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      lt.make_desc(&desc,
+                   integers ? CUBLAS_COMPUTE_32I
+                   : tf32   ? CUBLAS_COMPUTE_32F_FAST_TF32
+                            : CUBLAS_COMPUTE_32F,
+                   integers ? CUDA_R_32I : CUDA_R_32F),
+      lt.set(desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
       lt.set(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_b, sizeof op_b),
       lt.set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_a, sizeof op_a),
       lt.set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
@@ -219,9 +230,11 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   const auto run_by = [=, &lt, a = in[0].data, b = in[1].data, d = out[0].data,
                        alpha = static_cast<float>(r.scalars.alpha)](const cublasLtMatmulAlgo_t& algorithm,
                                                                     Stream stream) {
-    const float beta = 0;
-    return lt.matmul(lt.handle, desc, &alpha, b, lies_b, a, lies_a, &beta, d, lies_d, d, lies_d, &algorithm,
-                     lt.workspace.data(), workspace_bytes, static_cast<cudaStream_t>(stream.handle));
+    const float beta = 0;  // of either type, all bits are 0
+    const int whole_alpha = static_cast<int>(alpha);
+    return lt.matmul(lt.handle, desc, integers ? static_cast<const void*>(&whole_alpha) : &alpha, b, lies_b, a, lies_a,
+                     &beta, d, lies_d, d, lies_d, &algorithm, lt.workspace.data(), workspace_bytes,
+                     static_cast<cudaStream_t>(stream.handle));
   };
   // The fastest of them by the least of five runs.
   cudaEvent_t start = nullptr, stop = nullptr;

@@ -2,6 +2,7 @@
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/gemm/launch.hpp>
 #include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/validate.hpp>
 #include <ridge/gemm/variants.hpp>
 #include <ridge/roofline/bound.hpp>
@@ -24,37 +25,29 @@ std::string unaligned(const char* name, const GemmOperand& o, std::int64_t pitch
   return std::string("rows of ") + name + " do not all start on 16 bytes";
 }
 
-// Why TMA cannot read an operand whose rows are `pitch` apart; empty: it can.
-std::string not_for_tma(const char* name, const GemmOperand& o, std::int64_t pitch, std::int64_t rows) {
-  const std::string rows_of = std::string("rows of ") + name;
-  if (auto why = unaligned(name, o, pitch); !why.empty()) return why;
-  if (rows > 1 && pitch <= 0) return rows_of + " do not follow each other";
-  if (o.batch_stride < 0) return std::string("the batch of ") + name + " runs backwards";
-  return {};
-}
-
-std::string wgmma_fits(const Config& c, const GemmProblem& p) {
+std::string hopper_fits(const Config& c, const GemmProblem& p) {
   if (products(p) == 0) return "there are no products";
-  const std::int64_t most = 0x7fffffff - 256;
-  if (p.m > most || p.n > most || p.k > most) return "it counts rows, columns and k to 2^31";
-  if (wgmma_raster(c, p.m, p.n).tiles() > max_tiles / c.cluster / std::max<std::int64_t>(p.batch, 1))
-    return "more than 2^31 - 1 tiles";
-  const bool k_major_a = major_of_a(p) == Major::k, k_major_b = major_of_b(p) == Major::k;
-  if (auto why = not_for_tma("a", *p.a, k_major_a ? p.a->row_stride : p.a->col_stride, k_major_a ? p.m : p.k);
-      !why.empty())
-    return why;
-  return not_for_tma("b", *p.b, k_major_b ? p.b->col_stride : p.b->row_stride, k_major_b ? p.n : p.k);
+  const std::int64_t most = 0x7fffffff - 256, batch = std::max<std::int64_t>(p.batch, 1);
+  if (p.m > most || p.n > most || p.k > most / 3) return "it counts rows, columns and k to 2^31";
+  const int side = std::min(c.bm, c.bn);  // of a square that no tile is smaller than, whichever way it lies
+  const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
+                                                       : raster_of(p.m, p.n, side, side).tiles() * max_split;
+  if (tiles > max_tiles / batch) return "more than 2^31 - 1 tiles";
+  const Repack repack = repack_of(c, p, false);
+  if ((repack.a.needed || repack.b.needed) && p.batch > max_grid_z)
+    return "it copies batches of at most " + std::to_string(max_grid_z) + " first";
+  return {};
 }
 
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
-  if (p.scalars.math != GemmMath::exact)
-    return "computes in float32, and " + std::string(name(p.scalars.math)) + " was asked for";
+  if (row.math != GemmMath::exact && row.math != p.scalars.math)
+    return "computes as math=" + std::string(name(row.math)) + ", which was not asked for";
   if (c.family == Family::mma_sync && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
-  if (c.family == Family::wgmma && device.cc != 90)
+  if (is_hopper(c) && device.cc != 90)
     return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
   if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
   if (smem_bytes(c, p.dtype) > device.smem_optin)
@@ -63,12 +56,16 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (c.family == Family::naive || c.family == Family::shared) return {};
   if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
   if (c.loads == Loads::strided) return {};
+  if (row.nn_only && layout_of(p) != GemmLayout::nn)
+    return "shown in layout nn, and this is " + std::string(name(layout_of(p)));
+  if (is_hopper(c)) {
+    if (row.nn_only && p.a && p.b && (major_of_a(p) == Major::none || major_of_b(p) == Major::none))
+      return "shown in layout nn, and operands are neighbours in neither axis";
+    return hopper_fits(c, p);
+  }
   const Major a = major_of_a(p), b = major_of_b(p);
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
-  if (row.nn_only && layout_of(p) != GemmLayout::nn)
-    return "shown in layout nn, and this is " + std::string(name(layout_of(p)));
-  if (c.family == Family::wgmma) return wgmma_fits(c, p);
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
   return unaligned("b", *p.b, b == Major::k ? p.b->col_stride : p.b->row_stride);
@@ -122,7 +119,12 @@ constexpr double schedulers = 4;       // of a multiprocessor: warp instructions
 
 // Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
 double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
-  return (dtype == f64 ? d.fp64_tflops : d.fp16_tflops) * 1e3 / (2 * d.sms * d.clock_ghz);
+  const double tflops = dtype == f64                         ? d.fp64_tflops
+                        : dtype == f32                       ? d.tf32_tflops
+                        : dtype == i8                        ? d.int8_tops
+                        : dtype == f8e4m3 || dtype == f8e5m2 ? d.fp8_tflops
+                                                             : d.fp16_tflops;
+  return tflops * 1e3 / (2 * d.sms * d.clock_ghz);
 }
 
 // ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
@@ -178,11 +180,21 @@ double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& d
 // Constants are fitted to measurements on an H200; README.md says to which.
 
 constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
-constexpr double wgmma_start_clocks = 3000;   // a block's start and its barriers
-constexpr double cluster_start_clocks = 700;  // clusters start later
-constexpr double without_multicast = 1.01;    // a step takes longer by so much
-constexpr double shared_share = 0.9;          // of what shared memory is busy, what products do not hide
-constexpr double l2_bytes_per_clock = 50;     // that a multiprocessor gets while all of them load
+constexpr double wgmma_start_clocks = 3000;    // a block's start and its barriers
+constexpr double cluster_start_clocks = 700;   // clusters start later
+constexpr double without_multicast = 1.01;     // a step takes longer by so much
+constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
+constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
+constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
+constexpr double block_bytes_per_clock = 52;   // and that one of Family::wgmma_split gets in all
+constexpr double not_hidden = 0.3;             // of its work, while it waits for memory
+constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
+constexpr double one_warpgroup = 1.22;         // of a step, where a block has one tile and the other warpgroup none
+constexpr double promoted = 1.15;              // of a step whose sums leave the tensor cores
+constexpr double sums_bytes_per_clock = 12;    // of a tile's sums on their way through shared memory
+constexpr double split_clocks = 600;           // a cluster's blocks start, and wait for each other at the end
+constexpr double repack_share = 0.7;           // of memory's rate, what copies of operands reach
+constexpr double repack_launch_us = 1;         // such a copy starts and ends
 
 // Instructions per element of D of what the epilogue computes.
 double epilogue_instructions(const GemmProblem& p) {
@@ -191,16 +203,17 @@ double epilogue_instructions(const GemmProblem& p) {
   return activation + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
 }
 
-double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const double products_per_clock = tensor_products_per_clock(p.dtype, device);
   const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
-  const double loaded = (c.bm + c.bn / c.cluster) * c.bk * 2;
+  const double loaded = (c.bm + c.bn / c.cluster) * wgmma_line_bytes;
   const double step = std::max({elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
-                                lines * shared_share, loaded / l2_bytes_per_clock});
-  const double steps = static_cast<double>(ceil_div(products(p), c.bk));
+                                lines * shared_share, loaded / l2_bytes_per_clock}) *
+                      (c.promote ? promoted : 1);
+  const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double finish = elements / (64 * 256) * store_clocks + elements * epilogue_instructions(p) / (4 * 32);
   const double tiles = static_cast<double>(wgmma_raster(c, p.m, p.n).tiles() * p.batch);
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
@@ -213,16 +226,81 @@ double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& 
       return start + most * (steps * std::max(step * 1.5, alone / resident) + finish);
     }
     case Schedule::ping_pong:  // only the last tile's end is met, or what does not fit beside the other's products
-      return start + most * std::max(steps * step, (steps * step + finish) / 2) + finish;
+      return start + most * std::max(steps * step * (most == 1 ? one_warpgroup : 1), (steps * step + finish) / 2) +
+             finish;
     default: return start + most * (steps * step + finish + (c.persistent ? 0 : wgmma_start_clocks));
   }
+}
+
+double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const double tiles = static_cast<double>(wgmma_raster(row.config, p.m, p.n).tiles() * p.batch) * row.config.cluster;
+  const double from_memory = cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock);
+  return std::max(wgmma_clocks_of_tiles(row, p, device), wgmma_start_clocks + from_memory);
+}
+
+// ---- Family::wgmma_split --------------------------------------------------------------------------------------------
+
+// How a row of Family::wgmma_split takes a problem, and the time that it takes so.
+struct Arrangement {
+  int split = 1;
+  bool swapped = false;
+  double clocks = 0;
+};
+
+// Clusters that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have odd ones left over.
+double clusters_at_a_time(const DeviceInfo& device, int size) {
+  return std::max(1.0, std::floor(device.sms * (1 - left_over * (size - 1)) / size));
+}
+
+double split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
+  const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, c.bm)),
+               narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
+  const double tiles = wide * narrow * static_cast<double>(p.batch);
+  const double waves = std::ceil(tiles / clusters_at_a_time(device, way.split));
+  const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
+  const double elements = static_cast<double>(c.bm) * c.bn;
+  const double lines = split_multipliers(c) * (64 + c.bn) + c.bm + c.bn;
+  const double step = std::max({elements * c.bk / tensor_products_per_clock(p.dtype, device), lines * shared_share,
+                                wgmma_stage_bytes(c) / block_bytes_per_clock});
+  const double loading = std::min<double>(tiles * way.split, device.sms);
+  const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
+                                      cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+  const double finish = elements * 4 / sums_bytes_per_clock +
+                        elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
+  const double work = waves * steps * step;
+  return std::max(work, from_memory + not_hidden * std::min(work, from_memory)) + waves * (wgmma_start_clocks + finish);
+}
+
+Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  Arrangement best;
+  if (c.family != Family::wgmma_split || products(p) == 0) return best;
+  for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); ++split) {
+    Arrangement way{split, p.n > p.m};  // the larger matrix is the wide operand
+    way.clocks = split_clocks_of(c, p, device, way);
+    if (best.clocks == 0 || way.clocks < best.clocks) best = way;
+  }
+  return best;
+}
+
+// What is copied before the product.
+double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device) {
+  if (!r.a.needed && !r.b.needed) return 0;
+  const auto kept = [&](const Repacked& to, Major major) { return r.low == 0 && to.major == major; };
+  const bool one_kernel = !r.a.needed || !r.b.needed || kept(r.a, major_of_a(p)) == kept(r.b, major_of_b(p));
+  const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
+  return (one_kernel ? 1 : 2) * (device.launch_us + repack_launch_us) +
+         bytes / (device.memory_gbs * repack_share) * 1e-3;
 }
 
 double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
-  if (c.family == Family::wgmma)
-    return device.launch_us + std::max(wgmma_clocks(row, p, device) / device.clock_ghz * 1e-3, memory_us);
+  if (is_hopper(c)) {
+    const Arrangement way = arranged(c, p, device);
+    const double clocks = c.family == Family::wgmma ? wgmma_clocks(row, p, device) : way.clocks;
+    return device.launch_us + std::max(clocks / device.clock_ghz * 1e-3, memory_us) +
+           repack_us(repack_of(c, p, way.swapped), p, device);
+  }
   const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
   const int smem = smem_bytes(c, p.dtype);
   const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
@@ -254,7 +332,16 @@ Status launch(const Arguments& args) {
     using B = decltype(backend);
     if constexpr (std::is_same_v<B, simt::Cuda>) {
       const Family family = variants[args.plan.variant].config.family;
-      if (family == Family::wgmma) return args.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
+      if (family == Family::wgmma_split)
+        return args.problem.dtype == f16 ? launch_split_f16(args) : launch_split_bf16(args);
+      if (family == Family::wgmma) switch (args.problem.dtype) {
+          case f16: return launch_wgmma_f16(args);
+          case f32: return launch_wgmma_tf32(args);
+          case i8: return launch_wgmma_i8(args);
+          case f8e4m3:
+          case f8e5m2: return launch_wgmma_fp8(args);
+          default: return launch_wgmma_bf16(args);
+        }
       if (family == Family::mma_sync)
         return args.problem.dtype == f64   ? launch_mma_f64(args)
                : args.problem.dtype == f16 ? launch_mma_f16(args)
@@ -278,7 +365,14 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device,
   RIDGE_TRY(validate(p));
   auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
-  return GemmPlan{p, device, *chosen, p.batch == 0 ? 0 : tiles_of(variants[*chosen].config, p)};
+  const Config& c = variants[*chosen].config;
+  GemmPlan plan{p, device, *chosen, p.batch == 0 ? 0 : tiles_of(c, p)};
+  if (!is_hopper(c)) return plan;
+  const Arrangement way = arranged(c, p, device);
+  plan.split = way.split;
+  plan.swapped = way.swapped;
+  plan.workspace = repack_of(c, p, way.swapped).bytes();
+  return plan;
 }
 
 Explanation GemmPlan::explain() const {
@@ -292,11 +386,20 @@ Explanation GemmPlan::explain() const {
   e.bound = b.name;
   e.least_us = b.least_us;
   e.predicted_us = predict_us(variants[variant], problem, device);
+  e.workspace_bytes = workspace;
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
-Status GemmPlan::run(const GemmTensors& tensors, Workspace workspace, Stream stream) const {
+// Whether TMA cannot read an operand that the plan leaves where it is.
+static bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
+  const Config& c = variants[plan.variant].config;
+  if (!is_hopper(c)) return false;
+  const Repack planned = repack_of(c, plan.problem, plan.swapped), now = repack_of(c, given, plan.swapped);
+  return (now.a.needed && !planned.a.needed) || (now.b.needed && !planned.b.needed);
+}
+
+Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stream stream) const {
   auto given = GemmProblem::of(tensors, problem.scalars);
   if (!given) return given.error();
   given->layout = problem.layout;  // says nothing where operands are given
@@ -312,13 +415,16 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace workspace, Stream str
     take_phase(planned.d, given->d);
     take_phase(planned.bias_lies, given->bias_lies);
     take_phase(planned.residual_lies, given->residual_lies);
-    if (*given != planned || !fits(variants[variant], *given, device).empty())
+    if (*given != planned || !fits(variants[variant], *given, device).empty() || needs_more_copies(*this, *given))
       return Status::invalid("gemm", "tensors", given->text() + " or their strides or alignment",
                              "as planned, " + problem.text());
   }
   if (tensors.d.device != device.id) return Status::invalid("gemm", "device", "another", "the plan's");
   if (tiles == 0) return {};
-  return launch({*this, *given, tensors, workspace, stream});
+  if (given_workspace.bytes < workspace)
+    return Status::invalid("gemm", "workspace", std::to_string(given_workspace.bytes) + " bytes",
+                           "at least " + std::to_string(workspace));
+  return launch({*this, *given, tensors, given_workspace, stream});
 }
 
 void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {

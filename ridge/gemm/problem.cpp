@@ -14,7 +14,7 @@ std::string_view name(GemmLayout layout) {
   return names[static_cast<int>(layout)];
 }
 std::string_view name(GemmMath math) {
-  constexpr std::string_view names[] = {"exact", "tf32", "tf32x3"};
+  constexpr std::string_view names[] = {"exact", "tf32", "tf32x3", "fast"};
   return names[static_cast<int>(math)];
 }
 
@@ -237,9 +237,12 @@ Status validate(const GemmProblem& p) {
   }
   if (p.out == i32 && s.activation != Activation::none && s.activation != Activation::relu)
     return Status::invalid("gemm", "activation", std::string(name(s.activation)), "none or relu where d is i32");
-  if (s.math != GemmMath::exact && p.dtype != f32)
+  const bool float8 = p.dtype == f8e4m3 || p.dtype == f8e5m2;
+  if (s.math != GemmMath::exact && (s.math == GemmMath::fast ? !float8 : p.dtype != f32))
     return Status::invalid("gemm", "math", std::string(name(s.math)),
-                           "left away: it is for f32, and a is " + text(p.dtype));
+                           std::string("left away: it is for ") +
+                               (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
+                               text(p.dtype));
   if ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) || (p.d->batch_stride == 0 && p.batch > 1))
     return Status::invalid("gemm", "d.strides", "0", "such that elements are apart");
   return {};

@@ -27,7 +27,7 @@ struct Request {
   }
 };
 
-// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+residual  alpha= beta= scale=  math=tf32|tf32x3  out=DTYPE
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+residual  alpha= beta= scale=  math=tf32|tf32x3|fast  out=DTYPE
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, std::string_view value, const char* allowed) {
@@ -48,7 +48,8 @@ inline Result<Request> request_of(const Options& options) {
   const std::string_view math = options.text("math", "exact");
   if (math == "tf32") r.scalars.math = GemmMath::tf32;
   else if (math == "tf32x3" || math == "3xtf32") r.scalars.math = GemmMath::tf32x3;
-  else if (math != "exact") return wrong("math", math, "one of exact tf32 3xtf32");
+  else if (math == "fast") r.scalars.math = GemmMath::fast;
+  else if (math != "exact") return wrong("math", math, "one of exact tf32 3xtf32 fast");
   if (options.has("out")) {
     r.out = parse_dtype(options.text("out"));
     if (!r.out) return wrong("out", options.text("out"), "a dtype");

@@ -3,6 +3,6 @@
 
 namespace ridge::gemm_detail {
 
-Status launch_wgmma_bf16(const Arguments& args) { return launch_wgmma_table<bfloat16>(args); }
+Status launch_wgmma_bf16(const Arguments& args) { return launch_hopper_table<Family::wgmma, bfloat16>(args); }
 
 }  // namespace ridge::gemm_detail

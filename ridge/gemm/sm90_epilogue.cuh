@@ -21,9 +21,10 @@ struct ColumnEpilogue {
 // What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
 inline constexpr int part_columns = 32, part_sums = 16;
 using Sums = float[part_sums];
+template <class Acc> using SumsOf = Acc[part_sums];
 
 // sums[part], where the part is known only when it runs: registers have no index, so each place is tried.
-template <int N> __device__ __forceinline__ void take(const float (&sums)[N], int part, Sums& x) {
+template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sums)[N], int part, SumsOf<Acc>& x) {
 #pragma unroll
   for (int p = 0; p < N / part_sums; ++p) {
     if (p != part) continue;
@@ -83,11 +84,11 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
 __device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
   return e.plain || (e.activation == Activation::relu && e.scale == 1);
 }
-template <int N>
-__device__ __forceinline__ void cheap_part(const float (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
+template <int N, class Acc>
+__device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
                                            Sums& x) {
 #pragma unroll
-  for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+  for (int i = 0; i < part_sums; ++i) x[i] = static_cast<float>(sums[part * part_sums + i]);
   if (e.plain) return;
   add_bias(e, bias, part, x);
 #pragma unroll
@@ -144,9 +145,37 @@ template <class T, int N> struct ColumnStore {
   }
 };
 
+// The same for D of the sums' type, by the threads that have them: 8 rows of 32 bytes at a time.
+template <class Acc> struct DirectStore {
+  Acc* d;  // of this batch
+  std::int64_t pitch;
+  int row, col, rows, cols;
+
+  __device__ __forceinline__ void store(int part, const SumsOf<Acc>& x) const {
+    const int lane = threadIdx.x % 32, at_row = row + lane / 4, at_col = col + part * part_columns + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      Acc* to = d + (at_row + 8 * i) * pitch + at_col;
+#pragma unroll
+      for (int j = 0; j < 4; ++j)  // rows are whole accesses: of two neighbours either both are there or none is
+        if (at_row + 8 * i < rows && at_col + 8 * j < cols)
+          simt::store(to + 8 * j, simt::vec<Acc, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
+    }
+  }
+  template <int N> __device__ __forceinline__ void store_all(const Acc (&sums)[N]) const {
+#pragma unroll
+    for (int part = 0; part < N / part_sums; ++part) {
+      SumsOf<Acc> x;
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+      store(part, x);
+    }
+  }
+};
+
 // All of a tile that is cheap, as it will be stored.
-template <class T, int N>
-__device__ __forceinline__ void pack_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
+template <class T, int N, class Acc>
+__device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                              typename ColumnStore<T, N>::Packed& pairs) {
   const auto each = [&](auto part_of) {
 #pragma unroll
@@ -156,14 +185,14 @@ __device__ __forceinline__ void pack_columns(const float (&sums)[N / 2], const C
       ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
     }
   };
-  if (e.plain) each([&](int part, Sums& x) { cheap_part(sums, part, {.plain = true}, bias, x); });
-  else each([&](int part, Sums& x) { cheap_part(sums, part, e, bias, x); });
+  if (e.plain) each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, {.plain = true}, bias, x); });
+  else each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, e, bias, x); });
 }
 
-// bias: of the N columns.
-template <class T, int N>
+// T: of D. bias: of the N columns. To: ColumnStore or DirectStore.
+template <class T, int N, class To>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
-                                              const ColumnStore<T, N>& to) {
+                                              const To& to) {
   constexpr int parts = N / part_columns;
   const auto store_cheap = [&](const ColumnEpilogue& of) {
 #pragma unroll
@@ -178,7 +207,7 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
-    take(sums, part, x);
+    take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
     activate_sums<T>(e.activation, x);
 #pragma unroll
@@ -189,31 +218,31 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
 
 // The same by an epilogue of any kind, which stores by itself: sums pass through shared memory to become rows of four
 // neighbours, and the epilogue's code is there once.
-template <int N, class Epilogue>
-__device__ __forceinline__ void store_by_epilogue(const float (&sums)[N / 2], const Epilogue& epilogue,
+template <int N, class Acc, class Epilogue>
+__device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[N / 2], const Epilogue& epilogue,
                                                   unsigned char* staging, std::int64_t rows, std::int64_t cols, int row,
                                                   int col, int batch) {
-  constexpr int pitch = part_columns + 8;  // floats; 8 banks from row to row
-  float* buffer = reinterpret_cast<float*>(staging);
+  constexpr int pitch = part_columns + 8;  // of 4 bytes; 8 banks from row to row
+  Acc* buffer = reinterpret_cast<Acc*>(staging);
   const int lane = threadIdx.x % 32;
   RIDGE_KEEP_LOOP
   for (int part = 0; part < N / part_columns; ++part) {
-    Sums x;
-    take(sums, part, x);
+    SumsOf<Acc> x;
+    take<N / 2>(sums, part, x);
     __syncwarp();
 #pragma unroll
     for (int j = 0; j < 4; ++j)
 #pragma unroll
       for (int i = 0; i < 2; ++i)
         simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
-                    simt::vec<float, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
+                    simt::vec<Acc, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
     __syncwarp();
     RIDGE_KEEP_LOOP
     for (int i = 0; i < 4; ++i) {
       const int r = i * 4 + lane / 8, c = lane % 8 * 4;
       const std::int64_t at_row = row + r, at_col = col + part * part_columns + c, left = cols - at_col;
       if (at_row < rows && left > 0)
-        epilogue(simt::load<4>(static_cast<const float*>(buffer) + r * pitch + c),
+        epilogue(simt::load<4>(static_cast<const Acc*>(buffer) + r * pitch + c),
                  At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
     }
   }

@@ -3,6 +3,6 @@
 
 namespace ridge::gemm_detail {
 
-Status launch_wgmma_f16(const Arguments& args) { return launch_wgmma_table<half>(args); }
+Status launch_wgmma_f16(const Arguments& args) { return launch_hopper_table<Family::wgmma, half>(args); }
 
 }  // namespace ridge::gemm_detail

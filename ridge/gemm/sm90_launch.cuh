@@ -1,18 +1,19 @@
-// Launches the row of Family::wgmma that a plan chose.
+// Launches the row of Hopper's families that a plan chose.
 #pragma once
 #include <ridge/gemm/launch_arguments.cuh>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/repack.hpp>
+#include <ridge/gemm/sm90_split.cuh>
 
 #include <utility>
 
 namespace ridge::gemm_detail {
 namespace {
 
-// Whether ColumnEpilogue serves: D of the operands' type, as TMA stores it, and nothing added but a bias along N. Rows
-// are whole accesses: of a 1x1 matrix of f16 TMA stores four bytes.
-bool is_by_columns(const GemmProblem& p) {
-  return *p.out == p.dtype && p.n * static_cast<std::int64_t>(size_of(p.dtype)) % access_bytes == 0 &&
-         p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes) && (p.m == 1 || p.d->row_stride > 0) &&
+// Whether ColumnEpilogue serves: D of type `out`, as TMA stores it, and nothing added but a bias along N. Rows are whole
+// accesses: of a 1x1 matrix of f16 TMA stores four bytes.
+bool is_by_columns(const GemmProblem& p, DType out) {
+  return *p.out == out && p.n * static_cast<std::int64_t>(size_of(out)) % access_bytes == 0 && p.d->col_stride == 1 &&
+         starts_on(*p.d, p.d->row_stride, access_bytes) && (p.m == 1 || p.d->row_stride > 0) &&
          p.d->batch_stride >= 0 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
 }
 
@@ -21,43 +22,103 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
   return {e.alpha, e.scale, e.activation, e.addends[e.bias], plain};
 }
 
-template <int I, class T> Status launch_wgmma_row(const Arguments& args) {
-  const GemmProblem& p = args.problem;
-  const auto operand = [](const TensorView& v, const GemmOperand& o, Major major, std::int64_t outer, std::int64_t k) {
-    return WgmmaOperand{v.data, major == Major::k ? outer : k, o.batch_stride};
+// The operands as the kernel reads them: where they are, or copied into the workspace first.
+struct ReadyOperands {
+  WgmmaOperand a, b;
+  Repack repack;
+};
+Result<ReadyOperands> ready_operands(const Arguments& args) {
+  // As planned: tensors that start on rounder addresses are copied too.
+  const Repack repack = repack_of(variants[args.plan.variant].config, args.plan.problem, args.plan.swapped);
+  if (repack.a.needed || repack.b.needed) RIDGE_TRY(launch_repack(args, repack));
+  const auto operand = [&](const TensorView& v, const Repacked& to) {
+    const void* copied = static_cast<const unsigned char*>(args.workspace.data) + to.offset;
+    return WgmmaOperand{to.needed ? copied : v.data, to.pitch, to.batch_stride};
   };
-  const Major ma = major_of_a(p), mb = major_of_b(p);
-  const WgmmaOperand a = operand(args.tensors.a, *p.a, ma, p.a->row_stride, p.a->col_stride);
-  const WgmmaOperand b = operand(args.tensors.b, *p.b, mb, p.b->col_stride, p.b->row_stride);
-  const WgmmaOperand d =
-      is_by_columns(p) ? WgmmaOperand{args.tensors.d.data, p.d->row_stride, p.d->batch_stride} : WgmmaOperand{};
-  const StandardEpilogue<float> epilogue = epilogue_of<float>(args);
+  return ReadyOperands{operand(args.tensors.a, repack.a), operand(args.tensors.b, repack.b), repack};
+}
+
+// X: what the epilogue computes in.
+template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args) {
+  const GemmProblem& p = args.problem;
+  auto ready = ready_operands(args);
+  if (!ready) return ready.error();
+  WgmmaOperand d;
+  ColumnEpilogue by_columns;
+  const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
+  Store store = Store::epilogue;
+  if constexpr (std::is_same_v<X, float>) by_columns = by_columns_of(epilogue);
+  if constexpr (has_tma_store<T>) {
+    if (is_by_columns(p, dtype_of<ColumnOut<T>>)) store = Store::tma;
+  }
+  if constexpr (has_direct_store<T>) {
+    // Sums of integers go to D as they are, or by the epilogue.
+    const StandardEpilogue<X>& e = epilogue;
+    const bool plain =
+        e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.bias].data;
+    if (is_by_columns(p, dtype_of<X>) &&
+        (std::is_same_v<tile::sm90::Sum<T>, float> || (plain && !std::is_same_v<X, float>)))
+      store = Store::direct;
+  }
+  if (store != Store::epilogue) d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const auto launch = [&]<Major MA, Major MB>() {
-    return launch_wgmma<Row<I>, T, MA, MB>(a, b, d, {p.m, p.n, products(p), p.batch}, by_columns_of(epilogue), epilogue,
-                                           args.plan.device.sms, args.stream);
+    return launch_wgmma<Row<I>, T, MA, MB>(ready->a, ready->b, store, d, {p.m, p.n, products(p), p.batch}, by_columns,
+                                           epilogue, args.plan.device.sms, args.stream, ready->repack.low);
   };
   constexpr Major k = Major::k, outer = Major::outer;
-  if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
-  if constexpr (!variants[I].nn_only) {
-    if (ma == k) return launch.template operator()<k, k>();              // nt
-    if (mb == outer) return launch.template operator()<outer, outer>();  // tn
-    return launch.template operator()<outer, k>();                       // tt
+  const Major ma = ready->repack.a.major, mb = ready->repack.b.major;
+  if constexpr (sizeof(T) != 2) {
+    return launch.template operator()<k, k>();  // the others have been turned
+  } else {
+    if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
+    if constexpr (!variants[I].nn_only) {
+      if (ma == k) return launch.template operator()<k, k>();              // nt
+      if (mb == outer) return launch.template operator()<outer, outer>();  // tn
+      return launch.template operator()<outer, k>();                       // tt
+    }
+    return Status::error(Code::unsupported, "gemm: this variant takes layout nn");  // refused by fits()
   }
-  return Status::error(Code::unsupported, "gemm: this variant takes layout nn");  // refused by fits()
 }
 
-template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Arguments&) {
-  if constexpr (variants[I].config.family == Family::wgmma) return launch_wgmma_row<I, T>;
-  else return nullptr;  // launched elsewhere
+template <int I, class T> Status launch_split_row(const Arguments& args) {
+  const GemmProblem& p = args.problem;
+  auto ready = ready_operands(args);
+  if (!ready) return ready.error();
+  const bool swapped = args.plan.swapped;
+  const StandardEpilogue<float> epilogue = epilogue_of<float>(args);
+  WgmmaOperand plain;
+  if (*p.out == p.dtype && p.d->col_stride == 1 && !p.c && !p.residual_lies && by_columns_of(epilogue).plain)
+    plain = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+  const auto launch = [&]<Major MW, Major MN>() {
+    return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
+                                           is_by_columns(p, p.dtype), {p.m, p.n, products(p), p.batch}, swapped,
+                                           args.plan.split, epilogue, args.stream);
+  };
+  constexpr Major k = Major::k, outer = Major::outer;
+  const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,
+              narrow = swapped ? ready->repack.a.major : ready->repack.b.major;
+  if constexpr (narrow_is_k_major(variants[I].config)) {
+    return wide == k ? launch.template operator()<k, k>() : launch.template operator()<outer, k>();
+  } else {
+    if (wide == k) return narrow == k ? launch.template operator()<k, k>() : launch.template operator()<k, outer>();
+    return narrow == k ? launch.template operator()<outer, k>() : launch.template operator()<outer, outer>();
+  }
 }
 
-template <class T, int... I> Status launch_wgmma_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Arguments&) = {wgmma_launcher<T, I>()...};
+template <Family F, class T, class X, int I> constexpr auto hopper_launcher() -> Status (*)(const Arguments&) {
+  if constexpr (variants[I].config.family != F || !variants[I].types.contains(dtype_of<T>)) return nullptr;
+  else if constexpr (F == Family::wgmma) return launch_wgmma_row<I, T, X>;
+  else return launch_split_row<I, T>;
+}
+
+template <Family F, class T, class X, int... I>
+Status launch_hopper_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  static constexpr Status (*launchers[])(const Arguments&) = {hopper_launcher<F, T, X, I>()...};
   return launchers[args.plan.variant](args);
 }
 
-template <class T> Status launch_wgmma_table(const Arguments& args) {
-  return launch_wgmma_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+template <Family F, class T, class X = float> Status launch_hopper_table(const Arguments& args) {
+  return launch_hopper_variant<F, T, X>(args, std::make_integer_sequence<int, variant_count>{});
 }
 
 }  // namespace

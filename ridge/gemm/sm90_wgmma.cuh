@@ -11,31 +11,54 @@
 
 namespace ridge::gemm_kernels {
 
+// Who brings a tile to D.
+enum class Store : std::uint8_t {
+  epilogue,  // the epilogue of the launch
+  tma,       // ColumnEpilogue, and TMA: D of two bytes
+  direct,    // ColumnEpilogue, and each thread: D of the sums' type
+};
+
 // What a launch says beside its tensor maps.
 struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
+  int term_steps, low;         // of math 3xtf32 alone, see load_step; else all steps, and 0
   unsigned rows, cols, batch;  // tiles of D, in clusters
   int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
-  bool by_columns;             // ColumnEpilogue serves; else the other epilogue does
+  Store store;
+  void* d;                           // of Store::direct
+  std::int64_t pitch, batch_stride;  // of d, in elements
 };
+
+constexpr tile::sm90::Axis axis_of(Major major) {
+  return major == Major::k ? tile::sm90::Axis::k : tile::sm90::Axis::outer;
+}
+
+template <class T> inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
+// The type of D that TMA stores. Types that are not of 16 bits have D of 32 as a rule, which threads store.
+template <class T> using ColumnOut = std::conditional_t<sizeof(T) == 2, T, bfloat16>;
+template <class T> inline constexpr bool has_tma_store = sizeof(T) == 2 || is_float8<T>;
+template <class T> inline constexpr bool has_direct_store = sizeof(T) != 2;
 
 // A config's tiles as TMA and wgmma take them.
 template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr Config c = Row::config;
-  static constexpr tile::sm90::Axis axis_a = MA == Major::k ? tile::sm90::Axis::k : tile::sm90::Axis::outer;
-  static constexpr tile::sm90::Axis axis_b = MB == Major::k ? tile::sm90::Axis::k : tile::sm90::Axis::outer;
+  static constexpr tile::sm90::Axis axis_a = axis_of(MA), axis_b = axis_of(MB);
   static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
   static constexpr int b_share = c.bn / c.cluster;  // columns of B that each block of a cluster loads
-  static constexpr int bytes_a = c.bm * c.bk * 2, bytes_b = c.bn * c.bk * 2;
-  static_assert(c.bk == tile::sm90::line_elements, "a step of k is a line of the swizzle");
-  static_assert(rows % 64 == 0 && b_share % 64 == 0 && blocks * sums <= 192 && sizeof(T) == 2);
+  static constexpr int registers = blocks * sums * (c.promote ? 2 : 1);  // of sums
+  static constexpr int bytes_a = c.bm * wgmma_line_bytes, bytes_b = c.bn * wgmma_line_bytes;
+  static_assert(c.bk * sizeof(T) == wgmma_line_bytes, "a step of k is a line of the swizzle");
+  static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= 192);
+  static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
+  using Out = ColumnOut<T>;
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
   // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
-  static constexpr bool defers = c.schedule == Schedule::cooperative && c.persistent && blocks == 1;
+  static constexpr bool defers =
+      c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote;
   // Of 64K: one warpgroup loads, two multiply.
-  static constexpr int loader_registers = blocks * sums > 128 ? 24 : 40;
-  static constexpr int multiplier_registers = blocks * sums > 128 ? 240 : 232;
+  static constexpr int loader_registers = registers > 128 ? 24 : 40;
+  static constexpr int multiplier_registers = registers > 128 ? 240 : 232;
   // Rows of a box: K-major, all that one copy brings; else 64 elements along k, and a copy for each 64 of the other.
   static constexpr int box_a = MA == Major::k ? c.bm : c.bk, box_b = MB == Major::k ? b_share : c.bk;
 };
@@ -98,6 +121,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     constexpr Config c = Row::config;
     constexpr bool ping_pong = c.schedule == Schedule::ping_pong, specialised = c.schedule != Schedule::one;
     constexpr int first_multiplier = specialised ? 1 : 0;
+    using Sum = sm90::Sum<T>;
+    using Out = typename K::Out;
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
@@ -122,42 +147,61 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     const auto load_step = [&](const WgmmaTile& place, int step, int stage) {
       sm90::arrive_expecting(full + stage, K::bytes_a + K::bytes_b);
-      const int k = step * c.bk;
-      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k,
+      // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
+      const int term = (step >= work.term_steps) + (step >= 2 * work.term_steps);
+      const int k = (step - term * work.term_steps) * c.bk, k_a = k + (term == 1 ? work.low : 0),
+                k_b = k + (term == 0 ? work.low : 0);
+      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k_a,
                                            place.batch * work.batch_of_a, 0);
       const int share = rank * K::b_share;
       load_operand<K::axis_b, K::b_share, K::multicast>(&map_b, stage_b(stage) + sm90::outer_offset(share),
-                                                        full + stage, place.col + share, k,
+                                                        full + stage, place.col + share, k_b,
                                                         place.batch * work.batch_of_b, (1 << c.cluster) - 1);
     };
     // The products of one step, of this warpgroup's rows.
-    const auto multiply_step = [&](float(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
+    const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
       const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
 #pragma unroll
-      for (int k = 0; k < c.bk; k += 16)
+      for (int k = 0; k < c.bk; k += sm90::product_k<T>)
 #pragma unroll
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
               sums[i],
-              sm90::descriptor(K::axis_a, a + sm90::outer_offset(first_row + i * 64) + sm90::k_offset(K::axis_a, k)),
-              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k)), accumulate || k > 0);
+              sm90::descriptor(K::axis_a,
+                               a + sm90::outer_offset(first_row + i * 64) + sm90::k_offset(K::axis_a, k, sizeof(T))),
+              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T))), accumulate || k > 0);
       sm90::commit_products();
     };
     // Where 64 rows of a tile go, those of this warp among them.
     const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
       unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
-      return ColumnStore<T, c.bn>{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+      return ColumnStore<Out, c.bn>{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
     };
     const auto bias_of = [&](int multiplier) {
       return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
     };
-    const auto finish = [&](const float(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier,
+    const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier,
                             int first_row) {
 #pragma unroll
       for (int i = 0; i < K::blocks; ++i) {
-        const ColumnStore<T, c.bn> to = store_of(place, multiplier, first_row + i * 64);
-        if (work.by_columns) store_columns<T, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
-        else store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, work.m, work.n, to.row, to.col, to.batch);
+        const ColumnStore<Out, c.bn> to = store_of(place, multiplier, first_row + i * 64);
+        if constexpr (has_tma_store<T>) {
+          if (work.store == Store::tma) {
+            store_columns<Out, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
+            continue;
+          }
+        }
+        if constexpr (has_direct_store<T>) {
+          if (work.store == Store::direct) {
+            const DirectStore<Sum> direct{
+                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
+            if constexpr (std::is_same_v<Sum, float>)
+              store_columns<float, c.bn>(sums[i], by_columns, bias_of(multiplier), direct);
+            else direct.store_all(sums[i]);
+            continue;
+          }
+        }
+        store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, work.m, work.n, to.row, to.col, to.batch);
       }
     };
     // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
@@ -174,7 +218,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::RingPlace<c.stages> place_in_ring;
       for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
         const WgmmaTile place = walk.at();
-        float sums[K::blocks][K::sums];
+        Sum sums[K::blocks][K::sums];
         __syncthreads();  // the last tile's bias has been read
         fetch_bias(place, 0);
         for (int step = 0; step < work.steps; ++step, place_in_ring.next()) {
@@ -219,8 +263,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         sm90::RingPlace<c.stages> ring;
         [[maybe_unused]] unsigned turn_parity = 0;
         bool first = true;
-        [[maybe_unused]] typename ColumnStore<T, c.bn>::Packed waiting;
-        [[maybe_unused]] ColumnStore<T, c.bn> waiting_to{};
+        [[maybe_unused]] typename ColumnStore<Out, c.bn>::Packed waiting;
+        [[maybe_unused]] ColumnStore<Out, c.bn> waiting_to{};
         if (ping_pong && multiplier == 1) {
           walk.next();
           ring.skip(work.steps);
@@ -228,12 +272,39 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
         for (; walk.more(); walk.next(ping_pong ? 2 : 1), first = false) {
           const WgmmaTile place = walk.at();
-          float sums[K::blocks][K::sums];
+          Sum sums[K::blocks][K::sums];
           sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
           fetch_bias(place, multiplier);
           if constexpr (ping_pong) {
             sm90::wait(turn + multiplier, turn_parity);
             turn_parity ^= 1;
+          }
+          if constexpr (K::c.promote > 0) {
+            // A part of the sum at a time stays in the tensor cores, whose additions round less well.
+            Sum part[K::blocks][K::sums];
+            int former = 0;
+            for (int step = 0; step < work.steps; ++step, ring.next()) {
+              const int turn_of_part = step % K::c.promote;
+              sm90::wait(full + ring.stage, ring.parity);
+              sm90::fence_sums();
+              multiply_step(part, ring.stage, first_row, turn_of_part > 0);
+              if (turn_of_part > 0) {
+                sm90::wait_products<1>();  // all but these: the stage before this one has been read
+                release(former);
+              }
+              former = ring.stage;
+              if (turn_of_part != K::c.promote - 1 && step != work.steps - 1) continue;
+              sm90::wait_products<0>();
+              release(former);
+              const bool first_part = step < K::c.promote;
+#pragma unroll
+              for (int i = 0; i < K::blocks; ++i)
+#pragma unroll
+                for (int j = 0; j < K::sums; ++j) sums[i][j] = first_part ? part[i][j] : sums[i][j] + part[i][j];
+            }
+            sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+            finish(sums, place, multiplier, first_row);
+            continue;
           }
           const auto start_step = [&](bool accumulate) {
             sm90::wait(full + ring.stage, ring.parity);
@@ -261,7 +332,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           release(last);
           sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
           if constexpr (Defer) {
-            pack_columns<T, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
+            pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
             waiting_to = store_of(place, multiplier, first_row);
           } else {
             finish(sums, place, multiplier, first_row);
@@ -271,7 +342,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (!first) waiting_to.store_all(waiting);
         }
       };
-      if (K::defers && work.by_columns && is_cheap(by_columns)) multiply_tiles.template operator()<K::defers>();
+      if (K::defers && work.store == Store::tma && is_cheap(by_columns))
+        multiply_tiles.template operator()<K::defers>();
       else multiply_tiles.template operator()<false>();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     }
@@ -285,35 +357,47 @@ struct WgmmaOperand {
   std::int64_t pitch = 0, batch_stride = 0;  // pitch: between neighbours in the axis that is not contiguous
 };
 
-// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the other epilogue is to serve.
+// Of an operand [outer, k] of T.
+template <class T>
+[[nodiscard]] static Status make_operand_map(CUtensorMap* map, const WgmmaOperand& o, std::int64_t outer,
+                                             std::int64_t k, std::int64_t batch, Major major, int box) {
+  const std::int64_t cols = major == Major::k ? k : outer, rows = major == Major::k ? outer : k;
+  return tile::sm90::make_tensor_map(map, o.data, dtype_of<T>,
+                                     {cols, rows, o.batch_stride ? batch : 1, o.pitch, o.batch_stride}, box);
+}
+
+// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. low: where the
+// low parts of math 3xtf32 begin along k, a multiple of bk; else 0.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, const WgmmaOperand& d,
-                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
-                                         int sms, Stream stream) {
+[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, Store store,
+                                         const WgmmaOperand& d, const Shape& shape, const ColumnEpilogue& by_columns,
+                                         const Epilogue& epilogue, int sms, Stream stream, std::int64_t low = 0) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
-  const auto map_of = [&](CUtensorMap* map, const WgmmaOperand& o, std::int64_t outer, Major major, int box) {
-    const std::int64_t cols = major == Major::k ? shape.k : outer, rows = major == Major::k ? outer : shape.k;
-    return sm90::make_tensor_map(map, o.data, dtype_of<T>,
-                                 {cols, rows, o.batch_stride ? shape.batch : 1, o.pitch, o.batch_stride}, box);
-  };
+  const std::int64_t stored_k = low ? 2 * low : shape.k;
   CUtensorMap map_a, map_b, map_d{};
-  RIDGE_TRY(map_of(&map_a, a, shape.m, MA, K::box_a));
-  RIDGE_TRY(map_of(&map_b, b, shape.n, MB, K::box_b));
-  if (d.data)
-    RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<T>,
+  RIDGE_TRY(make_operand_map<T>(&map_a, a, shape.m, stored_k, shape.batch, MA, K::box_a));
+  RIDGE_TRY(make_operand_map<T>(&map_b, b, shape.n, stored_k, shape.batch, MB, K::box_b));
+  if (store == Store::tma)
+    RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<typename K::Out>,
                                     {shape.n, shape.m, shape.batch, d.pitch, d.batch_stride}, 16));
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
+  const int steps = static_cast<int>((shape.k + c.bk - 1) / c.bk);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
-                       .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
+                       .steps = low ? 3 * steps : steps,
+                       .term_steps = steps,
+                       .low = static_cast<int>(low),
                        .rows = static_cast<unsigned>(tiles.rows),
                        .cols = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
                        .batch_of_a = a.batch_stride ? 1 : 0,
                        .batch_of_b = b.batch_stride ? 1 : 0,
-                       .by_columns = d.data != nullptr};
+                       .store = store,
+                       .d = const_cast<void*>(d.data),
+                       .pitch = d.pitch,
+                       .batch_stride = d.batch_stride};
   const std::int64_t clusters = tiles.tiles() * shape.batch;
   const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
   const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),

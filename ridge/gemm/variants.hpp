@@ -21,7 +21,8 @@ struct Variant {
   std::string_view name, step;
   DTypes types;  // instantiated for these
   Config config;
-  bool nn_only = false;  // a step that is shown in one layout
+  bool nn_only = false;             // a step that is shown in one layout
+  GemmMath math = GemmMath::exact;  // what has to be asked for
 };
 
 // clang-format off
@@ -76,10 +77,34 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma, .bk = 64, .stages = 6, .schedule = Schedule::ping_pong, .persistent = true, .cluster = 2}},
     {"ping_pong_128x192", "larger tiles: fewer reads of shared memory, and other waves", {f16, bf16},
      {.family = Family::wgmma, .bn = 192, .bk = 64, .stages = 4, .schedule = Schedule::ping_pong, .persistent = true, .band = 16}},
-    {"wgmma_64x64", "small tiles and many stages, for few rows or columns", {f16, bf16},
-     {.family = Family::wgmma, .bm = 64, .bn = 64, .bk = 64, .stages = 8, .schedule = Schedule::cooperative, .persistent = true, .band = 16}},
-    {"wgmma_64x128", "wider ones, where they are one wave", {f16, bf16},
+    {"wgmma_64x128", "small tiles and many stages, where they are one wave", {f16, bf16},
      {.family = Family::wgmma, .bm = 64, .bk = 64, .stages = 6, .schedule = Schedule::cooperative, .persistent = true, .band = 16}},
+    {"narrow_16", "64x16 tiles for few rows or columns; a cluster's blocks share the products of a tile", {f16, bf16},
+     {.family = Family::wgmma_split, .bm = 64, .bn = 16, .bk = 64, .stages = 20}},
+    {"narrow_32", "the same with 64x32", {f16, bf16},
+     {.family = Family::wgmma_split, .bm = 64, .bn = 32, .bk = 64, .stages = 17}},
+    {"narrow_64", "the same with 64x64", {f16, bf16},
+     {.family = Family::wgmma_split, .bm = 64, .bn = 64, .bk = 64, .stages = 13}},
+    {"split_64x128", "the same with 64x128", {f16, bf16},
+     {.family = Family::wgmma_split, .bm = 64, .bn = 128, .bk = 64, .stages = 8}},
+    {"split_128x128", "the same with 128x128, for fewer tiles than multiprocessors", {f16, bf16},
+     {.family = Family::wgmma_split, .bm = 128, .bn = 128, .bk = 64, .stages = 6}},
+    {"tf32", "float32 as TF32 on tensor cores; operands along M or N are turned first", {f32},
+     {.family = Family::wgmma, .bn = 256, .bk = 32, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .cluster = 2},
+     false, GemmMath::tf32},
+    {"tf32x3", "three products of high and low parts, every 256 of k added up in float32", {f32},
+     {.family = Family::wgmma, .bn = 192, .bk = 32, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .band = 16, .promote = 8},
+     false, GemmMath::tf32x3},
+    {"fp8", "tensor cores of 8-bit floats, every 128 of k added up in float32", {f8e4m3, f8e5m2},
+     {.family = Family::wgmma, .bn = 192, .bk = 128, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .band = 16, .promote = 1}},
+    {"fp8_fast", "128x256 tiles, whose sums stay in the tensor cores", {f8e4m3, f8e5m2},
+     {.family = Family::wgmma, .bn = 256, .bk = 128, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .cluster = 2},
+     false, GemmMath::fast},
+    {"fp8_fast_ping_pong", "the warpgroups have 128x128 tiles of their own", {f8e4m3, f8e5m2},
+     {.family = Family::wgmma, .bk = 128, .stages = 6, .schedule = Schedule::ping_pong, .persistent = true, .cluster = 2},
+     false, GemmMath::fast},
+    {"i8_ping_pong", "tensor cores of signed bytes; the warpgroups have 128x128 tiles of their own", {i8},
+     {.family = Family::wgmma, .bk = 128, .stages = 6, .schedule = Schedule::ping_pong, .persistent = true, .cluster = 2}},
     {"dp4a", "four products of signed bytes in one instruction", {i8},
      {.bk = 32, .pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
 };

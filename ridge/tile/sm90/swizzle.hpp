@@ -1,11 +1,12 @@
-// How tiles of 16-bit elements lie in shared memory for TMA and wgmma, and the words that describe them. Plain C++: the
+// How tiles lie in shared memory for TMA and wgmma, and the words that describe them. Plain C++: the
 // facts are tested on the host.
 //
-// The unit is the atom of the 128-byte swizzle: 8 lines of 128 bytes (64 elements), 1024 bytes, aligned to as much. The
-// 16-byte pieces of line r change places: piece p is found at p ^ (r % 8). A tile of `outer` x 64 elements along k is
+// The unit is the atom of the 128-byte swizzle: 8 lines of 128 bytes, 1024 bytes, aligned to as much. The 16-byte pieces
+// of line r change places: piece p is found at p ^ (r % 8). A tile of `outer` rows and 128 bytes along k (64 elements of
+// 16 bits) is
 //
-//   K-major   its lines are rows of 64 elements along k, one per outer; atoms follow each other along outer
-//   MN-major  its lines are 64 neighbours along outer, one per k; atoms follow each other along k, and behind the 64
+//   K-major   its lines are rows along k, one per outer; atoms follow each other along outer
+//   MN-major  (16-bit elements)  its lines are 64 neighbours along outer, one per k; atoms follow each other along k, and behind the 64
 //             lines of one group of 64 outer elements comes the next group
 #pragma once
 #include <ridge/core/api.hpp>
@@ -23,11 +24,11 @@ RIDGE_HD constexpr unsigned swizzled(unsigned line, unsigned byte) {
   return line * line_bytes + (byte ^ (line % 8) * 16);
 }
 
-// Bytes from an operand's tile to that of `outer` elements further, a multiple of 64, and of `k` further, of 16.
-// bk: the tile's elements along k, 64.
+// Bytes from an operand's tile to that of `outer` elements further, a multiple of 64, and of `k` further, of 32 bytes.
+// size: bytes of an element.
 RIDGE_HD constexpr unsigned outer_offset(unsigned outer) { return outer * line_bytes; }
-RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k) {
-  return axis == Axis::k ? k * 2 : k * line_bytes;  // inside the line of 128 bytes; or k lines on
+RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k, unsigned size = 2) {
+  return axis == Axis::k ? k * size : k * line_bytes;  // inside the line of 128 bytes; or k lines on
 }
 
 // wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle.

@@ -12,13 +12,23 @@
 
 namespace ridge::tile::sm90 {
 
-// A batch of matrices of 16-bit elements: `cols` neighbours, rows `pitch` elements apart.
+// A batch of matrices: `cols` neighbours, rows `pitch` elements apart.
 struct MapShape {
   std::int64_t cols = 0, rows = 0, batch = 1;
-  std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 8
+  std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
 };
 
-// Tiles of box_rows (at most 256) rows of 64 elements, swizzled. Preconditions: data is on 16 bytes.
+inline CUtensorMapDataType map_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DType::i32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;  // types of a byte, whose bits are moved
+  }
+}
+
+// Tiles of box_rows (at most 256) rows of 128 bytes, swizzled. Preconditions: data is on 16 bytes; elements of at most 4.
 static inline Status make_tensor_map(CUtensorMap* map, const void* data, DType dtype, const MapShape& shape,
                                      int box_rows) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -38,11 +48,11 @@ static inline Status make_tensor_map(CUtensorMap* map, const void* data, DType d
   // The stride of an axis with one element must still be a valid one.
   const cuuint64_t pitch = shape.rows > 1 ? extent(shape.pitch) * bytes : 16;
   const cuuint64_t strides[] = {pitch, shape.batch > 1 ? extent(shape.batch_stride) * bytes : pitch};
-  const cuuint32_t box[] = {line_elements, static_cast<cuuint32_t>(box_rows), 1}, steps[] = {1, 1, 1};
-  const CUresult result =
-      encode(map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
-             const_cast<void*>(data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(line_bytes / bytes), static_cast<cuuint32_t>(box_rows), 1},
+                   steps[] = {1, 1, 1};
+  const CUresult result = encode(map, map_type(dtype), 3, const_cast<void*>(data), sizes, strides, box, steps,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return {};
   return Status::error(Code::device_error, "cuTensorMapEncodeTiled: error " + std::to_string(static_cast<int>(result)));
 }

@@ -28,7 +28,19 @@ __device__ __forceinline__ unsigned cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// All threads of all blocks of the cluster. It orders barriers that were made known by fence_init(), and that blocks
+__device__ __forceinline__ unsigned cluster_size() {
+  unsigned size;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+}
+// All threads of all blocks of the cluster, and what they stored before is seen after it.
+__device__ __forceinline__ void sync_cluster_and_stores() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+// The same, cheaper: it orders barriers that were made known by fence_init(), and that blocks
 // have not left; not other stores, for which each thread would have to wait (a microsecond at a kernel's start).
 __device__ __forceinline__ void sync_cluster() {
   asm volatile(

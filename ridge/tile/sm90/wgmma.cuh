@@ -4,6 +4,7 @@
 //   sums[4 j], sums[4 j + 1]      row t / 32 * 16 + t % 32 / 4,      columns 2 (t % 4) and its neighbour
 //   sums[4 j + 2], sums[4 j + 3]  the same, 8 rows further down
 #pragma once
+#include <ridge/core/dtype.hpp>
 #include <ridge/tile/sm90/arch.cuh>
 #include <ridge/tile/sm90/swizzle.hpp>
 
@@ -18,114 +19,108 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-// The instruction lists its registers one by one, so each width is written out.
+// The instruction lists its registers one by one: the first `S` operands of the statement are the sums, then come the
+// descriptors a and b, whether to accumulate, and for 16-bit types whether a and b are transposed.
 
 // clang-format off
-#define RIDGE_WGMMA_64(TYPE) \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n" \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." TYPE "." TYPE " {" \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}" \
-      ", %32, %33, p, 1, 1, %35, %36;\n}" : \
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) : \
-        "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(A == Axis::outer), "n"(B == Axis::outer))
-#define RIDGE_WGMMA_128(TYPE) \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n" \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " {" \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}" \
-      ", %64, %65, p, 1, 1, %67, %68;\n}" : \
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), \
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
-        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
-        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]) : \
-        "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(A == Axis::outer), "n"(B == Axis::outer))
-#define RIDGE_WGMMA_192(TYPE) \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n" \
-      "wgmma.mma_async.sync.aligned.m64n192k16.f32." TYPE "." TYPE " {" \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}" \
-      ", %96, %97, p, 1, 1, %99, %100;\n}" : \
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), \
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
-        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
-        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), \
-        "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), \
-        "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), \
-        "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), \
-        "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]) : \
-        "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(A == Axis::outer), "n"(B == Axis::outer))
-#define RIDGE_WGMMA_256(TYPE) \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n" \
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32." TYPE "." TYPE " {" \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}" \
-      ", %128, %129, p, 1, 1, %131, %132;\n}" : \
-        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
-        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), \
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), \
-        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
-        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), \
-        "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), \
-        "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), \
-        "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), \
-        "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), \
-        "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), \
-        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), \
-        "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), \
-        "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127]) : \
-        "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(A == Axis::outer), "n"(B == Axis::outer))
+#define RIDGE_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define RIDGE_NAMES_16 RIDGE_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define RIDGE_NAMES_32 RIDGE_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define RIDGE_NAMES_64 RIDGE_NAMES_32 \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define RIDGE_NAMES_96 RIDGE_NAMES_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define RIDGE_NAMES_128 RIDGE_NAMES_96 \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+  ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define RIDGE_OPERANDS_8 "%8", "%9", "%10", "%11", "%12"
+#define RIDGE_OPERANDS_16 "%16", "%17", "%18", "%19", "%20"
+#define RIDGE_OPERANDS_32 "%32", "%33", "%34", "%35", "%36"
+#define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68"
+#define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100"
+#define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132"
+#define RIDGE_SUMS_4(C, I) C(d[I]), C(d[I + 1]), C(d[I + 2]), C(d[I + 3])
+#define RIDGE_SUMS_8(C, I) RIDGE_SUMS_4(C, I), RIDGE_SUMS_4(C, I + 4)
+#define RIDGE_SUMS_16(C, I) RIDGE_SUMS_8(C, I), RIDGE_SUMS_8(C, I + 8)
+#define RIDGE_SUMS_32(C, I) RIDGE_SUMS_16(C, I), RIDGE_SUMS_16(C, I + 16)
+#define RIDGE_SUMS_64(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_32(C, I + 32)
+#define RIDGE_SUMS_96(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_32(C, I + 64)
+#define RIDGE_SUMS_128(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_64(C, I + 64)
+// What follows the predicate: signs, and transpositions; signs; nothing.
+#define RIDGE_FLAGS_16_BIT(TA, TB) ", 1, 1, " TA ", " TB
+#define RIDGE_FLAGS_FLOAT(TA, TB) ", 1, 1"
+#define RIDGE_FLAGS_INTEGER(TA, TB) ""
+
+// N: columns, S = N / 2: sums; C: their constraint; TYPES: from k on, of d, a and b.
+#define RIDGE_WGMMA_WITH(N, S, C, TYPES, FLAGS, A_, B_, P_, TA_, TB_) \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P_ ", 0;\n" \
+      "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" RIDGE_NAMES_##S "}, " A_ ", " B_ ", p" FLAGS(TA_, TB_) ";\n}" : \
+      RIDGE_SUMS_##S(C, 0) : \
+      "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(A == Axis::outer), "n"(B == Axis::outer))
+#define RIDGE_WGMMA_OF(...) RIDGE_WGMMA_WITH(__VA_ARGS__)
+#define RIDGE_WGMMA(N, S, C, TYPES, FLAGS) RIDGE_WGMMA_OF(N, S, C, TYPES, FLAGS, RIDGE_OPERANDS_##S)
+#define RIDGE_WGMMA_WIDTHS(C, TYPES, FLAGS) \
+  if constexpr (N == 16) RIDGE_WGMMA(16, 8, C, TYPES, FLAGS); \
+  else if constexpr (N == 32) RIDGE_WGMMA(32, 16, C, TYPES, FLAGS); \
+  else if constexpr (N == 64) RIDGE_WGMMA(64, 32, C, TYPES, FLAGS); \
+  else if constexpr (N == 128) RIDGE_WGMMA(128, 64, C, TYPES, FLAGS); \
+  else if constexpr (N == 192) RIDGE_WGMMA(192, 96, C, TYPES, FLAGS); \
+  else if constexpr (N == 256) RIDGE_WGMMA(256, 128, C, TYPES, FLAGS)
 // clang-format on
 
-// d = a b + (accumulate ? d : 0), of a [64, 16] and b [N, 16] of T by their descriptors. Asynchronous.
+// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
+template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
+
+// d = a b + (accumulate ? d : 0), of a [64, k] and b [N, k] of T by their descriptors; k: product_k. Asynchronous.
+// float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
 template <class T, Axis A, Axis B, int N>
-__device__ __forceinline__ void multiply(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  static_assert(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>);
-  static_assert(N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out");
-  if constexpr (N == 64) {
-    if constexpr (std::is_same_v<T, half>) RIDGE_WGMMA_64("f16");
-    else RIDGE_WGMMA_64("bf16");
-  } else if constexpr (N == 128) {
-    if constexpr (std::is_same_v<T, half>) RIDGE_WGMMA_128("f16");
-    else RIDGE_WGMMA_128("bf16");
-  } else if constexpr (N == 192) {
-    if constexpr (std::is_same_v<T, half>) RIDGE_WGMMA_192("f16");
-    else RIDGE_WGMMA_192("bf16");
-  } else if constexpr (N == 256) {
-    if constexpr (std::is_same_v<T, half>) RIDGE_WGMMA_256("f16");
-    else RIDGE_WGMMA_256("bf16");
+__device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
+  static_assert(N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out");
+  static_assert(sizeof(T) == 2 || (A == Axis::k && B == Axis::k), "wgmma transposes 16-bit types alone");
+  if constexpr (std::is_same_v<T, half>) {
+    RIDGE_WGMMA_WIDTHS("+f", "k16.f32.f16.f16", RIDGE_FLAGS_16_BIT);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    RIDGE_WGMMA_WIDTHS("+f", "k16.f32.bf16.bf16", RIDGE_FLAGS_16_BIT);
+  } else if constexpr (std::is_same_v<T, float>) {
+    RIDGE_WGMMA_WIDTHS("+f", "k8.f32.tf32.tf32", RIDGE_FLAGS_FLOAT);
+  } else if constexpr (std::is_same_v<T, float8_e4m3>) {
+    RIDGE_WGMMA_WIDTHS("+f", "k32.f32.e4m3.e4m3", RIDGE_FLAGS_FLOAT);
+  } else if constexpr (std::is_same_v<T, float8_e5m2>) {
+    RIDGE_WGMMA_WIDTHS("+f", "k32.f32.e5m2.e5m2", RIDGE_FLAGS_FLOAT);
+  } else {
+    static_assert(std::is_same_v<T, std::int8_t>);
+    RIDGE_WGMMA_WIDTHS("+r", "k32.s32.s8.s8", RIDGE_FLAGS_INTEGER);
   }
 }
 
-#undef RIDGE_WGMMA_64
-#undef RIDGE_WGMMA_128
-#undef RIDGE_WGMMA_192
-#undef RIDGE_WGMMA_256
+#undef RIDGE_NAMES_8
+#undef RIDGE_NAMES_16
+#undef RIDGE_NAMES_32
+#undef RIDGE_NAMES_64
+#undef RIDGE_NAMES_96
+#undef RIDGE_NAMES_128
+#undef RIDGE_OPERANDS_8
+#undef RIDGE_OPERANDS_16
+#undef RIDGE_OPERANDS_32
+#undef RIDGE_OPERANDS_64
+#undef RIDGE_OPERANDS_96
+#undef RIDGE_OPERANDS_128
+#undef RIDGE_SUMS_4
+#undef RIDGE_SUMS_8
+#undef RIDGE_SUMS_16
+#undef RIDGE_SUMS_32
+#undef RIDGE_SUMS_64
+#undef RIDGE_SUMS_96
+#undef RIDGE_SUMS_128
+#undef RIDGE_FLAGS_16_BIT
+#undef RIDGE_FLAGS_FLOAT
+#undef RIDGE_FLAGS_INTEGER
+#undef RIDGE_WGMMA_WITH
+#undef RIDGE_WGMMA_OF
+#undef RIDGE_WGMMA
+#undef RIDGE_WGMMA_WIDTHS
 
 }  // namespace ridge::tile::sm90

@@ -1,0 +1,57 @@
+// What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
+// bytes, strides in both axes, and for all but 16-bit types rows along M or N. Facts that plan and launch share.
+#pragma once
+#include <ridge/gemm/layout.hpp>
+#include <ridge/gemm/variants.hpp>
+
+namespace ridge::gemm_detail {
+
+// An operand as the kernel reads it.
+struct Repacked {
+  bool needed = false;  // else it is read where it is
+  Major major = Major::k;
+  std::int64_t pitch = 0, batch_stride = 0;  // in elements; pitch: between neighbours in the other axis
+  std::size_t offset = 0, bytes = 0;         // in the workspace
+};
+struct Repack {
+  Repacked a, b;
+  std::int64_t low = 0;  // of math 3xtf32: where along k the low parts begin
+  std::size_t bytes() const { return a.bytes + b.bytes; }
+};
+
+// Whether TMA reads an operand whose rows are `pitch` apart.
+inline bool tma_reads(const GemmOperand& o, std::int64_t pitch, std::int64_t rows) {
+  return starts_on(o, pitch, access_bytes) && (rows <= 1 || pitch > 0) && o.batch_stride >= 0;
+}
+
+// For a row of Hopper's families. Precondition: the problem's operands are given.
+inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype)), line = wgmma_line_bytes / size;
+  const auto whole_lines = [&](std::int64_t n) { return (n + line - 1) / line * line; };
+  const bool in_parts = p.scalars.math == GemmMath::tf32x3;
+  Repack r;
+  if (in_parts) r.low = whole_lines(p.k);
+  const auto repacked = [&](const GemmOperand& o, Major major, std::int64_t outer, std::int64_t outer_stride,
+                            std::int64_t k_stride, bool narrow, std::size_t offset) {
+    Repacked to{.major = major};
+    const bool k_only = size != 2 || (narrow && narrow_is_k_major(c));
+    if (major == Major::none || k_only) to.major = Major::k;
+    to.needed = in_parts || to.major != major ||
+                !tma_reads(o, major == Major::k ? outer_stride : k_stride, major == Major::k ? outer : p.k);
+    to.batch_stride = o.batch_stride;
+    to.pitch = major == Major::k ? outer_stride : k_stride;
+    if (!to.needed) return to;
+    const bool along_k = to.major == Major::k;
+    const std::int64_t rows = along_k ? outer : p.k;
+    to.pitch = in_parts ? 2 * r.low : whole_lines(along_k ? p.k : outer);
+    to.batch_stride = o.batch_stride ? rows * to.pitch : 0;
+    to.offset = offset;
+    to.bytes = static_cast<std::size_t>(rows * to.pitch * (o.batch_stride ? p.batch : 1) * size);
+    return to;
+  };
+  r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride, swapped, 0);
+  r.b = repacked(*p.b, major_of_b(p), p.n, p.b->col_stride, p.b->row_stride, !swapped, r.a.bytes);
+  return r;
+}
+
+}  // namespace ridge::gemm_detail

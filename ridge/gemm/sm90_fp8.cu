@@ -1,0 +1,11 @@
+// 8-bit floats on Hopper's tensor cores.
+#include <ridge/gemm/sm90_launch.cuh>
+
+namespace ridge::gemm_detail {
+
+Status launch_wgmma_fp8(const Arguments& args) {
+  return args.problem.dtype == f8e4m3 ? launch_hopper_table<Family::wgmma, float8_e4m3>(args)
+                                      : launch_hopper_table<Family::wgmma, float8_e5m2>(args);
+}
+
+}  // namespace ridge::gemm_detail

@@ -1,0 +1,243 @@
+// GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors: the
+// blocks of a cluster each multiply a part of k of one tile of D, and then each of them adds all blocks' sums of a part
+// of the tile, in the blocks' order, through each other's shared memory. No workspace, no atomics, and the same bits
+// from run to run.
+//
+// wgmma takes 64 rows of one operand and 16 to 256 of the other. The wide operand, whose rows are taken 64 at a time,
+// is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
+#pragma once
+#include <ridge/gemm/sm90_wgmma.cuh>
+
+namespace ridge::gemm_kernels {
+
+// What a launch says beside its tensor maps.
+struct SplitWork {
+  int m, n, steps;                     // of D; steps of bk along k, at least as many as blocks in a cluster
+  unsigned wide, narrow, batch;        // tiles
+  int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
+  bool swapped;                        // the wide operand is B
+  void* plain;         // D of the operands' type, where it is the sums and its columns are neighbours, or null
+  bool plain_vectors;  // its rows are whole pieces of four, on 8 bytes
+  std::int64_t plain_pitch, plain_batch;  // of D, in elements
+};
+
+template <class Row, class T, Major MW, Major MN> struct SplitKernel {
+  static constexpr Config c = Row::config;
+  static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = axis_of(MN);
+  static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
+  static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
+  static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
+  static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
+  static_assert(MN == Major::k || !narrow_is_k_major(c));
+  static_assert(512 % c.bm == 0 && 512 % c.bn == 0, "threads have whole rows of pieces");
+  static_assert(split_sums_bytes(c) <= split_barriers_at(c), "the sums take the stages' place");
+};
+
+// A place in this block's shared memory as it is in block `rank` of the cluster, and four neighbours from there on.
+__device__ __forceinline__ unsigned place_in_block(const void* place, unsigned rank) {
+  unsigned address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"(tile::sm90::shared_address(place)), "r"(rank));
+  return address;
+}
+__device__ __forceinline__ simt::vec<float, 4> load_of_cluster(unsigned address) {
+  simt::vec<float, 4> x;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+               : "r"(address)
+               : "memory");
+  return x;
+}
+
+// epilogue(A B)                     wide: [m, k], narrow: [n, k]; or where `swapped` wide: [n, k], narrow: [m, k]
+// Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
+template <class Row, class T, Major MW, Major MN, class Epilogue>
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+    gemm_split(const __grid_constant__ CUtensorMap map_wide, const __grid_constant__ CUtensorMap map_narrow,
+               const __grid_constant__ SplitWork work, const __grid_constant__ Epilogue epilogue) {
+  namespace sm90 = tile::sm90;
+  if constexpr (sm90::available) {
+    using K = SplitKernel<Row, T, MW, MN>;
+    constexpr Config c = Row::config;
+    constexpr int multipliers = split_multipliers(c);
+
+    unsigned char* shared = sm90::swizzled_shared();
+    auto* full = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
+    auto* empty = full + c.stages;
+    const int group = sm90::warpgroup_index();
+    const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
+    // Tiles of the narrow operand follow each other, and share what they read of the wide one in the L2 cache.
+    const unsigned tile = blockIdx.x / split, narrow_tile = tile % work.narrow, rest = tile / work.narrow;
+    const int wide_row = static_cast<int>(rest % work.wide) * c.bm, narrow_row = static_cast<int>(narrow_tile) * c.bn;
+    const int batch = static_cast<int>(rest / work.wide);
+    const int first = static_cast<int>(static_cast<unsigned>(work.steps) * rank / split),
+              last = static_cast<int>(static_cast<unsigned>(work.steps) * (rank + 1) / split);
+
+    if (threadIdx.x == 0) {
+      sm90::prefetch(&map_wide);
+      sm90::prefetch(&map_narrow);
+      for (int s = 0; s < c.stages; ++s) {
+        sm90::init(full + s, 1);
+        sm90::init(empty + s, multipliers);
+      }
+      sm90::fence_init();
+    }
+    __syncthreads();
+
+    sm90::RingPlace<c.stages> ring;
+    const int steps = last - first;
+    float* const tile_sums = reinterpret_cast<float*>(shared);  // [rows of D][pitch], after the last product
+    const int pitch = split_pitch(c, work.swapped);
+    if (group == multipliers) {  // the loader: one thread of the last warp
+      if (threadIdx.x % 32 == 0) {
+        for (int i = 0; i < steps; ++i, ring.next()) {
+          sm90::wait(empty + ring.stage, ring.parity ^ 1);
+          sm90::arrive_expecting(full + ring.stage, wgmma_stage_bytes(c));
+          unsigned char* to = shared + ring.stage * wgmma_stage_bytes(c);
+          const int k = (first + i) * c.bk;
+          load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + ring.stage, wide_row, k,
+                                                  batch * work.batch_of_wide, 0);
+          load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to + K::bytes_wide, full + ring.stage, narrow_row, k,
+                                                    batch * work.batch_of_narrow, 0);
+        }
+      }
+      __syncthreads();
+    } else {
+      sm90::Sum<T> sums[c.bn / 2];
+      int former = 0;
+      for (int i = 0; i < steps; ++i) {
+        sm90::wait(full + ring.stage, ring.parity);
+        const unsigned wide = sm90::shared_address(shared + ring.stage * wgmma_stage_bytes(c)),
+                       narrow = wide + K::bytes_wide;
+        sm90::fence_sums();
+#pragma unroll
+        for (int k = 0; k < c.bk; k += sm90::product_k<T>)
+          sm90::multiply<T, K::axis_wide, K::axis_narrow, c.bn>(
+              sums,
+              sm90::descriptor(K::axis_wide,
+                               wide + sm90::outer_offset(group * 64) + sm90::k_offset(K::axis_wide, k, sizeof(T))),
+              sm90::descriptor(K::axis_narrow, narrow + sm90::k_offset(K::axis_narrow, k, sizeof(T))), i > 0 || k > 0);
+        sm90::commit_products();
+        if (i > 0) {
+          sm90::wait_products<1>();  // all but these: the stage before this one has been read
+          if (threadIdx.x % 128 == 0) sm90::arrive(empty + former);
+        }
+        former = ring.stage;
+        ring.next();
+      }
+      sm90::wait_products<0>();
+      __syncthreads();  // nobody reads the stages any more
+      // As D lies. Registers hold pairs of neighbours along the narrow operand, 8 rows of the wide one apart.
+      const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < c.bn / 8; ++j)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float x[2] = {static_cast<float>(sums[4 * j + 2 * i]), static_cast<float>(sums[4 * j + 2 * i + 1])};
+          const int wide = row + 8 * i, narrow = col + 8 * j;
+          if (work.swapped) {
+            tile_sums[narrow * pitch + wide] = x[0];
+            tile_sums[(narrow + 1) * pitch + wide] = x[1];
+          } else {
+            simt::store(tile_sums + wide * pitch + narrow, simt::vec<float, 2>{x[0], x[1]});
+          }
+        }
+    }
+    if (split > 1) sm90::sync_cluster_and_stores();
+    else __syncthreads();
+
+    // This block's rows of the tile: a thread has pieces of four neighbours in rows `stride` apart, several at a time.
+    if (group < multipliers) {
+      constexpr int at_a_time = 4;
+      const int rows = work.swapped ? c.bn : c.bm, pieces = (work.swapped ? c.bm : c.bn) / 4;  // of the tile, of a row
+      const int stride = multipliers * 128 / pieces,
+                last_row = rows * static_cast<int>(rank + 1) / static_cast<int>(split);
+      const int d_row = work.swapped ? narrow_row : wide_row;
+      const int col = static_cast<int>(threadIdx.x) % pieces * 4, at_col = (work.swapped ? wide_row : narrow_row) + col;
+      const int left = work.n - at_col, end = ::min(last_row, work.m - d_row);
+      for (int row = rows * static_cast<int>(rank) / static_cast<int>(split) + static_cast<int>(threadIdx.x) / pieces;
+           row < end && left > 0; row += at_a_time * stride) {
+        const float* here = tile_sums + row * pitch + col;
+        const auto offset = [&](int i) {
+          return ::min(i * stride, rows - 1 - row) * pitch;
+        };  // rows of others: not used
+        simt::vec<float, 4> x[at_a_time];
+        if (split == 1) {
+#pragma unroll
+          for (int i = 0; i < at_a_time; ++i) x[i] = simt::load<4>(here + offset(i));
+        } else {
+          for (unsigned block = 0; block < split; ++block) {
+            const unsigned from = place_in_block(here, block);
+            simt::vec<float, 4> part[at_a_time];
+#pragma unroll
+            for (int i = 0; i < at_a_time; ++i) part[i] = load_of_cluster(from + offset(i) * 4);
+#pragma unroll
+            for (int i = 0; i < at_a_time; ++i)
+#pragma unroll
+              for (int v = 0; v < 4; ++v) x[i][v] = block == 0 ? part[i][v] : x[i][v] + part[i][v];
+          }
+        }
+        if (work.plain) {
+          T* to = static_cast<T*>(work.plain) + batch * work.plain_batch + (d_row + row) * work.plain_pitch + at_col;
+#pragma unroll
+          for (int i = 0; i < at_a_time; ++i, to += stride * work.plain_pitch)
+            if (row + i * stride < end) {
+              if (work.plain_vectors) {
+                simt::store(to, simt::vec<T, 4>{T(x[i][0]), T(x[i][1]), T(x[i][2]), T(x[i][3])});
+              } else {
+#pragma unroll
+                for (int v = 0; v < 4; ++v)
+                  if (v < left) to[v] = T(x[i][v]);
+              }
+            }
+        } else {
+          RIDGE_KEEP_LOOP
+          for (int i = 0; i < at_a_time; ++i) {  // the pieces take turns at place 0: the epilogue's code is there once
+            if (row + i * stride < end) epilogue(x[0], At{batch, d_row + row + i * stride, at_col, ::min(left, 4)});
+#pragma unroll
+            for (int other = 0; other + 1 < at_a_time; ++other) x[other] = x[other + 1];
+          }
+        }
+      }
+    }
+    if (split > 1) sm90::sync_cluster();  // others may still read this block's sums
+  }
+}
+
+// Launches it with `split` blocks in a cluster. plain: D, where it is the sums and its columns are neighbours; else its
+// data is null, and the epilogue serves. plain_vectors: its rows are whole pieces of four, on 8 bytes. Precondition:
+// split <= steps along k.
+template <class Row, class T, Major MW, Major MN, class Epilogue>
+[[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,
+                                         const WgmmaOperand& plain, bool plain_vectors, const Shape& shape,
+                                         bool swapped, int split, const Epilogue& epilogue, Stream stream) {
+  namespace sm90 = tile::sm90;
+  using K = SplitKernel<Row, T, MW, MN>;
+  constexpr Config c = Row::config;
+  const std::int64_t rows_wide = swapped ? shape.n : shape.m, rows_narrow = swapped ? shape.m : shape.n;
+  CUtensorMap map_wide, map_narrow;
+  RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, K::box_wide));
+  RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, K::box_narrow));
+  const Raster tiles = raster_of(rows_wide, rows_narrow, c.bm, c.bn);
+  const SplitWork work{.m = static_cast<int>(shape.m),
+                       .n = static_cast<int>(shape.n),
+                       .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
+                       .wide = static_cast<unsigned>(tiles.rows),
+                       .narrow = static_cast<unsigned>(tiles.cols),
+                       .batch = static_cast<unsigned>(shape.batch),
+                       .batch_of_wide = wide.batch_stride ? 1 : 0,
+                       .batch_of_narrow = narrow.batch_stride ? 1 : 0,
+                       .swapped = swapped,
+                       .plain = const_cast<void*>(plain.data),
+                       .plain_vectors = plain_vectors,
+                       .plain_pitch = plain.pitch,
+                       .plain_batch = plain.batch_stride};
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(tiles.tiles() * shape.batch * split)),
+                        .block = dim3(static_cast<unsigned>(threads(c))),
+                        .smem = static_cast<std::size_t>(split_smem_bytes(c)),
+                        .stream = stream.handle};
+  return sm90::launch_clusters(at, split, gemm_split<Row, T, MW, MN, Epilogue>, map_wide, map_narrow, work, epilogue);
+}
+
+}  // namespace ridge::gemm_kernels

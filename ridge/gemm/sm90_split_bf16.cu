@@ -1,0 +1,8 @@
+// bf16, where a cluster's blocks share a tile's products.
+#include <ridge/gemm/sm90_launch.cuh>
+
+namespace ridge::gemm_detail {
+
+Status launch_split_bf16(const Arguments& args) { return launch_hopper_table<Family::wgmma_split, bfloat16>(args); }
+
+}  // namespace ridge::gemm_detail

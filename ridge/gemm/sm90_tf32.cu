@@ -1,0 +1,8 @@
+// float32 as TF32, and in three parts of it.
+#include <ridge/gemm/sm90_launch.cuh>
+
+namespace ridge::gemm_detail {
+
+Status launch_wgmma_tf32(const Arguments& args) { return launch_hopper_table<Family::wgmma, float>(args); }
+
+}  // namespace ridge::gemm_detail
