@@ -35,7 +35,7 @@ __device__ __forceinline__ void start_tile(unsigned char* to, int rows, int widt
                                            RowAt row_at) {
   constexpr int unit = 16 / sizeof(T), units = Columns / unit;
   static_assert(Rows * units % Threads == 0);
-  RIDGE_KEEP_LOOP
+#pragma unroll 4  // more would keep as many addresses
   for (int pass = 0; pass < Rows * units / Threads; ++pass) {
     const int n = pass * Threads + static_cast<int>(threadIdx.x), row = n / units, column = n % units * unit;
     const int there = row < rows ? ::max(0, ::min(unit, width - column)) : 0;
@@ -50,39 +50,6 @@ __device__ __forceinline__ void start_tile(unsigned char* to, int rows, int widt
     }
   }
 }
-
-// A thread's share of tiles of Rows x Columns whose rows are evenly spaced and start on 16 bytes: one piece of every
-// step-th row. Tiles come one after another, and all but the first row's address is known when the kernel is compiled.
-template <int Rows, int Columns, int Threads, class T> class TileCopy {
-  static constexpr int unit = 16 / sizeof(T), units = Columns / unit, step = Threads / units;
-  static_assert(Threads % units == 0 && Rows % step == 0 && (step & (step - 1)) == 0);
-
- public:
-  __device__ __forceinline__ TileCopy(int width, std::int64_t stride)
-      : row_(static_cast<int>(threadIdx.x) / units),
-        column_(static_cast<int>(threadIdx.x) % units * unit),
-        bytes_(::max(0, ::min(unit, width - column_)) * static_cast<int>(sizeof(T))),
-        place_(PanelTile<Rows>::at(row_, column_)),
-        stride_(stride) {}
-
-  // Starts to bring `rows` rows from `from` on; the rest becomes 0.
-  __device__ __forceinline__ void start(unsigned char* to, const T* from, int rows) const {
-    const T* source = from + row_ * stride_ + (bytes_ > 0 ? column_ : 0);
-#pragma unroll
-    for (int further = 0; further < Rows; further += step, source += step * stride_) {
-      // A line's pieces change places by its row % 8. Where step is less than 8, row_ is less than step, and the sum of
-      // both is their exclusive or.
-      unsigned char* place = to + ((place_ + further * PanelTile<Rows>::line) ^ further % 8 * 16);
-      const bool there = row_ + further < rows;
-      tile::copy_async<16>(place, there ? source : from, there ? bytes_ : 0);
-    }
-  }
-
- private:
-  int row_, column_, bytes_;
-  unsigned place_;
-  std::int64_t stride_;
-};
 
 template <class T> inline constexpr unsigned exponent_bits = std::is_same_v<T, half> ? 0x7c00 : 0x7f80;
 template <class T> inline constexpr unsigned one_bits = std::is_same_v<T, half> ? 0x3c00 : 0x3f80;
@@ -398,19 +365,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const T* from_k = a.k + at.batch * a.at_k.batch + first_head / a.group * a.at_k.head;
     const T* from_v = a.v + at.batch * a.at_v.batch + first_head / a.group * a.at_v.head;
     const Keys keys = part_of(keys_of(a, first_query, last_query), c.bn, static_cast<int>(blockIdx.y), a.splits);
-    const TileCopy<c.bn, c.d, c.threads, T> copy_k(a.d, a.at_k.row);
-    const TileCopy<c.bn, c.dv, c.threads, T> copy_v(a.dv, a.at_v.row);
     const auto start = [&](int first, int stage) {
-      const T *first_k = from_k + first * a.at_k.row, *first_v = from_v + first * a.at_v.row;
-      if (a.vectors) {
-        copy_k.start(stage_k(stage), first_k, a.sk - first);
-        copy_v.start(stage_v(stage), first_v, a.sk - first);
-      } else {
-        start_tile<c.bn, c.d, c.threads, T>(stage_k(stage), a.sk - first, a.d, a.at_k.element, false,
-                                            [&](int row) { return first_k + row * a.at_k.row; });
-        start_tile<c.bn, c.dv, c.threads, T>(stage_v(stage), a.sk - first, a.dv, a.at_v.element, false,
-                                             [&](int row) { return first_v + row * a.at_v.row; });
-      }
+      start_tile<c.bn, c.d, c.threads, T>(stage_k(stage), a.sk - first, a.d, a.at_k.element, a.vectors,
+                                          [&](int row) { return from_k + (first + row) * a.at_k.row; });
+      start_tile<c.bn, c.dv, c.threads, T>(stage_v(stage), a.sk - first, a.dv, a.at_v.element, a.vectors,
+                                           [&](int row) { return from_v + (first + row) * a.at_v.row; });
     };
 
     start_tile<c.bm, c.d, c.threads, T>(q, rows - first_row, a.d, a.at_q.element, a.vectors, [&](int row) {
