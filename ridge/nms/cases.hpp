@@ -68,7 +68,7 @@ inline check::CaseBook book() {
   for (const char* type : {"f32", "f16"}) {
     const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest); };
     // Around words of 64, blocks of 256 rows and sorted tiles of 1,024.
-    for (const char* n : {"0", "1", "2", "63", "64", "65", "128", "255", "257", "1000", "1024", "1025", "2500"})
+    for (const char* n : {"0", "1", "2", "63", "64", "65", "128", "255", "257", "1000", "1024", "1025"})
       each("n=" + std::string(n));
     for (const char* size : {"n=300,ties=1", "n=1100,ties=1", "n=300,classes=3", "n=300,classes=2,wide=1",
                              "n=90,classes=1", "n=1500,classes=5,ties=1"})
