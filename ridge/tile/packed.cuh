@@ -50,10 +50,14 @@ template <class T> __device__ __forceinline__ Floats<T> unpack_floats(const Pack
     }
   } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
 #pragma unroll
-    for (int w = 0; w < unit_words; ++w)
-      asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\ncvt.f32.f16 %0, low;\ncvt.f32.f16 %1, high;\n}"
-          : "=f"(floats[2 * w]), "=f"(floats[2 * w + 1])
+    for (int w = 0; w < unit_words; ++w) {
+      unsigned low, high;  // as words: hipcc, which looks at this too, knows no other constraint
+      asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}"
+          : "=r"(low), "=r"(high)
           : "r"(packed[w]));
+      floats[2 * w] = __builtin_bit_cast(float, low);
+      floats[2 * w + 1] = __builtin_bit_cast(float, high);
+    }
   } else {
     const Unit<T> unit = unpack<T>(packed);
 #pragma unroll
@@ -66,11 +70,15 @@ template <class T> __device__ __forceinline__ Packed pack_floats(const Floats<T>
   if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
 #pragma unroll
     for (int w = 0; w < unit_words; ++w)
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed[w]) : "f"(floats[2 * w + 1]), "f"(floats[2 * w]));
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+          : "=r"(packed[w])
+          : "r"(__builtin_bit_cast(unsigned, floats[2 * w + 1])), "r"(__builtin_bit_cast(unsigned, floats[2 * w])));
   } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
 #pragma unroll
     for (int w = 0; w < unit_words; ++w)
-      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed[w]) : "f"(floats[2 * w + 1]), "f"(floats[2 * w]));
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+          : "=r"(packed[w])
+          : "r"(__builtin_bit_cast(unsigned, floats[2 * w + 1])), "r"(__builtin_bit_cast(unsigned, floats[2 * w])));
   } else {
     Unit<T> unit;
 #pragma unroll
