@@ -1,0 +1,242 @@
+// conv2d's cases: what tests, benchmarks and the command line run.
+#pragma once
+#include <ridge/check/activation_oracle.hpp>
+#include <ridge/check/case_book.hpp>
+#include <ridge/conv/oracle.hpp>
+#include <ridge/conv/request.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge::conv_detail {
+
+struct CaseShapes {
+  std::vector<std::int64_t> x, w, y;  // as they are stored
+};
+
+inline Result<CaseShapes> case_shapes(const check::Case& c, const Request& r) {
+  const std::int64_t n = c.dim("n"), channels = c.dim("c"), h = c.dim("h"), w = c.dim("w"), k = c.dim("k"),
+                     rows = c.dim("r"), cols = c.dim("s", rows);
+  const std::int64_t of_group = channels / std::max<std::int64_t>(r.geometry.groups, 1);
+  const bool nhwc = r.geometry.layout == ConvLayout::nhwc;
+  CaseShapes shapes;
+  shapes.x = nhwc ? std::vector{n, h, w, channels} : std::vector{n, channels, h, w};
+  shapes.w = nhwc ? std::vector{k, rows, cols, of_group} : std::vector{k, of_group, rows, cols};
+  auto y = conv2d_shape(r.geometry, Layout::contiguous(shapes.x), Layout::contiguous(shapes.w));
+  if (!y) return y.error();
+  shapes.y = *y;
+  return shapes;
+}
+
+inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
+  auto request = request_of(c.operator_options());
+  if (!request) return request.error();
+  auto shapes = case_shapes(c, *request);
+  if (!shapes) return shapes.error();
+  std::vector<TensorType> types{{c.dtype, shapes->x}, {c.dtype, shapes->w}};
+  if (request->backward) types.insert(types.begin(), TensorType{c.dtype, shapes->y});
+  if (request->bias) types.push_back({c.dtype, {shapes->w[0]}});
+  if (request->residual) types.push_back({c.dtype, shapes->y});
+  return types;
+}
+
+// Tolerance, with u the roundoff of float32: a sum of n products, each rounded or fused, in any order, errs by at most
+// (n + 1) u of the products' absolute sum; bias and a residual before the activation by one roundoff more each of the
+// whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one unit
+// around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into the type. What
+// underflows on the way is lost whole. Small whole numbers are exact.
+inline void expect(check::Expected& e, const check::Case& c, const Term& of, const Request& r, double bias,
+                   double residual) {
+  const std::string_view fill = c.options.text("fill", "normal");
+  const Activation activation = r.epilogue.activation;
+  const bool linear = activation == Activation::none || activation == Activation::relu;
+  const bool exact = (fill == "ints" || fill == "ones") && linear;
+  const long double u = check::roundoff(f32), least = 0x1p-149L, terms = static_cast<long double>(of.terms);
+  long double sum = of.sum, size = of.size;
+  const auto add = [&](double addend) { sum += addend, size += std::fabs(addend); };
+  if (r.bias) add(bias);
+  if (r.residual && r.epilogue.residual_first) add(residual);
+  long double error = (terms + 1) * u * of.size + 2 * u * size + (terms + 3) * least;
+  long double value = check::activation_oracle(name(activation), sum);
+  if (!linear) {
+    const long double a = std::fabs(sum);
+    const long double amplified = activation == Activation::gelu        ? a * a
+                                  : activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
+                                                                        : a;
+    error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least;
+  }
+  if (r.residual && !r.epilogue.residual_first) {
+    value += residual;
+    error += u * std::fabs(value);
+  }
+  double want = static_cast<double>(value), tolerance = 0;
+  const double near = check::round_to(c.dtype, want);
+  if (exact || !std::isfinite(near)) want = near;
+  else
+    tolerance =
+        static_cast<double>(error) + check::rounding_error(c.dtype, std::fabs(want) + static_cast<double>(error));
+  e.value.push_back(want);
+  e.tolerance.push_back(tolerance);
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const Request r = *request_of(c.operator_options());
+  const ConvGeometry& g = r.geometry;
+  const bool nhwc = g.layout == ConvLayout::nhwc;
+  const CaseShapes shapes = *case_shapes(c, r);
+  // Element (n, c, h, w) of a tensor of this shape, as it is stored.
+  const auto index = [nhwc](const std::vector<std::int64_t>& shape, std::int64_t n, std::int64_t ch, std::int64_t i,
+                            std::int64_t j) {
+    return static_cast<std::size_t>(nhwc ? ((n * shape[1] + i) * shape[2] + j) * shape[3] + ch
+                                         : ((n * shape[1] + ch) * shape[2] + i) * shape[3] + j);
+  };
+  const auto reader = [&](const check::HostTensor& t) {
+    return [&t, index](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
+      return t.values[index(t.type.shape, n, ch, i, j)];
+    };
+  };
+  const std::size_t x = r.backward ? 1 : 0;
+  const auto axis = [nhwc](const std::vector<std::int64_t>& shape, int i) {
+    constexpr int last[] = {0, 3, 1, 2};
+    return shape[static_cast<std::size_t>(nhwc ? last[i] : i)];
+  };
+  ConvOracle o{.n = shapes.x[0],
+               .c = axis(shapes.x, 1),
+               .h = axis(shapes.x, 2),
+               .w = axis(shapes.x, 3),
+               .k = shapes.w[0],
+               .r = axis(shapes.w, 2),
+               .s = axis(shapes.w, 3),
+               .oh = axis(shapes.y, 2),
+               .ow = axis(shapes.y, 3),
+               .stride_h = g.stride.h,
+               .stride_w = g.stride.w,
+               .top = g.pad.top,
+               .left = g.pad.left,
+               .dilation_h = g.dilation.h,
+               .dilation_w = g.dilation.w,
+               .groups = g.groups,
+               .x = reader(in[x]),
+               .filter = reader(in[x + 1]),
+               .dy = {}};
+  if (r.backward) o.dy = reader(in[0]);
+  // every(shape, f): f(n, c, h, w) in the order in which elements are stored.
+  const auto every = [&](const std::vector<std::int64_t>& shape, const auto& f) {
+    for (std::int64_t a = 0; a < shape[0]; ++a)
+      for (std::int64_t b = 0; b < shape[1]; ++b)
+        for (std::int64_t d = 0; d < shape[2]; ++d)
+          for (std::int64_t e = 0; e < shape[3]; ++e) nhwc ? f(a, e, b, d) : f(a, b, d, e);
+  };
+  if (r.backward) {
+    check::Expected dx, dw;
+    every(shapes.x, [&](auto n, auto ch, auto i, auto j) { expect(dx, c, o.input_gradient(n, ch, i, j), r, 0, 0); });
+    every(shapes.w, [&](auto k, auto ch, auto a, auto b) { expect(dw, c, o.filter_gradient(k, ch, a, b), r, 0, 0); });
+    return {dx, dw};
+  }
+  const double* bias = r.bias ? in[2].values.data() : nullptr;
+  const double* residual = r.residual ? in.back().values.data() : nullptr;
+  check::Expected y;
+  every(shapes.y, [&](auto n, auto k, auto i, auto j) {
+    expect(y, c, o.output(n, k, i, j), r, bias ? bias[k] : 0, residual ? residual[index(shapes.y, n, k, i, j)] : 0);
+  });
+  return {y};
+}
+
+inline check::CaseBook book() {
+  const std::string op = "conv2d";
+  check::CaseBook book{.op = op,
+                       .keys = {"n", "c", "h", "w", "k", "r"},
+                       .optional_keys = {"s"},
+                       .inputs = case_inputs,
+                       .oracle = case_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
+  const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
+  const char* const both[] = {"", ":backward"};
+  const char* const layouts[] = {"", ":layout=nhwc"};
+  // Empty and one: no images, channels, filters; one pixel; an image that is padding alone; a filter of the whole image.
+  for (const char* size : {"n=0,c=2,h=4,w=4,k=3,r=3", "n=2,c=0,h=4,w=5,k=3,r=3", "n=2,c=3,h=4,w=4,k=0,r=3",
+                           "n=1,c=1,h=1,w=1,k=1,r=1", "n=2,c=3,h=4,w=5,k=2,r=4,s=5"})
+    for (const char* layout : layouts)
+      for (const char* direction : both) test("f32:" + std::string(size) + layout + direction);
+  test("f32:n=1,c=2,h=0,w=3,k=2,r=2:pad=2,1:epilogue=bias");
+  test("f32:n=1,c=0,h=4,w=4,k=3,r=3:epilogue=bias+relu");
+  // What direct rows are compiled for, around their tiles of 8 x 128 outputs, and filters around 3, 6 and 8.
+  for (const char* size :
+       {"n=1,c=3,h=10,w=130,k=3,r=3", "n=2,c=2,h=9,w=127,k=4,r=3:pad=1", "n=1,c=1,h=8,w=129,k=1,r=3:pad=1",
+        "n=1,c=3,h=7,w=20,k=16,r=3:pad=1", "n=1,c=2,h=11,w=12,k=9,r=3:pad=2,0,1,3", "n=1,c=6,h=14,w=134,k=6,r=6",
+        "n=2,c=2,h=13,w=33,k=7,r=6:pad=3", "n=1,c=6,h=17,w=9,k=5,r=6", "n=1,c=4,h=9,w=35,k=6,r=3:pad=1:groups=2"})
+    test("f32:" + std::string(size) + ":fill=ints");
+  // Depthwise, with one and more filters to a channel.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* layout : layouts)
+      for (const char* direction : both) {
+        test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
+        test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
+      }
+  // Implicit products: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
+  for (const char* size : {"n=1,c=1,h=11,w=12,k=64,r=1", "n=1,c=8,h=8,w=16,k=65,r=1", "n=2,c=9,h=8,w=8,k=63,r=1",
+                           "n=1,c=3,h=9,w=15,k=130,r=3:pad=1", "n=2,c=5,h=17,w=19,k=4,r=3:pad=1",
+                           "n=3,c=4,h=16,w=16,k=8,r=2,s=3:pad=1,0,0,2"})
+    for (const char* layout : layouts)
+      for (const char* direction : both) test("f32:" + std::string(size) + ":fill=ints" + layout + direction);
+  // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps that
+  // some places of x do not meet.
+  for (const char* rest :
+       {"n=2,c=3,h=13,w=11,k=5,r=3:stride=2:pad=1", "n=1,c=4,h=15,w=14,k=6,r=3:dilation=2:pad=2:groups=2",
+        "n=1,c=2,h=16,w=13,k=3,r=3:stride=2,3:dilation=2,3:pad=2,1,0,3", "n=1,c=3,h=12,w=9,k=4,r=1:stride=3",
+        "n=1,c=3,h=20,w=23,k=4,r=7:stride=2:pad=3", "n=1,c=6,h=7,w=8,k=9,r=2,s=3:stride=1,2:groups=3",
+        "n=1,c=2,h=9,w=9,k=2,r=3:stride=4:dilation=3:pad=4"})
+    for (const char* type : {"f32", "f16"})
+      for (const char* layout : layouts)
+        for (const char* direction : both) test(std::string(type) + ":" + rest + layout + direction);
+  for (const char* type : {"f16", "bf16"})
+    for (const char* layout : layouts)
+      for (const char* direction : both)
+        test(std::string(type) + ":n=2,c=16,h=9,w=10,k=72,r=3:pad=1" + layout + direction);
+  // Epilogues, on every kind of row.
+  for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual", "bias+relu+residual",
+                               "bias+residual+relu", "bias+residual+silu"}) {
+    test(std::string("f32:n=2,c=3,h=9,w=10,k=4,r=3:pad=1:epilogue=") + epilogue);
+    test(std::string("bf16:n=2,c=4,h=7,w=8,k=4,r=3:pad=1:layout=nhwc:epilogue=") + epilogue);
+  }
+  test("f32:n=1,c=4,h=6,w=6,k=4,r=3:pad=1:groups=4:epilogue=bias+residual+relu");
+  test("f16:n=2,c=4,h=8,w=8,k=6,r=3:pad=1:groups=2:epilogue=bias+residual+relu:fill=ints");
+  for (const char* fill : {"nan", "inf", "ones", "denormal", "constant,-3"})
+    for (const char* layout : layouts)
+      for (const char* direction : both) {
+        test(std::string("f32:n=1,c=3,h=9,w=9,k=4,r=3:pad=1:fill=") + fill + layout + direction);
+        test(std::string("bf16:n=1,c=3,h=8,w=9,k=4,r=3:stride=2:pad=1:fill=") + fill + layout + direction);
+      }
+  for (const char* place : {"offset", "padded", "strided", "reversed"})
+    for (const char* layout : layouts) {
+      for (const char* direction : both) {
+        test(std::string("f32:n=2,c=3,h=9,w=12,k=4,r=3:pad=1:fill=ints:place=") + place + layout + direction);
+        test(std::string("f16:n=2,c=4,h=7,w=8,k=8,r=3:stride=2:pad=1:place=") + place + layout + direction);
+      }
+      test(std::string("f32:n=1,c=2,h=8,w=8,k=4,r=3:pad=1:epilogue=bias+residual+relu:place=") + place + layout);
+    }
+  for (const char* direction : both) {
+    test("f32:n=1,c=3,h=9,w=12,k=4,r=3:pad=1:warp=64" + std::string(direction));
+    test("f32:n=1,c=3,h=9,w=12,k=70,r=3:pad=1:layout=nhwc:warp=64" + std::string(direction));
+  }
+  test("f32:n=1,c=2,h=9,w=12,k=6,r=6:warp=64");
+
+  const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
+  for (const char* rest : {"n=1,c=6,h=768,w=512,k=6,r=6", "n=1,c=3,h=1080,w=1920,k=3,r=3:pad=1",
+                           "n=1,c=3,h=768,w=512,k=16,r=3", "n=8,c=6,h=768,w=512,k=6,r=6"})
+    bench("f32:" + std::string(rest));
+  for (const char* type : {"f32", "bf16", "f16"})
+    for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",
+                             "n=64,c=512,h=28,w=28,k=512,r=3:pad=1", "n=32,c=3,h=224,w=224,k=64,r=7:stride=2:pad=3",
+                             "n=32,c=1024,h=14,w=14,k=256,r=1"})
+      bench(std::string(type) + ":" + rest + (std::string(type) == "f32" ? "" : ":layout=nhwc"));
+  bench("f32:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:groups=128");
+  for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1"})
+    bench("f32:" + std::string(rest) + ":backward");
+  bench("bf16:n=32,c=64,h=56,w=56,k=64,r=3:pad=1:layout=nhwc:epilogue=bias+relu");
+  return book;
+}
+
+}  // namespace ridge::conv_detail

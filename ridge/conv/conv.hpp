@@ -1,0 +1,114 @@
+// conv2d: the cross-correlation of images with filters, and its gradients.
+//
+//   y[n, k, i, j] = act(b[k] + sum over c, a, b of x[n, c, i stride_h - top + a dilation_h, j stride_w - left + ...]
+//                                                  * w[k, c, a, b]) + residual[n, k, i, j]
+//
+// and its gradients:  dx[n, c, i, j] = sum of dy w over the outputs that x[n, c, i, j] is in
+//                     dw[k, c, a, b] = sum over n, i, j of dy[n, k, i, j] x[n, c, i stride_h - top + a dilation_h, ...]
+//
+// Shapes    x [n, c, h, w], w [k, c / groups, r, s], y and residual [n, k, oh, ow]; with ConvLayout::nhwc x [n, h, w, c],
+//           w [k, r, s, c / groups], y [n, oh, ow, k]. dy is as y, dx as x, dw as w. bias [k].
+//           oh = (h + top + bottom - ((r - 1) dilation_h + 1)) / stride_h + 1, rounded down; ow alike.
+//           Filter k sees the channels of its group: c / groups neighbours, of k / groups neighbouring filters.
+//           Strides are free, alignment too.
+// Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused, and
+//           so is a filter whose extent is larger than the padded input.
+// Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32.
+// Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN or
+//           an infinity in a filter makes NaN of the outputs whose windows reach into the padding. relu(NaN) is NaN.
+// Epilogue  The residual is added after the activation, as gemm does, or before it (residual_first), as residual
+//           networks want it. Gradients are those of the sum alone.
+// Aliasing  Outputs must not overlap inputs or each other; y may be the residual itself.
+// Empty     No outputs: nothing is launched. No channels, or no pixels: y is act(b) + residual, gradients are 0.
+// Repeats   bit for bit.
+#pragma once
+#include <ridge/core/activation.hpp>
+#include <ridge/core/op.hpp>
+#include <ridge/core/plan.hpp>
+
+#include <optional>
+
+namespace ridge {
+
+enum class ConvLayout : std::uint8_t { nchw, nhwc };
+
+struct ConvPair {  // along h and along w
+  std::int64_t h = 1, w = 1;
+  bool operator==(const ConvPair&) const = default;
+};
+
+struct ConvPad {
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;
+  bool operator==(const ConvPad&) const = default;
+};
+
+struct ConvGeometry {
+  ConvPair stride = {}, dilation = {};
+  ConvPad pad = {};
+  std::int64_t groups = 1;
+  ConvLayout layout = ConvLayout::nchw;  // of all tensors: the order of their axes
+  bool operator==(const ConvGeometry&) const = default;
+};
+
+struct ConvEpilogue {
+  Activation activation = Activation::none;
+  bool residual_first = false;  // added before the activation
+  bool operator==(const ConvEpilogue&) const = default;
+};
+
+// The views of one run.
+struct ConvTensors {
+  TensorView x, w, y;
+  std::optional<TensorView> bias = {}, residual = {};
+};
+struct ConvGradientTensors {
+  TensorView dy, x, w, dx, dw;
+};
+
+struct ConvProblem {
+  DType dtype = DType::f32;
+  ConvGeometry geometry = {};
+  ConvEpilogue epilogue = {};
+  bool backward = false;
+  // Axes in the order n, c, h, w and k, c, r, s, whatever the layout. y: or dy. dx and dw are empty in a forward problem.
+  Layout x = {}, w = {}, y = {}, dx = {}, dw = {};
+  std::optional<Layout> bias = {}, residual = {};
+  int alignment = 16;  // bytes that all addresses are multiples of, 16 at most
+  bool operator==(const ConvProblem&) const = default;
+
+  // Contiguous, aligned tensors.
+  RIDGE_API static Result<ConvProblem> contiguous(DType, const ConvGeometry&, std::int64_t n, std::int64_t c,
+                                                  std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
+                                                  std::int64_t s, bool backward = false);
+  // What the views need; refuses shapes, dtypes and devices that do not belong together, filters that do not fit, and
+  // overlap.
+  RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {});
+  RIDGE_API static Result<ConvProblem> of_gradient(const ConvGradientTensors&, const ConvGeometry& = {});
+  RIDGE_API std::string text() const;  // "f32 32x64x56x56, 64 filters 3x3, pad 1"
+};
+
+class ConvPlan {
+ public:
+  // The views must be as planned. workspace_bytes() of workspace are used.
+  RIDGE_API Status run(const ConvTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Status run_gradient(const ConvGradientTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Explanation explain() const;
+  std::size_t workspace_bytes() const { return workspace; }
+
+  ConvProblem problem;
+  DeviceInfo device;
+  int variant = 0;  // row of the table in variants.hpp
+  int split = 1;    // parts into which the pixels of the filters' gradient are cut
+  std::size_t workspace = 0;
+};
+
+RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, const PlanOptions& = {});
+
+// The shape of y for an x and a w of these shapes, or why there is none.
+RIDGE_API Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry&, const Layout& x, const Layout& w);
+
+// Plan (cached per problem and device) and run. Throw ridge::Error.
+RIDGE_API void conv2d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {});
+RIDGE_API void conv2d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
+
+}  // namespace ridge

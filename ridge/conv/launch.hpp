@@ -1,0 +1,28 @@
+// What plan.cpp knows of the .cu files: one launch per element type and backend.
+#pragma once
+#include <ridge/conv/conv.hpp>
+#include <ridge/core/backend.hpp>
+
+namespace ridge::conv_detail {
+
+using Types = TypeList<float, half, bfloat16>;
+inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
+inline constexpr std::int64_t max_grid_yz = 65535;
+
+struct Arguments {
+  const ConvPlan& plan;
+  const void *x, *w, *bias, *residual, *dy;  // null where the problem has none
+  void *y, *dx, *dw;
+  void* workspace;
+  Stream stream;
+};
+
+// Preconditions: there is an output that has elements, and the pointers are as the plan's problem says.
+template <class Backend> Status launch_f32(const Arguments&);
+template <class Backend> Status launch_f16(const Arguments&);
+template <class Backend> Status launch_bf16(const Arguments&);
+
+// What plan.cpp knows of problem.cpp.
+Status validate(const ConvProblem&);
+
+}  // namespace ridge::conv_detail

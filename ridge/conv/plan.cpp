@@ -1,0 +1,320 @@
+// fits -> cost -> choose. Pure: no CUDA call, no global. What is taken at all: problem.cpp.
+#include <ridge/conv/launch.hpp>
+#include <ridge/conv/variants.hpp>
+#include <ridge/core/divider.hpp>
+#include <ridge/core/plan_cache.hpp>
+#include <ridge/roofline/predict.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ridge {
+
+using namespace conv_detail;
+
+static constexpr std::string_view op = "conv2d";
+
+namespace {
+
+// ---- which row takes what --------------------------------------------------------------------------------------------
+
+constexpr double int_range = 2147483648.0;
+
+// The farthest that an offset in these planes comes to, taps outside of them included. In double: it may be any number.
+double reach(const Layout& t, const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  const auto along = [&](int axis, std::int64_t beyond) {
+    return static_cast<double>(std::max<std::int64_t>(t.shape[axis], 1) - 1 + beyond) *
+           std::fabs(static_cast<double>(t.stride[axis]));
+  };
+  const auto beyond = [](std::int64_t taps, std::int64_t dilation, std::int64_t before, std::int64_t after,
+                         std::int64_t stride) { return (taps - 1) * dilation + std::max(before, after) + stride; };
+  return along(0, 0) + along(1, 0) + along(2, beyond(p.w.shape[2], g.dilation.h, g.pad.top, g.pad.bottom, g.stride.h)) +
+         along(3, beyond(p.w.shape[3], g.dilation.w, g.pad.left, g.pad.right, g.stride.w));
+}
+
+std::string implicit_fits(const ConvProblem& p) {
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - implicit_step;
+  const std::int64_t filter_terms = filters_of_group(p) * taps_of(p);  // of an element of dx
+  const std::int64_t pixels = std::max(pixels_of(p), p.x.shape[0] * p.x.shape[2] * p.x.shape[3]);
+  if (std::max({pixels, terms_of(p), filter_terms}) >= most) return "sums or images of 2^31 elements or more";
+  for (const Layout* t : {&p.x, &p.y, &p.dx})
+    if (t->rank > 0 && reach(*t, p) >= int_range) return "offsets of 2^31 or more";
+  for (const Layout* t : {&p.w, &p.dw})
+    if (t->rank > 0 && t->span() >= most) return "offsets of 2^31 or more";
+  const std::int64_t extent_h = (p.w.shape[2] - 1) * p.geometry.dilation.h;
+  const std::int64_t extent_w = (p.w.shape[3] - 1) * p.geometry.dilation.w;
+  if (std::max(extent_h, extent_w) >= std::int64_t{1} << 30) return "an extent of 2^30 or more";
+  constexpr std::int64_t most_classes = 64;  // launches of the gradient of x
+  if (p.backward && p.geometry.stride.h * p.geometry.stride.w > most_classes)
+    return "the gradient of x takes more than 64 launches with these strides";
+  return {};
+}
+
+// Why this row cannot run this problem; empty: it can.
+std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const ConvGeometry& g = p.geometry;
+  if (!is_compiled(c, p.dtype)) return "it is for f32";
+  if (c.method == Method::naive) {
+    if (ceil_div(std::max({p.y.count(), p.x.count(), p.w.count()}), c.threads) > max_grid)
+      return "more than 2^31 blocks";
+    return {};
+  }
+  if (c.method == Method::implicit) {
+    std::string why = implicit_fits(p);
+    if (!why.empty()) return why;
+    const std::int64_t images = p.x.shape[0] * std::max(p.x.shape[2] * p.x.shape[3], p.y.shape[2] * p.y.shape[3]);
+    const std::int64_t sums = std::max(images, terms_of(p));
+    const std::int64_t rows = std::max(filters_of_group(p), channels_of_group(p));
+    const bool fewer =
+        ceil_div(rows, c.tile_filters) <= max_grid / std::max<std::int64_t>(1, ceil_div(sums, c.tile_pixels));
+    return fewer ? "" : "more than 2^31 blocks";
+  }
+  if (p.backward) return "it has no gradients";
+  if (c.method == Method::coarse) {
+    // In double: sizes may be any.
+    const double items =
+        static_cast<double>(p.y.shape[0]) * static_cast<double>(p.y.shape[1]) *
+        static_cast<double>(ceil_div(p.y.shape[2], coarse_rows) * ceil_div(p.y.shape[3], coarse_columns));
+    return items >= int_range - c.threads ? "more than 2^31 pieces of work" : "";
+  }
+  if (p.w.shape[2] != c.size || p.w.shape[3] != c.size)
+    return "filters are not " + std::to_string(c.size) + "x" + std::to_string(c.size);
+  if (g.stride != ConvPair{} || g.dilation != ConvPair{}) return "stride or dilation is not 1";
+  if (c.filters == 1 && filters_of_group(p) != 1) return "groups have more than one filter";
+  if (g.layout != ConvLayout::nchw) return "channels are innermost";
+  if (reach(p.x, p) - static_cast<double>(p.x.shape[0] - 1) * std::fabs(static_cast<double>(p.x.stride[0])) >=
+      int_range)
+    return "offsets of 2^31 or more within an image";
+  if (direct_grid(c, p) >= Divider::limit) return "more than 2^31 blocks";
+  const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
+  constexpr std::int64_t many = 1 << 20;  // of either; their products stay small
+  const std::int64_t smem = channels < many && filters < many ? direct_smem_bytes(c, channels, filters) : many;
+  if (smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  return {};
+}
+
+// ---- cost --------------------------------------------------------------------------------------------------------------
+
+double real(std::int64_t n) { return static_cast<double>(n); }
+double products(const ConvProblem& p) { return real(pixels_of(p)) * real(p.w.shape[0]) * real(terms_of(p)); }
+
+Cost cost(const ConvProblem& p) {
+  const double size = real(static_cast<std::int64_t>(size_of(p.dtype)));
+  Cost c;
+  c.bytes_read = (real(p.x.count()) + real(p.w.count())) * size;
+  c.bytes_written = real(p.y.count()) * size;
+  if (p.backward) {
+    std::swap(c.bytes_read, c.bytes_written);  // dx and dw, for dy
+    c.bytes_read += (real(p.x.count()) + real(p.w.count())) * size;
+  }
+  if (p.bias) c.bytes_read += real(p.bias->count()) * size;
+  if (p.residual) c.bytes_read += real(p.y.count()) * size;
+  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * products(p) * (p.backward ? 2 : 1);
+  return c;
+}
+
+double padded(std::int64_t size, std::int64_t tile) { return real(ceil_div(size, tile) * tile); }
+
+// Clocks of a multiprocessor's busiest pipe, for all blocks together; instructions from the source, four warps' in a clock.
+double clocks_of(const Config& c, const ConvProblem& p) {
+  const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
+  const double warps = real(p.y.count()) / 32, terms = real(terms_of(p));
+  switch (c.method) {
+    case Method::naive: return products(p) / 32 * 16 / 4 * (p.backward ? 2.5 : 1) + warps * 60;
+    case Method::coarse: return products(p) / 32 * 8 + warps * 20;  // lanes' tiles are apart: eight lines of L1 a load
+    case Method::direct: {
+      const double blocks = real(direct_grid(c, p)), bands = real(c.threads / direct_lanes);
+      const double turns = std::ceil(real(filters) / c.filters);
+      const double reads = direct_filter_row(c) / 4.0 + direct_window(c) / 4.0;
+      const double products_of_row = real(c.size * c.filters * c.rows * direct_strip);
+      const double copies = real(channels) * direct_input_rows(c) / bands * std::ceil(direct_pitch(c) / 32.0) * 8;
+      const double stores = real(c.rows * filters) * direct_strip * 10;
+      return blocks * bands / 4 * (turns * real(channels) * c.size * (products_of_row + 2 * reads) + copies + stores);
+    }
+    case Method::implicit: {
+      // 64 multiply-adds of a thread to four reads, and what bringing and turning the operands takes beside.
+      const double work = c.tile_filters < 128 ? 1.5 : 1.35;
+      const double groups = real(p.geometry.groups);
+      const double output = padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels) * terms;
+      if (!p.backward) return groups * output / 128 * work;
+      const std::int64_t images = p.x.shape[0] * p.x.shape[2] * p.x.shape[3];
+      const double by_stride = real(p.geometry.stride.h * p.geometry.stride.w);
+      const double inputs = padded(channels, c.tile_filters) * padded(images, c.tile_pixels) * real(filters) *
+                            std::max(1.0, real(taps_of(p)) / by_stride);
+      const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
+      return groups * (inputs + 1.3 * weights) / 128 * work;
+    }
+  }
+  return 0;
+}
+
+roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  k.block = {.threads = c.threads, .registers = 64};
+  k.trips = 1;
+  k.clocks = clocks_of(c, p);
+  switch (c.method) {
+    case Method::naive:
+      k.blocks = ceil_div(std::max(p.y.count(), p.backward ? p.x.count() : 0), c.threads);
+      k.trips = std::max(1.0, real(terms_of(p)) / 4);
+      k.launches = p.backward ? 2 : 1;
+      break;
+    case Method::coarse:
+      k.blocks = ceil_div(coarse_items(p), c.threads);
+      k.trips = std::max(1.0, real(terms_of(p)));
+      break;
+    case Method::direct:
+      k.blocks = direct_grid(c, p);
+      k.block.registers = c.filters > 3 ? 128 : 80;
+      k.block.smem = static_cast<int>(direct_smem_bytes(c, channels, filters));
+      k.block_us = 1;
+      k.tile_efficiency = real(p.y.shape[2] * p.y.shape[3]) /
+                          std::max(1.0, padded(p.y.shape[2], direct_rows(c)) * padded(p.y.shape[3], direct_columns));
+      break;
+    case Method::implicit: {
+      const int split = static_cast<int>(split_of(c, p, device.sms));
+      k.blocks = p.geometry.groups * implicit_tiles(c, filters, pixels_of(p));
+      k.block.registers = 128;
+      k.block.smem = gemm_kernels::smem_bytes(implicit_tile(c, false), f32);
+      k.block_us = 0.02 * std::min(real(terms_of(p)), 1e6);  // steps of eight, each with a barrier
+      if (p.backward) {
+        k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 2;
+        k.blocks = std::max(k.blocks, p.geometry.groups * split * implicit_tiles(c, filters, terms_of(p)));
+        k.bytes_written += 2.0 * split * 4 * real(p.w.count());
+      }
+      k.tile_efficiency = real(filters) * real(pixels_of(p)) /
+                          std::max(1.0, padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
+      break;
+    }
+  }
+  return k;
+}
+
+double predict_us(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  return roofline::predict(kernel_of(row, p, device), device).us;
+}
+
+Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                   std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) {
+        // The steps on the way are for what the last rows do not take, also where little work would take equally long.
+        const bool step = row.config.method == Method::naive || row.config.method == Method::coarse;
+        return predict_us(row, p, device) * (step && !record ? 1.5 : 1);
+      },
+      record);
+}
+
+// ---- run -------------------------------------------------------------------------------------------------------------
+
+Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorView& x, Workspace workspace) {
+  if (!given) return given.error();
+  // Tensors that start on rounder addresses than were planned for are as good.
+  given->alignment = std::min(given->alignment, plan.problem.alignment);
+  if (*given != plan.problem)
+    return Status::invalid(op, "tensors", given->text() + " or their strides or alignment",
+                           "as planned, " + plan.problem.text());
+  if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (workspace.bytes < plan.workspace)
+    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
+                           "at least " + std::to_string(plan.workspace));
+  return {};
+}
+
+Status launch(const Arguments& args) {
+  return on_backend(args.plan.device.id, [&](auto backend) {
+    using B = decltype(backend);
+    switch (args.plan.problem.dtype) {
+      case DType::f16: return launch_f16<B>(args);
+      case DType::bf16: return launch_bf16<B>(args);
+      default: return launch_f32<B>(args);
+    }
+  });
+}
+
+}  // namespace
+
+Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options) {
+  RIDGE_TRY(validate(p));
+  auto chosen = choose(p, device, options);
+  if (!chosen) return chosen.error();
+  ConvPlan plan{p, device, *chosen};
+  const Config& c = variants[*chosen].config;
+  plan.split = static_cast<int>(split_of(c, p, device.sms));
+  if (c.method == Method::implicit && p.backward)
+    plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
+  return plan;
+}
+
+Explanation ConvPlan::explain() const {
+  Explanation e;
+  e.op = op;
+  e.problem = problem.text();
+  e.variant = variants[variant].name;
+  e.workspace_bytes = workspace;
+  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  (void)choose(problem, device, {}, &e.candidates);
+  return e;
+}
+
+Status ConvPlan::run(const ConvTensors& t, Workspace given, Stream stream) const {
+  RIDGE_TRY(check_run(*this, ConvProblem::of(t, problem.geometry, problem.epilogue), t.x, given));
+  if (problem.y.count() == 0) return {};
+  return launch({.plan = *this,
+                 .x = t.x.data,
+                 .w = t.w.data,
+                 .bias = t.bias ? t.bias->data : nullptr,
+                 .residual = t.residual ? t.residual->data : nullptr,
+                 .dy = nullptr,
+                 .y = t.y.data,
+                 .dx = nullptr,
+                 .dw = nullptr,
+                 .workspace = given.data,
+                 .stream = stream});
+}
+
+Status ConvPlan::run_gradient(const ConvGradientTensors& t, Workspace given, Stream stream) const {
+  RIDGE_TRY(check_run(*this, ConvProblem::of_gradient(t, problem.geometry), t.x, given));
+  if (problem.dx.count() == 0 && problem.dw.count() == 0) return {};
+  return launch({.plan = *this,
+                 .x = t.x.data,
+                 .w = t.w.data,
+                 .bias = nullptr,
+                 .residual = nullptr,
+                 .dy = t.dy.data,
+                 .y = nullptr,
+                 .dx = t.dx.data,
+                 .dw = t.dw.data,
+                 .workspace = given.data,
+                 .stream = stream});
+}
+
+template <class Run>
+static void run_cached(const Result<ConvProblem>& problem, Device device, Stream stream, Run&& run) {
+  thread_local PlanCache<ConvProblem, ConvPlan> cache;
+  throw_if(problem.error());
+  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_conv2d(p, d); });
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, device, stream, [&](Workspace workspace) { return run(**plan, workspace); }));
+}
+
+void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue, Stream stream) {
+  run_cached(ConvProblem::of(t, g, epilogue), t.x.device, stream,
+             [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+}
+
+void conv2d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
+  run_cached(ConvProblem::of_gradient(t, g), t.x.device, stream,
+             [&](const ConvPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
+}
+
+}  // namespace ridge

@@ -1,0 +1,145 @@
+#include <ridge/check/gtest_cases.hpp>
+#include <ridge/conv/conv.hpp>
+#include <ridge/conv/geometry.hpp>
+#include <ridge/conv/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ridge {
+namespace {
+
+using conv_detail::Axis;
+using conv_detail::AxisMap;
+using conv_detail::variants;
+
+const check::TestCasesOf cases{"conv2d"};
+
+std::string chosen(const Result<ConvProblem>& p, const char* variant = "") {
+  if (!p) return std::string(p.error().message());
+  auto plan = plan_conv2d(*p, *device_model("H200"), {.variant = variant});
+  return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+}
+constexpr ConvGeometry padded_by(std::int64_t n) { return {.pad = {n, n, n, n}}; }
+
+TEST(ConvPlan, FewChannelsAreReadOnce) {
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 1, 6, 768, 512, 6, 6, 6)), "direct_6x6");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 8, 6, 768, 512, 6, 6, 6)), "direct_6x6");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 1, 3, 1080, 1920, 3, 3, 3)), "direct_3x3");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 1, 3, 768, 512, 16, 3, 3)), "direct_3x3_wide");
+  ConvGeometry depthwise = padded_by(1);
+  depthwise.groups = 128;
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, depthwise, 32, 128, 56, 56, 128, 3, 3)), "depthwise_3x3");
+}
+
+TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
+  for (const DType dtype : {f32, bf16}) {
+    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)), "implicit_64");
+    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)), "implicit_128");
+    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
+              "implicit");
+  }
+}
+
+TEST(ConvPlan, WhatIntsDoNotCountIsLeftToTheFirstRow) {
+  EXPECT_EQ(chosen(ConvProblem::contiguous(bf16, padded_by(1), 1 << 14, 64, 128, 128, 64, 3, 3)), "naive");
+}
+
+TEST(ConvPlan, ARefusalSaysWhy) {
+  const auto why = [](const ConvGeometry& g, std::int64_t c = 4, std::int64_t h = 4, std::int64_t k = 6) {
+    return std::string(ConvProblem::contiguous(f32, g, 1, c, h, 8, k, 5, 3).error().message());
+  };
+  EXPECT_EQ(why({}), "conv2d: filter is of extent 5x3; it must be within the padded input, 4x8");
+  EXPECT_EQ(why({.dilation = {2, 1}, .pad = {2, 0, 1, 0}}),
+            "conv2d: filter is of extent 9x3; it must be within the padded input, 7x8");
+  EXPECT_EQ(why({.stride = {1, 0}}), "conv2d: stride is 1x0; it must be from 1 and below 2^30");
+  EXPECT_EQ(why({.dilation = {0, 1}}), "conv2d: dilation is 0x1; it must be from 1 and below 2^30");
+  EXPECT_EQ(why({.pad = {0, -1, 0, 0}}), "conv2d: pad is 0x-1; it must be from 0 and below 2^30");
+  EXPECT_EQ(why({.groups = 4}, 4, 8),
+            "conv2d: groups is 4; it must be a divisor of the 4 channels and of the 6 filters");
+  const auto huge = ConvProblem::contiguous(f32, {}, std::int64_t{1} << 40, 1, 1 << 20, 1 << 20, 1, 1, 1);
+  EXPECT_EQ(huge.error().message(), "conv2d: y is of more than 2^60 elements; it must be smaller");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}}, 1, 3, 9, 9, 3, 3, 3), "direct_3x3"),
+            "conv2d: variant is direct_3x3; it must be another one here: stride or dilation is not 1");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(bf16, {}, 1, 3, 9, 9, 3, 3, 3), "direct_3x3"),
+            "conv2d: variant is direct_3x3; it must be another one here: it is for f32");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(i32, {}, 1, 3, 9, 9, 3, 3, 3)),
+            "conv2d: x.dtype is i32; it must be one of f32 f16 bf16");
+
+  std::vector<float> x(64), w(9), y(64);
+  const auto refusal = [](const ConvTensors& t) {
+    return std::string(ConvProblem::of(t, padded_by(1)).error().message());
+  };
+  const TensorView image = view(x.data(), {1, 1, 8, 8}), filter = view(w.data(), {1, 1, 3, 3});
+  EXPECT_EQ(refusal({.x = image, .w = filter, .y = view(y.data(), {1, 1, 8, 7})}),
+            "conv2d: y.shape is 1x1x8x7; it must be 1x1x8x8");
+  EXPECT_EQ(refusal({.x = image, .w = filter, .y = image}), "conv2d: y is overlapping x; it must be apart from it");
+  EXPECT_EQ(refusal({.x = image, .w = view(w.data(), {1, 3, 3}), .y = view(y.data(), {1, 1, 8, 8})}),
+            "conv2d: w.shape is 1x3x3; it must be of 4 axes, k c r s");
+}
+
+TEST(Conv, OneLine) {
+  std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9}, w{1, 0, 0, -1}, y(4), bias{5};
+  conv2d({.x = view(x.data(), {1, 1, 3, 3}),
+          .w = view(w.data(), {1, 1, 2, 2}),
+          .y = view(y.data(), {1, 1, 2, 2}),
+          .bias = view(bias.data(), {1})});
+  EXPECT_EQ(y, (std::vector<float>{1, 1, 1, 1}));  // x[i][j] - x[i + 1][j + 1] is -4
+}
+
+TEST(Conv, TheResidualMayBeTheOutput) {
+  std::vector<float> x{1, -2, 3}, w{-1}, y{10, 1, 2};
+  const TensorView out = view(y.data(), {1, 1, 1, 3});
+  conv2d({.x = view(x.data(), {1, 1, 1, 3}), .w = view(w.data(), {1, 1, 1, 1}), .y = out, .residual = out}, {},
+         {.activation = Activation::relu, .residual_first = true});
+  EXPECT_EQ(y, (std::vector<float>{9, 3, 0}));
+}
+
+TEST(Conv, GradientsInOneLine) {
+  std::vector<float> x{1, 2, 3}, w{10, 1}, dy{1, 2}, dx(3), dw(2);
+  conv2d_gradient({.dy = view(dy.data(), {1, 1, 1, 2}),
+                   .x = view(x.data(), {1, 1, 1, 3}),
+                   .w = view(w.data(), {1, 1, 1, 2}),
+                   .dx = view(dx.data(), {1, 1, 1, 3}),
+                   .dw = view(dw.data(), {1, 1, 1, 2})});
+  EXPECT_EQ(dx, (std::vector<float>{10, 21, 2}));
+  EXPECT_EQ(dw, (std::vector<float>{1 * 1 + 2 * 2, 1 * 2 + 2 * 3}));
+}
+
+TEST(Conv, AnImageThatIsRepeated) {  // stride 0 along the batch
+  std::vector<float> x{1, 2, 3, 4}, w{2}, y(8);
+  TensorView repeated = view(x.data(), {2, 1, 2, 2});
+  repeated.layout.stride[0] = 0;
+  conv2d({.x = repeated, .w = view(w.data(), {1, 1, 1, 1}), .y = view(y.data(), {2, 1, 2, 2})});
+  EXPECT_EQ(y, (std::vector<float>{2, 4, 6, 8, 2, 4, 6, 8}));
+}
+
+// The classes of the gradient have every pair of a place and a tap that meet, once, and at the output where they do.
+TEST(ConvGeometry, ClassesOfTheGradientAreAllOfIt) {
+  for (std::int64_t stride : {1, 2, 3, 4, 6})
+    for (std::int64_t dilation : {1, 2, 3, 4})
+      for (std::int64_t taps : {1, 2, 3, 5})
+        for (std::int64_t pad : {0, 1, 4}) {
+          const std::int64_t inputs = 17, extent = (taps - 1) * dilation + 1;
+          const Axis axis{inputs, (inputs + 2 * pad - extent) / stride + 1, taps, stride, pad, dilation};
+          std::int64_t met = 0, want = 0;
+          for (std::int64_t phase = 0; phase < stride; ++phase) {
+            const AxisMap m = axis.gradient(phase);
+            EXPECT_EQ(m.inputs, axis.outputs);
+            for (std::int64_t i = 0; i < m.outputs; ++i)
+              for (std::int64_t t = 0; t < m.taps; ++t, ++met) {
+                const std::int64_t place = m.first_output + i * m.output_pitch, tap = m.first_tap + t * m.tap_pitch;
+                EXPECT_LT(place, inputs);
+                EXPECT_LT(tap, taps);
+                EXPECT_EQ((m.scale * i + m.shift + m.step * t) * stride - pad + tap * dilation, place);
+              }
+          }
+          for (std::int64_t place = 0; place < inputs; ++place)
+            for (std::int64_t tap = 0; tap < taps; ++tap) want += (place + pad - tap * dilation) % stride == 0;
+          EXPECT_EQ(met, want) << stride << " " << dilation << " " << taps << " " << pad;
+        }
+}
+
+}  // namespace
+}  // namespace ridge

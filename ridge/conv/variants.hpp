@@ -1,0 +1,143 @@
+// The table of conv2d's kernels, and every fact that plan and kernels share.
+#pragma once
+#include <ridge/conv/conv.hpp>
+#include <ridge/conv/geometry.hpp>
+#include <ridge/gemm/config.hpp>
+
+#include <algorithm>
+
+namespace ridge::conv_detail {
+
+enum class Method : std::uint8_t {
+  naive,     // a thread per output, 64-bit offsets
+  coarse,    // 8 x 4 outputs of a thread
+  direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
+  implicit,  // a matrix product whose operand is gathered from the image
+};
+
+struct Config {
+  Method method = Method::naive;
+  int threads = 256;
+  int size = 0;     // direct: rows and columns of a filter
+  int filters = 1;  // direct: of a thread, at a time
+  int rows = 1;     // direct: of outputs, of a thread
+  // implicit: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
+  int tile_filters = 128, tile_pixels = 128;
+  int blocks_per_sm = 1;       // least residency asked of the compiler
+  int blocks_per_sm_nhwc = 1;  // implicit: where pixels are the rows, whose places take more registers
+  bool operator==(const Config&) const = default;
+};
+
+struct Variant {
+  std::string_view name, step;
+  Config config;
+};
+
+// clang-format off
+inline constexpr Variant variants[] = {
+    {"naive", "a thread per output; any strides and sizes", {}},
+    {"tile_8x4", "8 x 4 outputs of a thread: a filter's element is read once for 32 products", {.method = Method::coarse, .threads = 128}},
+    {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
+     {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 4}},
+    {"direct_3x3_wide", "the same, eight filters at a time",
+     {.method = Method::direct, .threads = 128, .size = 3, .filters = 8, .rows = 2, .blocks_per_sm = 3}},
+    {"direct_6x6", "the same for filters of 6 x 6, six at a time",
+     {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 3}},
+    {"depthwise_3x3", "the same for groups of one channel and one filter",
+     {.method = Method::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
+    {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 of a block",
+     {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_nhwc = 2}},
+    {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
+     {.method = Method::implicit, .threads = 256}},
+};
+// clang-format on
+inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Whether the row is compiled for a type. Direct rows are for images in float32; 16-bit types have none.
+constexpr bool is_compiled(const Config& c, DType dtype) { return c.method != Method::direct || dtype == f32; }
+
+// ---- sizes of a problem --------------------------------------------------------------------------------------------
+
+constexpr std::int64_t channels_of_group(const ConvProblem& p) { return p.w.shape[1]; }
+constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape[0] / p.geometry.groups; }
+constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3]; }
+constexpr std::int64_t pixels_of(const ConvProblem& p) { return p.y.shape[0] * p.y.shape[2] * p.y.shape[3]; }
+constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // of an output
+
+constexpr Axis axis_h(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  return {p.x.shape[2], p.y.shape[2], p.w.shape[2], g.stride.h, g.pad.top, g.dilation.h};
+}
+constexpr Axis axis_w(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  return {p.x.shape[3], p.y.shape[3], p.w.shape[3], g.stride.w, g.pad.left, g.dilation.w};
+}
+
+// ---- coarse --------------------------------------------------------------------------------------------------------
+
+inline constexpr int coarse_rows = 4, coarse_columns = 8;  // of outputs, of a thread
+constexpr std::int64_t coarse_items(const ConvProblem& p) {
+  return p.y.shape[0] * p.y.shape[1] * ceil_div(p.y.shape[2], coarse_rows) * ceil_div(p.y.shape[3], coarse_columns);
+}
+
+// ---- direct --------------------------------------------------------------------------------------------------------
+
+inline constexpr int direct_lanes = 32;  // threads along a row
+inline constexpr int direct_strip = 4;   // neighbouring outputs of a thread: one 16-byte access of shared memory
+inline constexpr int direct_columns = direct_lanes * direct_strip;  // of a block's tile of outputs
+constexpr int direct_rows(const Config& c) { return c.threads / direct_lanes * c.rows; }
+constexpr int direct_input_rows(const Config& c) { return direct_rows(c) + c.size - 1; }
+// A strip's window is read in whole units, also the last lane's.
+constexpr int direct_window(const Config& c) { return (direct_strip + c.size - 1 + 3) / 4 * 4; }
+constexpr int direct_pitch(const Config& c) { return direct_columns - direct_strip + direct_window(c); }
+// The elements of one row of `filters` filters, [size][filters], to whole units of 16 bytes.
+constexpr int direct_filter_row(const Config& c) { return (c.size * c.filters + 3) / 4 * 4; }
+constexpr std::int64_t direct_image_floats(const Config& c, std::int64_t channels) {
+  return channels * direct_input_rows(c) * direct_pitch(c);
+}
+constexpr std::int64_t direct_filter_floats(const Config& c, std::int64_t channels, std::int64_t filters) {
+  return ceil_div(filters, c.filters) * channels * c.size * direct_filter_row(c);
+}
+// The tile of inputs of all channels, all filters, and each thread's outputs on their way to memory.
+constexpr std::int64_t direct_smem_bytes(const Config& c, std::int64_t channels, std::int64_t filters) {
+  return static_cast<std::int64_t>(sizeof(float)) *
+         (direct_image_floats(c, channels) + direct_filter_floats(c, channels, filters) +
+          direct_rows(c) * direct_columns);
+}
+constexpr std::int64_t direct_grid(const Config& c, const ConvProblem& p) {
+  return p.y.shape[0] * p.geometry.groups * ceil_div(p.y.shape[2], direct_rows(c)) *
+         ceil_div(p.y.shape[3], direct_columns);
+}
+
+// ---- implicit ------------------------------------------------------------------------------------------------------
+
+inline constexpr int implicit_step = 8;  // elements of the sums' index in shared memory at a time
+// The tile as gemm's kernels have it. With channels innermost, pixels are the product's rows, so that what is
+// neighbours in memory, filters, is neighbours in a row of the result.
+constexpr gemm_kernels::Config implicit_tile(const Config& c, bool pixels_are_rows) {
+  gemm_kernels::Config tile;
+  tile.bm = pixels_are_rows ? c.tile_pixels : c.tile_filters;
+  tile.bn = pixels_are_rows ? c.tile_filters : c.tile_pixels;
+  tile.bk = implicit_step;
+  tile.pipeline = gemm_kernels::Pipeline::double_buffer;
+  tile.conflict_free = true;
+  return tile;
+}
+constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std::int64_t columns) {
+  return ceil_div(filters, c.tile_filters) * ceil_div(columns, c.tile_pixels);
+}
+
+// Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards: enough
+// for two blocks per multiprocessor, each of 256 pixels at least.
+inline constexpr int least_part = 256, max_split = 256;
+constexpr std::int64_t split_of(const Config& c, const ConvProblem& p, int sms) {
+  if (c.method != Method::implicit || !p.backward) return 1;
+  const std::int64_t tiles =
+      std::max<std::int64_t>(1, p.geometry.groups * implicit_tiles(c, filters_of_group(p), terms_of(p)));
+  return std::clamp<std::int64_t>(ceil_div(2 * sms, tiles), 1,
+                                  std::clamp<std::int64_t>(pixels_of(p) / least_part, 1, max_split));
+}
+
+}  // namespace ridge::conv_detail
