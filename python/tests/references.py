@@ -337,6 +337,27 @@ def dwconv(dtype, rng):
         yield Case((k, w), {"eps": 0.5}, (want,), ((t + 26) * ROUNDOFF["f32"] * size,))
 
 
+def conv2d(dtype, rng):
+    for stride, pad, dilation, groups in [(1, 1, 1, 1), (2, 0, 1, 3), (1, 2, 2, 1)]:
+        x, w = make(rng, dtype, 2, 6, 9, 11), make(rng, dtype, 9, 6 // groups, 3, 3)
+        bias, unit = make(rng, dtype, 9), computed_in(dtype)
+
+        def sums(x, w, stride=stride, pad=pad, dilation=dilation, groups=groups):
+            padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+            extent = 2 * dilation + 1
+            view = np.lib.stride_tricks.sliding_window_view(padded, (extent, extent), (2, 3))
+            view = view[:, :, ::stride, ::stride, ::dilation, ::dilation]
+            parts = zip(np.split(view, groups, 1), np.split(w, groups), strict=True)
+            return np.concatenate([np.einsum("ncijab,kcab->nkij", v, f) for v, f in parts], 1)
+
+        options = {"stride": stride, "pad": pad, "dilation": dilation, "groups": groups}
+        want, magnitude = sums(double(x), double(w)), sums(np.abs(double(x)), np.abs(double(w)))
+        bound = (w[0].size + 8) * unit * (magnitude + np.abs(double(bias))[:, None, None])
+        yield Case((x, w), options, (want,), (bound,))
+        want = np.maximum(want + double(bias)[:, None, None], 0)
+        yield Case((x, w, bias), options | {"epilogue": "bias+relu"}, (want,), (bound,))
+
+
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 
 
@@ -515,6 +536,7 @@ OPERATORS = {
     "batch_norm_train": batch_norm(given=False),
     "window_sum": window_sum,
     "dwconv": dwconv,
+    "conv2d": conv2d,
     "nms": nms,
     "embedding": embedding,
     "rope": rope,
