@@ -62,12 +62,18 @@ Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
   if (extent_h > padded_h || extent_w > padded_w)
     return Status::invalid(op, "filter", "of extent " + text(extent_h, extent_w),
                            "within the padded input, " + text(padded_h, padded_w));
-  std::int64_t count = 1;
-  for (const std::int64_t size :
-       {x.shape[0], w.shape[0], outputs_of(x.shape[2], g.pad.top, g.pad.bottom, w.shape[2], g.stride.h, g.dilation.h),
-        outputs_of(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w)})
-    if (__builtin_mul_overflow(count, size, &count) || count > (std::int64_t{1} << 60))
-      return Status::invalid(op, "y", "of more than 2^60 elements", "smaller");
+  const std::int64_t oh = outputs_of(x.shape[2], g.pad.top, g.pad.bottom, w.shape[2], g.stride.h, g.dilation.h);
+  const std::int64_t ow = outputs_of(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w);
+  const auto check_count = [](const char* label, const std::array<std::int64_t, 4>& shape) -> Status {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape)
+      if (__builtin_mul_overflow(count, std::max<std::int64_t>(size, 1), &count) || count > (std::int64_t{1} << 60))
+        return Status::invalid(op, label, "of more than 2^60 elements", "smaller");
+    return {};
+  };
+  RIDGE_TRY(check_count("x", {x.shape[0], x.shape[1], x.shape[2], x.shape[3]}));
+  RIDGE_TRY(check_count("w", {w.shape[0], w.shape[1], w.shape[2], w.shape[3]}));
+  RIDGE_TRY(check_count("y", {x.shape[0], w.shape[0], oh, ow}));
   return {};
 }
 
