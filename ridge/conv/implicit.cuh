@@ -197,6 +197,10 @@ struct ImplicitPartial {
   }
 };
 
+constexpr int implicit_residency(const Config& c, bool is_wide) {
+  return is_wide ? c.blocks_per_sm_wide : c.blocks_per_sm;
+}
+
 template <class Row, bool PixelsAreRows> struct ImplicitTileRow {
   static constexpr gemm_kernels::Config config = implicit_tile(Row::config, PixelsAreRows);
 };
@@ -205,8 +209,8 @@ template <class Row, bool PixelsAreRows> struct ImplicitTileRow {
 // Preconditions: gridDim.x is the number of tiles, y of parts, z of groups or less; offsets, sides and sizes fit an int,
 // sides are below 2^30; smem_bytes() of the tile of dynamic shared memory. P is Pass::filters, or output for y and dx.
 template <class Row, class T, Pass P, bool ChannelsLast, class Output>
-__global__ void __launch_bounds__(Row::config.threads, ChannelsLast&& P == Pass::output ? Row::config.blocks_per_sm_nhwc
-                                                                                        : Row::config.blocks_per_sm)
+__global__ void __launch_bounds__(Row::config.threads,
+                                  implicit_residency(Row::config, P == Pass::filters || ChannelsLast))
     conv_implicit(ImplicitShape<T> s, Output output) {
   constexpr bool weights = P == Pass::filters, swapped = ChannelsLast && !weights;
   using TileRow = ImplicitTileRow<Row, swapped>;

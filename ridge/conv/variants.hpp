@@ -24,7 +24,7 @@ struct Config {
   // implicit: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
-  int blocks_per_sm_nhwc = 1;  // implicit: where pixels are the rows, whose places take more registers
+  int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
   bool operator==(const Config&) const = default;
 };
 
@@ -46,7 +46,7 @@ inline constexpr Variant variants[] = {
     {"depthwise_3x3", "the same for groups of one channel and one filter",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
     {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 of a block",
-     {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_nhwc = 2}},
+     {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
     {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
      {.method = Method::implicit, .threads = 256}},
 };
