@@ -19,6 +19,14 @@ __device__ __forceinline__ void load(const CUtensorMap* map, void* to, Barrier* 
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
+// Of a map of four axes, the tile at (x, y, z, w).
+__device__ __forceinline__ void load(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
 // To the same place in all blocks of the cluster that `mask` names, and to the same barrier there.
 __device__ __forceinline__ void load_multicast(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z,
                                                std::uint16_t mask) {
@@ -36,6 +44,11 @@ __device__ __forceinline__ void fence_shared_for_copies() {
 __device__ __forceinline__ void store(const CUtensorMap* map, const void* from, int x, int y, int z) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)
+               : "memory");
+}
+__device__ __forceinline__ void store(const CUtensorMap* map, const void* from, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+               "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(w)
                : "memory");
 }
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

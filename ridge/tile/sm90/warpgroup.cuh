@@ -22,6 +22,13 @@ template <int Registers> __device__ __forceinline__ void take_registers() {
 __device__ __forceinline__ void sync_warpgroup(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(warpgroup_threads) : "memory");
 }
+// A barrier of Threads threads, some of which arrive and go on, while the others wait for all of them.
+template <int Threads> __device__ __forceinline__ void await_named(int id) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+template <int Threads> __device__ __forceinline__ void arrive_named(int id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
 
 __device__ __forceinline__ unsigned cluster_rank() {
   unsigned rank;
@@ -46,14 +53,6 @@ __device__ __forceinline__ void sync_cluster() {
   asm volatile(
       "barrier.cluster.arrive.relaxed.aligned;\n"
       "barrier.cluster.wait.aligned;" ::
-          : "memory");
-}
-
-// The same, and what all threads wrote to shared memory before it.
-__device__ __forceinline__ void sync_cluster_memory() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;" ::
           : "memory");
 }
 
