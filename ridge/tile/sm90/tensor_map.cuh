@@ -5,9 +5,6 @@
 #include <ridge/core/status.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
 
-#include <cuda.h>
-#include <cuda_runtime.h>
-
 #include <string>
 
 namespace ridge::tile::sm90 {
@@ -17,6 +14,23 @@ struct MapShape {
   std::int64_t cols = 0, rows = 0, batch = 1;
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
 };
+
+// An axis besides that of neighbours.
+struct MapAxis {
+  std::int64_t size = 1, stride = 0;  // stride: in elements, a multiple of 16 bytes
+};
+
+}  // namespace ridge::tile::sm90
+
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/tensor_map.hpp>
+#else
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+namespace ridge::tile::sm90 {
+
+using TensorMap = CUtensorMap;
 
 inline CUtensorMapDataType map_type(DType dtype) {
   switch (dtype) {
@@ -28,15 +42,10 @@ inline CUtensorMapDataType map_type(DType dtype) {
   }
 }
 
-// An axis besides that of neighbours.
-struct MapAxis {
-  std::int64_t size = 1, stride = 0;  // stride: in elements, a multiple of 16 bytes
-};
-
 // Tiles of box_rows (at most 256) rows of 128 bytes, swizzled. `outer` are the axes behind that of `cols` neighbours, rows
 // first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at most 4.
 template <std::size_t N>
-static Status make_tensor_map(CUtensorMap* map, const void* data, DType dtype, std::int64_t cols,
+static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
                               const MapAxis (&outer)[N], int box_rows) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
   static const Encode encode = [] {
@@ -53,7 +62,7 @@ static Status make_tensor_map(CUtensorMap* map, const void* data, DType dtype, s
   const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   cuuint64_t sizes[1 + N] = {extent(cols)}, strides[N];
   cuuint32_t box[1 + N] = {static_cast<cuuint32_t>(line_bytes / bytes), static_cast<cuuint32_t>(box_rows)},
-             steps[1 + N] = {1};
+                     steps[1 + N] = {1};
   for (std::size_t i = 0; i < N; ++i) {
     sizes[1 + i] = extent(outer[i].size);
     // The stride of an axis with one element must still be a valid one.
@@ -68,8 +77,13 @@ static Status make_tensor_map(CUtensorMap* map, const void* data, DType dtype, s
   return Status::error(Code::device_error, "cuTensorMapEncodeTiled: error " + std::to_string(static_cast<int>(result)));
 }
 
+}  // namespace ridge::tile::sm90
+#endif
+
+namespace ridge::tile::sm90 {
+
 // The same of a batch of matrices.
-static inline Status make_tensor_map(CUtensorMap* map, const void* data, DType dtype, const MapShape& shape,
+static inline Status make_tensor_map(TensorMap* map, const void* data, DType dtype, const MapShape& shape,
                                      int box_rows) {
   return make_tensor_map(map, data, dtype, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},
                          box_rows);

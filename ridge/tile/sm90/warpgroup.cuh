@@ -10,6 +10,13 @@ inline constexpr int warpgroup_threads = 128;
 __device__ __forceinline__ int warpgroup_index() { return __shfl_sync(~0u, threadIdx.x / warpgroup_threads, 0); }
 __device__ __forceinline__ int warp_of_warpgroup() { return __shfl_sync(~0u, threadIdx.x / 32 % 4, 0); }
 
+}  // namespace ridge::tile::sm90
+
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/warpgroup.hpp>
+#else
+namespace ridge::tile::sm90 {
+
 // Gives registers back, or takes them: all warps of a warpgroup, in a kernel with __launch_bounds__(threads, 1).
 template <int Registers> __device__ __forceinline__ void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -65,3 +72,4 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
 }
 
 }  // namespace ridge::tile::sm90
+#endif

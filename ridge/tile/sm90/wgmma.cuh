@@ -10,6 +10,17 @@
 
 namespace ridge::tile::sm90 {
 
+// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
+template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
+
+}  // namespace ridge::tile::sm90
+
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/wgmma.hpp>
+#else
+namespace ridge::tile::sm90 {
+
 // Before the first product, and after sums were touched by anything else.
 __device__ __forceinline__ void fence_sums() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Ends a group of products: those issued since the last one.
@@ -83,10 +94,6 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
   else RIDGE_WGMMA_KEPT(256, 128, TYPES)
 // clang-format on
 
-// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
-template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
-template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
-
 // d = a b + (accumulate ? d : 0), of a [64, k] and b [N, k] of T by their descriptors; k: product_k. Asynchronous.
 // float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
 template <class T, Axis A, Axis B, int N>
@@ -156,3 +163,4 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_WGMMA_KEPT_WIDTHS
 
 }  // namespace ridge::tile::sm90
+#endif
