@@ -10,8 +10,8 @@ namespace {
 
 // A tensor [batch, heads, rows, columns] as TMA reads it, `box` rows at a time.
 template <class T>
-Status make_map(CUtensorMap* map, const void* data, const AttentionOperand& at, std::int64_t columns, std::int64_t rows,
-                std::int64_t heads, std::int64_t batch, int box) {
+Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOperand& at, std::int64_t columns,
+                std::int64_t rows, std::int64_t heads, std::int64_t batch, int box) {
   return tile::sm90::make_tensor_map(map, data, dtype_of<T>, columns,
                                      {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
 }

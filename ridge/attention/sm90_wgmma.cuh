@@ -11,7 +11,7 @@
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/special.cuh>
-#include <ridge/tile/sm80/mma.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
 #include <ridge/tile/sm90/tma.cuh>
@@ -22,7 +22,7 @@ namespace ridge::attention_kernels {
 
 // The tensors as [batch, heads, rows, columns], in boxes of wgmma_box rows and 64 columns.
 struct WgmmaMaps {
-  CUtensorMap q, k, v, o;
+  tile::sm90::TensorMap q, k, v, o;
 };
 
 // Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q, whose place
@@ -35,12 +35,12 @@ template <class Row> struct WgmmaKernel {
 
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
-  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes,
-                       barriers_at = v_at + c.stages * v_bytes;
+  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, barriers_at = v_at + c.stages * v_bytes;
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
 
   // Of 65,536 registers; the loader has few, and multipliers what is left, in steps of 8.
-  static constexpr int loader_registers = multipliers == 2 ? 24 : 32, multiplier_registers = multipliers == 2 ? 240 : 160;
+  static constexpr int loader_registers = multipliers == 2 ? 24 : 32,
+                       multiplier_registers = multipliers == 2 ? 240 : 160;
   // Named barriers: a multiplier's turn, and that of its threads alone.
   static constexpr int turn = 1, own = turn + multipliers;
   static constexpr int checkers = 96;  // the loader's other warps
@@ -86,8 +86,8 @@ template <class Row, class T> struct WgmmaWalk {
 
 // Brings a tile of Rows x Columns, panel by panel.
 template <int Rows, int Columns>
-__device__ __forceinline__ void load_panels(const CUtensorMap* map, unsigned char* to, tile::sm90::Barrier* full,
-                                            int row, int head, int batch) {
+__device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
+                                            tile::sm90::Barrier* full, int row, int head, int batch) {
   tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
   for (int p = 0; p < Columns / panel; ++p)
@@ -198,12 +198,11 @@ template <class Row, class T> class WgmmaMultiplier {
 #pragma unroll
     for (int n = 0; n < c.bn / 16; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) p_[n][i] = tile::sm80::pack<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
+      for (int i = 0; i < 4; ++i) p_[n][i] = tile::pack_pair<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
   }
 
   // value(key, column): of V, 0 where there is none. Adds those of `keys` keys that are NaN or infinite.
-  template <class Value, class SpanOf>
-  __device__ __forceinline__ void add_special(int keys, Value value, SpanOf span) {
+  template <class Value, class SpanOf> __device__ __forceinline__ void add_special(int keys, Value value, SpanOf span) {
     const Span of[rows] = {span(0), span(1)};
     for (int key = 0; key < keys; ++key)
 #pragma unroll
@@ -231,10 +230,10 @@ template <class Row, class T> class WgmmaMultiplier {
     for (int n = 0; n < c.dv / 8; ++n)
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const unsigned place = mma_tile_bytes(c.bm, n * 8 / panel * panel) +
-                               tile::sm90::swizzled(static_cast<unsigned>(row(r)),
-                                                    static_cast<unsigned>(pair(n) % panel * 2));
-        *reinterpret_cast<unsigned*>(to + place) = tile::sm80::pack<T>(o_[4 * n + 2 * r], o_[4 * n + 2 * r + 1]);
+        const unsigned place =
+            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
+            tile::sm90::swizzled(static_cast<unsigned>(row(r)), static_cast<unsigned>(pair(n) % panel * 2));
+        *reinterpret_cast<unsigned*>(to + place) = tile::pack_pair<T>(o_[4 * n + 2 * r], o_[4 * n + 2 * r + 1]);
       }
   }
 
@@ -291,7 +290,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         for (int tile = 0; tile <= walk.tiles; ++tile) {
           if (tile < walk.tiles) {
             sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
-            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head, at.batch);
+            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
+                                   at.batch);
             k.next();
           }
           if (tile > 0) {
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           if (walk.whole(tile)) continue;
           arrived.await(sync.arrived, v.stage);
           if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
-            sync.special[v.stage] = tile + 1;
+            atomicMax(sync.special + v.stage, tile + 1);
           sm90::fence_shared_for_copies();  // and before products
           sm90::arrive(sync.checked + v.stage);
         }
