@@ -11,6 +11,7 @@ enum class Family : std::uint8_t {
   tiled,          // textbook.cuh: a thread per score of a tile, online softmax
   register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
   mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+  wgmma,          // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
 };
 
 struct Config {
@@ -22,8 +23,12 @@ struct Config {
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
+  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma)
   bool operator==(const Config&) const = default;
 };
+
+// Whether every device runs it, and the CPU.
+constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
@@ -47,12 +52,19 @@ constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * r
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
+// ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
+
+constexpr int wgmma_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4; }
+
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
   switch (c.family) {
     case Family::naive: return 0;
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
     case Family::register_tile: return tile_floats(c) * 4;
+    case Family::wgmma:
+      return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) +
+             wgmma_barrier_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }

@@ -22,6 +22,9 @@ template <class Backend> Status launch_16bit(const Call&);  // f16, bf16
 // Rows of Family::mma_sync. Defined in a build with CUDA.
 Status launch_mma_f16(const Call&);
 Status launch_mma_bf16(const Call&);
+// Of Family::wgmma.
+Status launch_wgmma_f16(const Call&);
+Status launch_wgmma_bf16(const Call&);
 
 // Whether rows are contiguous and start on 16 bytes.
 inline bool has_vectors(const AttentionOperand& o, DType dtype) {

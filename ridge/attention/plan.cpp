@@ -44,6 +44,15 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
   if (c.family == Family::mma_sync && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
+  if (c.family == Family::wgmma) {
+    if (device.cc != 90)
+      return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.dv * 2 % 16 != 0)
+      return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
+    for (const auto& operand : {p.q, p.k, p.v, p.o})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
+  }
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
   if (c.split && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 queries";
   if (const int smem = smem_of(c, p); smem > device.smem_optin)
@@ -102,13 +111,14 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
+  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma;
   const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
   const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
-  const bool padded_d = c.family == Family::mma_sync, padded_dv = padded_d || c.family == Family::register_tile;
+  const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
   const double columns = static_cast<double>((padded_d ? c.d : p.d) + (padded_dv ? c.dv : p.dv));
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
-  const double rate = (p.dtype == f32 || c.family != Family::mma_sync ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
+  const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   // A block's life: a trip for the queries, and one for each tile of keys.
@@ -133,9 +143,12 @@ Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const Pl
 Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    if constexpr (std::is_same_v<B, simt::Cuda>)
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
       if (variants[call.plan.variant].config.family == Family::mma_sync)
         return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+      if (variants[call.plan.variant].config.family == Family::wgmma)
+        return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
+    }
     return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
   });
 }
