@@ -23,8 +23,9 @@ template <int I, class T, int Warp> Status launch_row(const Call& call) {
 }
 
 template <class T, int Warp, int I> constexpr auto launcher() -> Status (*)(const Call&) {
-  constexpr bool instantiated = sizeof(T) == 4 ? variants[I].f32 : variants[I].f16;
-  if constexpr (instantiated && variants[I].config.family != Family::mma_sync) return launch_row<I, T, Warp>;
+  constexpr Variant row = variants[I];
+  constexpr bool portable = has_forward(row.config) && row.config.family != Family::mma_sync;
+  if constexpr (portable && (sizeof(T) == 4 ? row.f32 : row.f16)) return launch_row<I, T, Warp>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
 
