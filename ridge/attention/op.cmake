@@ -1,3 +1,4 @@
-ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
+ridge_operator(SOURCES problem.cpp plan.cpp op.cpp merge.cpp
   KERNELS attention_f32.cu attention_16bit.cu gradient_f32.cu gradient_f16.cu gradient_bf16.cu
+    merge.cu
   CUDA_KERNELS sm80_f16.cu sm80_bf16.cu)

@@ -1,4 +1,5 @@
 #include <ridge/attention/attention.hpp>
+#include <ridge/attention/merge.hpp>
 #include <ridge/attention/variants.hpp>
 #include <ridge/check/gtest_cases.hpp>
 
@@ -13,7 +14,7 @@ namespace {
 
 using attention_detail::variants;
 
-const check::TestCasesOf cases{"attention"};
+const check::TestCasesOf cases{"attention", "attention_merge"};
 
 std::string chosen(const AttentionProblem& p, const char* device = "H200") {
   auto plan = plan_attention(p, *device_model(device));
@@ -180,6 +181,23 @@ TEST(AttentionGradients, AreWhatTheLossChangesBy) {
       x[t][n] = at;
       EXPECT_NEAR(got[t][n], (above - below) / (2 * step), 1e-5) << "tensor " << t << ", element " << n;
     }
+}
+
+// Attention to all keys is that to the first two and to the third, brought together.
+TEST(AttentionMerge, OfPartsIsTheWhole) {
+  Small whole, first, rest;
+  const TensorView two_k = view(first.k.data(), {1, 1, 2, 2}), two_v = view(first.v.data(), {1, 1, 2, 2});
+  const TensorView one_k = view(rest.k.data() + 4, {1, 1, 1, 2}), one_v = view(rest.v.data() + 4, {1, 1, 1, 2});
+  attention({.q = whole.Q, .k = whole.K, .v = whole.V, .o = whole.O, .lse = whole.L});
+  attention({.q = first.Q, .k = two_k, .v = two_v, .o = first.O, .lse = first.L});
+  attention({.q = rest.Q, .k = one_k, .v = one_v, .o = rest.O, .lse = rest.L});
+  Small merged;
+  attention_merge({.o_a = first.O, .lse_a = first.L, .o_b = rest.O, .lse_b = rest.L, .o = merged.O, .lse = merged.L});
+  for (int n = 0; n < 4; ++n) EXPECT_NEAR(merged.o[n], whole.o[n], 1e-6);
+  for (int n = 0; n < 2; ++n) EXPECT_NEAR(merged.lse[n], whole.lse[n], 1e-6);
+  const auto refused = AttentionMergeProblem::of(
+      {.o_a = first.O, .lse_a = first.L, .o_b = rest.O, .lse_b = rest.L, .o = first.O, .lse = merged.L});
+  EXPECT_EQ(refused.error().message(), "attention_merge: o is overlapping o_a; it must be apart from it");
 }
 
 TEST(AttentionGradients, RefuseWhatDoesNotFitTogether) {
