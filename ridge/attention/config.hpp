@@ -10,8 +10,8 @@ enum class Family : std::uint8_t {
   naive,          // textbook.cuh: a block per query, three passes over the keys in global memory
   tiled,          // textbook.cuh: a thread per score of a tile, online softmax
   register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
-  mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   gradient_tile,  // gradient_tile.cuh: gradients, of tiles in each thread's registers
+  mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
 };
 
 struct Config {
@@ -39,6 +39,14 @@ constexpr int tile_floats(const Config& c) {
   return c.d * (c.bm + pad) + c.d * (c.bn + pad) + c.bn * c.dv + c.bn * (c.bm + pad);
 }
 
+// ---- Family::gradient_tile: tiles of float32 in shared memory -----------------------------------------------------
+// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two floats
+// of each query. The padding puts rows that follow each other into banks of their own.
+
+constexpr int gradient_floats(const Config& c) {
+  return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + 2 * (c.bm > c.bn ? c.bm : c.bn);
+}
+
 // ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
 // Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are
 // one line of 128 bytes. O leaves through Q's place.
@@ -49,21 +57,13 @@ constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * r
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
-// ---- Family::gradient_tile: tiles of float32 in shared memory -----------------------------------------------------
-// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two floats
-// of each query. The padding puts rows that follow each other into banks of their own.
-
-constexpr int gradient_floats(const Config& c) {
-  return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + 2 * (c.bm > c.bn ? c.bm : c.bn);
-}
-
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
   switch (c.family) {
     case Family::naive: return 0;
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
-    case Family::register_tile: return tile_floats(c) * 4;
     case Family::gradient_tile: return gradient_floats(c) * 4;
+    case Family::register_tile: return tile_floats(c) * 4;
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }
