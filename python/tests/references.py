@@ -444,6 +444,28 @@ def attention(dtype, rng):
         yield Case((q, k, v, given), options, outputs, near)
 
 
+def attention_merge(dtype, rng):
+    """Softmax of two parts' logarithms, and the parts so weighted. A part with -inf had no keys."""
+    for layout in ("bhsd", "bshd"):
+        b, h, s, dv = 2, 3, 5, 12
+        o_a, o_b = make(rng, dtype, b, h, s, dv), make(rng, dtype, b, h, s, dv)
+        lse_a, lse_b = make(rng, "f32", b, h, s), make(rng, "f32", b, h, s)
+        lse_a[:, 0, 1] = -np.inf
+        lse_b[:, 1, 2] = -np.inf
+        lse = np.logaddexp(double(lse_a), double(lse_b))
+        weight_a, weight_b = (np.exp(double(part) - lse)[..., None] for part in (lse_a, lse_b))
+        want = weight_a * double(o_a) + weight_b * double(o_b)
+        unit = computed_in(dtype)
+        finite = np.concatenate([part[np.isfinite(part)] for part in (lse_a, lse_b)])
+        error = (16 + 4 * np.max(np.abs(finite))) * unit
+        near = error * (weight_a * np.abs(double(o_a)) + weight_b * np.abs(double(o_b)))
+        inputs = (o_a, lse_a, o_b, lse_b)
+        if layout == "bshd":
+            inputs = (np.ascontiguousarray(o_a.swapaxes(1, 2)), lse_a, np.ascontiguousarray(o_b.swapaxes(1, 2)), lse_b)
+            want, near = want.swapaxes(1, 2), near.swapaxes(1, 2)
+        yield Case(inputs, {"layout": layout}, (want, lse), (near, error + 4 * unit * np.abs(lse)))
+
+
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
 
 
@@ -519,6 +541,7 @@ OPERATORS = {
     "embedding": embedding,
     "rope": rope,
     "attention": attention,
+    "attention_merge": attention_merge,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (

@@ -36,6 +36,21 @@ SAMPLES = {
     ],
     "embedding": [({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {})],
     "rope": [({"x": (2, 5, 3, 8)}, {}), ({"x": (5, 3, 8), "cos": (5, 4), "sin": (5, 4)}, {"style": "gptj"})],
+    "attention": [({"q": (2, 4, 5, 8), "k": (2, 2, 7, 8), "v": (2, 2, 7, 6)}, {"causal": "lower_right", "lse": True})],
+    "attention_backward": [
+        (
+            {
+                "do": (1, 2, 5, 6),
+                "q": (1, 2, 5, 8),
+                "k": (1, 1, 7, 8),
+                "v": (1, 1, 7, 6),
+                "o": (1, 2, 5, 6),
+                "lse": (1, 2, 5),
+            },
+            {"causal": "lower_right"},
+        )
+    ],
+    "attention_merge": [({"o_a": (1, 2, 3, 4), "lse_a": (1, 2, 3), "o_b": (1, 2, 3, 4), "lse_b": (1, 2, 3)}, {})],
     "window_sum": [({"x": (3, 20)}, {"w": 5})],
     "dot": [({"x": (40,), "z": (40,)}, {})],
     "histogram": [

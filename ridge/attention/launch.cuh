@@ -17,8 +17,10 @@ template <int I, class T, int Warp> Status launch_row(const Call& call) {
     return simt::launch(at, attention_naive<Row<I>, T, Warp>, arguments_of<T>(call));
   } else if constexpr (c.family == Family::tiled) {
     return simt::launch(at, attention_tiled<Row<I>, T, Warp>, arguments_of<T>(call));
-  } else {
+  } else if constexpr (c.family == Family::register_tile) {
     return simt::launch(at, attention_register_tile<Row<I>>, arguments_of<T>(call));
+  } else {
+    return Status::error(Code::unsupported, "attention: this variant computes gradients");  // refused by fits()
   }
 }
 

@@ -1,5 +1,5 @@
-ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
-  KERNELS attention_f32.cu attention_16bit.cu
+ridge_operator(SOURCES problem.cpp plan.cpp op.cpp merge.cpp
+  KERNELS attention_f32.cu attention_16bit.cu gradient_f32.cu gradient_f16.cu gradient_bf16.cu merge.cu
   CUDA_KERNELS sm80_f16.cu sm80_bf16.cu sm90_f16.cu sm90_bf16.cu)
 # Hopper's kernel on the CPU runtime, as the library does not offer it there.
 if(RIDGE_TESTS)

@@ -332,7 +332,7 @@ template <class Row, class T> class MmaWarp {
 
 // Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that
 // heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to
-// `partial`, for attention_merge.
+// `partial`, for attention_merge_kernel.
 //   shared  Q [bm][d], 2 x (K [bn][d]  V [bn][dv])
 // Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's.
 template <class Row, class T>
