@@ -291,6 +291,8 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     Measurement m;
     m.case_text = c.text();
     m.variant = contender.name;
+    m.op = e.op;
+    m.problem = e.problem;
     m.device = device.name;
     m.time = summarise(contender.us);
     m.gbs = e.cost.bytes() / m.time.us * 1e-3;
