@@ -400,7 +400,8 @@ inline check::CaseBook grouped_book() {
                        .oracle = grouped_oracle,
                        .adjust = cut_into_groups,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .adjusts_small = true};
   const auto test = [&](const std::string& rest) { book.tests.push_back("grouped_gemm:" + rest); };
   // Nothing, one of everything, one group, more groups than rows, groups of many tiles and of part of one.
   for (const char* layout : {"nn", "nt"}) {
