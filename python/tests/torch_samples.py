@@ -89,7 +89,16 @@ SAMPLES = {
             {"epilogue": "bias+silu+residual", "beta": 0.3, "scale": 1.5},
         ),
         ({"a": (2, 4, 6), "b": (6, 5)}, {"epilogue": "gelu_tanh"}),
+        ({"a": (4, 6), "b": (5, 6), "gate": (5, 6)}, {"layout": "nt", "epilogue": "silu+gate", "alpha": 0.5}),
         ({"a": (2, 6, 4), "b": (2, 6, 5)}, {"layout": "tn", "epilogue": "sigmoid"}),
+    ],
+    "linear": [
+        ({"x": (4, 6), "w": (5, 6)}, {}),
+        ({"x": (2, 3, 6), "w": (5, 6), "bias": (5,)}, {"activation": "gelu"}),
+        ({"x": (6,), "w": (5, 6), "bias": (5,), "residual": (5,)}, {"activation": "silu"}),
+    ],
+    "grouped_gemm": [
+        ({"a": (9, 6), "b": (3, 6, 5), "offsets": torch.tensor([0, 4, 4, 9], dtype=torch.int32)}, {}),
     ],
     "checklist_branch": [({"x": torch.arange(20, dtype=torch.int32)}, {})],
     "checklist_histogram": [({"x": torch.arange(256, dtype=torch.uint8)}, {})],
