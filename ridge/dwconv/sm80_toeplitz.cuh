@@ -261,12 +261,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     if (!__syncthreads_or(!filter.tame || (thread < K::rows && shared.wild[thread]))) return;
     for (int r = 0; r < K::rows && b0 + r < s.batch; ++r) {
       if (filter.tame && !shared.wild[r]) continue;
-      for (std::int64_t o = t0 + thread; o < t_end; o += K::threads) {
-        float sum = 0;
-        for (std::int64_t x = s.first(o), end = s.end(o); x < end; ++x)
-          sum += float(s.p.at(b0 + r, channel, x)) * float(s.q.at(0, channel, x - o + s.shift));
-        s.y.at(b0 + r, channel, o) = T(s.eps + sum);
-      }
+      for (std::int64_t o = t0 + thread; o < t_end; o += K::threads)
+        s.y.at(b0 + r, channel, o) = T(s.eps + s.direct(b0 + r, channel, o));
     }
   }
 }
