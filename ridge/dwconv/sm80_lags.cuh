@@ -144,8 +144,7 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
     const std::int64_t channel = blockIdx.x;
     const int row = thread / K::row_lanes, in_row = thread % K::row_lanes * K::unit;
     const bool loads = thread < band_loaders;
-    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
-    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    const int place = place_of(warp);
     for (int d = thread; d < segments.lags; d += band_threads) shared.sums[d] = 0;
 
     for (std::int64_t row0 = 0; row0 < s.batch * segments.count; row0 += band_rows) {

@@ -90,4 +90,8 @@ template <class T> static bool units_aligned(const Signal<T>& s, int alignment) 
   return alignment >= 16 && s.batch % V == 0 && s.channel % V == 0 && (s.step == 1 || s.size % V == 0);
 }
 
+// Which of a block's places, of which later ones have more to do, a warp takes: the quarters of a multiprocessor have every
+// fourth warp, and get theirs in turn from either end.
+__device__ __forceinline__ int place_of(int warp) { return warp / 4 % 2 ? warp / 4 * 4 + 3 - warp % 4 : warp; }
+
 }  // namespace ridge::dwconv_detail

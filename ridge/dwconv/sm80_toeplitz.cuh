@@ -217,8 +217,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
     K outputs;
     clear(outputs.sums);
-    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
-    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    const int place = place_of(warp);
     const int mine = t0 + place * warp_outputs(K::c);
     if (chunks > 0) {
       if (loads) K::put(shared, 0, k, s.p.step, filter.inverse);
