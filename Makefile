@@ -15,7 +15,7 @@ compile = MAKEFLAGS= cmake --build $(BUILD) --parallel $(JOBS)
 
 .PHONY: help setup configure build demo test bench wheel python-test registers format check-format clean
 help:
-	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked"
+	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked; and a picture"
 	@echo "make test          build, then every test that can run here (those of the GPU where there is one)"
 	@echo "make build         build everything"
 	@echo "make bench         build, then measure; ARGS='softmax --peers' goes to 'ridge bench'"
@@ -30,6 +30,7 @@ help:
 
 setup:
 	@scripts/setup.sh build $(group)
+	@$(if $(optional),scripts/setup.sh $(optional) || echo "Going on without what is for: $(optional)")
 
 configure: setup
 	@scripts/configure.sh $(BUILD) $(options)
@@ -37,9 +38,12 @@ configure: setup
 build: configure
 	@$(compile)
 
+demo: optional = picture
 demo: configure
-	@$(compile) --target ridge_demo ridge_cli
+	@$(compile) --target ridge_demo ridge_cli ridge_picture
 	@$(BUILD)/bin/ridge_demo $(ARGS)
+	@if [ -x $(BUILD)/bin/ridge_picture ]; then echo && $(BUILD)/bin/ridge_picture \
+	  examples/picture/coins.png $(BUILD)/picture.png; fi
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-label-summary --timeout 600 --parallel $(JOBS) $(ARGS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip,
-# cache, python.
+# cache, python, picture.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -79,6 +79,8 @@ check_cache() { have ccache || lacks "ccache" ccache; }
 
 check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
+check_picture() { [[ -e /usr/include/png.h ]] || pkg-config --exists libpng 2>/dev/null || lacks "libpng" libpng-dev; }
+
 check_python() {
   python3 -c 'import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ||
@@ -91,8 +93,8 @@ check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip | cache | python) "check_$group" ;;
-      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache python" >&2; exit 2 ;;
+      build | format | fuzz | hip | cache | python | picture) "check_$group" ;;
+      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache python picture" >&2; exit 2 ;;
     esac
   done
 }

@@ -7,6 +7,7 @@
 #include "table.hpp"
 
 #include <ridge/bench/bench.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/roofline/bound.hpp>
 
 #include <fmt/core.h>
@@ -29,6 +30,7 @@ struct Request {
   std::vector<std::string> what;
   std::string device, commit;
   std::optional<std::string> json;  // a file, or "-" for standard output
+  std::string tune;                 // a file; empty: none
   bool peers = false, all_variants = false;
   int repeats = 0;  // 0: as many as suit the device
 };
@@ -141,11 +143,33 @@ Status check_json_target(const std::string& target) {
   return file ? Status{} : file.error();
 }
 
+// The tuning to add to: that of the file, where there is one.
+Result<Tuning> tuning_of(const Request& request) {
+  if (!request.all_variants)
+    return Status::error(Code::invalid_argument, "--tune needs --all-variants: it keeps the fastest of them");
+  if (std::filesystem::exists(request.tune)) return Tuning::read(request.tune);
+  RIDGE_TRY(Tuning{}.write(request.tune));  // refuses now what could not be written after minutes of work
+  return Tuning{};
+}
+
+// Keeps the fastest variant of one case, where its plans look into a tuning.
+void keep_fastest(const std::vector<Measurement>& of_case, Tuning& tuning) {
+  const Measurement* fastest = nullptr;
+  for (const Measurement& m : of_case)
+    if (m.error.empty() && is_tuned(m.op) && (!fastest || m.time.us < fastest->time.us)) fastest = &m;
+  if (fastest) tuning.set(fastest->device, fastest->op, fastest->problem, {fastest->variant, fastest->time.us});
+}
+
 Result<int> measure(const Request& request) {
   const bool json_only = request.json == "-";
   RIDGE_CLI_TAKE(device, choose_device(request.device));
   RIDGE_CLI_TAKE(cases, select_cases(request.what, &check::CaseBook::benches));
   if (request.json) RIDGE_TRY(check_json_target(*request.json));
+  Tuning tuning;
+  if (!request.tune.empty()) {
+    RIDGE_CLI_TAKE(before, tuning_of(request));
+    tuning = std::move(before);
+  }
   const bench::Settings settings{.peers = request.peers,
                                  .all_variants = request.all_variants,
                                  .repeats = request.repeats > 0 ? request.repeats
@@ -164,6 +188,7 @@ Result<int> measure(const Request& request) {
       // A case that the user wrote and nothing takes is a wrong request.
       if (cases[i].given && of_case.size() == 1 && !of_case[0].error.empty())
         return Status::error(Code::unsupported, of_case[0].error);
+      keep_fastest(of_case, tuning);
       for (const Measurement& m : of_case) {
         measurements.push_back(m);
         if (json_only) continue;
@@ -172,6 +197,10 @@ Result<int> measure(const Request& request) {
         std::fflush(stdout);
       }
     }
+  }
+  if (!request.tune.empty()) {
+    RIDGE_TRY(tuning.write(request.tune));
+    if (!json_only) std::printf("%zu problems in %s\n", tuning.size(), request.tune.c_str());
   }
   if (!request.json) return exit_done;
   const std::string text = dump(report(device, request, settings, measurements));
@@ -199,6 +228,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
   command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
+  command->add_option("--tune", request->tune,
+                      "Keep the fastest variants in a file, which plans take when RIDGE_TUNE_CACHE names it");
   command->add_option("--commit", request->commit, "A text for the results' field `commit`");
   CLI::Option* json =
       command->add_option("--json", request->json_target, "Write results to a file; - prints them")->expected(0, 1);

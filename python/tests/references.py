@@ -249,6 +249,43 @@ def gemm(dtype, rng):
             yield Case((*stored, c, bias), options, (np.maximum(want, 0),), (more,))
 
 
+        if dtype in ("f64", "f32", "f16", "bf16"):
+            gate = make(rng, dtype, k, n)
+            by, sizes = double(a) @ double(gate), np.abs(double(a)) @ np.abs(double(gate))
+            spread = (k + 8) * computed_in(dtype) * (sizes * (np.abs(products) + magnitude) + magnitude * np.abs(by))
+            stored = (*stored, None, None, None, gate.T.copy() if layout[1] == "t" else gate)
+            yield Case(stored, {"layout": layout, "epilogue": "relu+gate"}, (np.maximum(products, 0) * by,), (spread,))
+
+
+def linear(dtype, rng):
+    for leading, n, k in [((), 5, 7), ((33,), 17, 24), ((2, 3, 4), 9, 16), ((0,), 4, 8)]:
+        x, w = make(rng, dtype, *leading, k), make(rng, dtype, n, k)
+        products = double(x) @ double(w).T
+        if dtype == "i8":
+            yield Case((x, w), {}, (products.astype(np.int32),), (0,))
+            continue
+        bound = (k + 8) * computed_in(dtype) * (np.abs(double(x)) @ np.abs(double(w)).T)
+        yield Case((x, w), {}, (products,), (bound,))
+        if not dtype.startswith("f8"):
+            bias, residual = make(rng, dtype, n), make(rng, dtype, *leading, n)
+            more = bound + 8 * computed_in(dtype) * (np.abs(double(bias)) + np.abs(double(residual)))
+            want = np.maximum(products + double(bias), 0) + double(residual)
+            yield Case((x, w, bias, residual), {"activation": "relu"}, (want,), (more,))
+            yield Case((x, w, bias), {}, (products + double(bias),), (more,))
+
+
+def grouped_gemm(dtype, rng):
+    for layout in ["nn", "nt"]:
+        offsets = np.array([0, 3, 3, 20, 21], dtype=np.int32)
+        a, b = make(rng, dtype, 21, 24), make(rng, dtype, 4, 24, 16)
+        product = lambda x, y: np.concatenate(  # noqa: E731
+            [x[offsets[g] : offsets[g + 1]] @ y[g] for g in range(4)]
+        )
+        bound = (24 + 8) * computed_in(dtype) * product(np.abs(double(a)), np.abs(double(b)))
+        stored = b.transpose(0, 2, 1).copy() if layout == "nt" else b
+        yield Case((a, stored, offsets), {"layout": layout}, (product(double(a), double(b)),), (bound,))
+
+
 def gemv(dtype, rng):
     for m, k in [(1, 1), (33, 65)]:
         a, x = make(rng, dtype, m, k), make(rng, dtype, k)
@@ -465,6 +502,28 @@ def attention(dtype, rng):
         yield Case((q, k, v, given), options, outputs, near)
 
 
+def attention_merge(dtype, rng):
+    """Softmax of two parts' logarithms, and the parts so weighted. A part with -inf had no keys."""
+    for layout in ("bhsd", "bshd"):
+        b, h, s, dv = 2, 3, 5, 12
+        o_a, o_b = make(rng, dtype, b, h, s, dv), make(rng, dtype, b, h, s, dv)
+        lse_a, lse_b = make(rng, "f32", b, h, s), make(rng, "f32", b, h, s)
+        lse_a[:, 0, 1] = -np.inf
+        lse_b[:, 1, 2] = -np.inf
+        lse = np.logaddexp(double(lse_a), double(lse_b))
+        weight_a, weight_b = (np.exp(double(part) - lse)[..., None] for part in (lse_a, lse_b))
+        want = weight_a * double(o_a) + weight_b * double(o_b)
+        unit = computed_in(dtype)
+        finite = np.concatenate([part[np.isfinite(part)] for part in (lse_a, lse_b)])
+        error = (16 + 4 * np.max(np.abs(finite))) * unit
+        near = error * (weight_a * np.abs(double(o_a)) + weight_b * np.abs(double(o_b)))
+        inputs = (o_a, lse_a, o_b, lse_b)
+        if layout == "bshd":
+            inputs = (np.ascontiguousarray(o_a.swapaxes(1, 2)), lse_a, np.ascontiguousarray(o_b.swapaxes(1, 2)), lse_b)
+            want, near = want.swapaxes(1, 2), near.swapaxes(1, 2)
+        yield Case(inputs, {"layout": layout}, (want, lse), (near, error + 4 * unit * np.abs(lse)))
+
+
 # ---- the textbook's checklist ----------------------------------------------------------------------------------------
 
 
@@ -528,6 +587,8 @@ OPERATORS = {
     "add_layer_norm": norm(True, residual=True),
     "add_rms_norm": norm(False, residual=True),
     "gemm": gemm,
+    "grouped_gemm": grouped_gemm,
+    "linear": linear,
     "gemv": gemv,
     "max_pool2d": pool(False),
     "avg_pool2d": pool(True),
@@ -541,6 +602,7 @@ OPERATORS = {
     "embedding": embedding,
     "rope": rope,
     "attention": attention,
+    "attention_merge": attention_merge,
     "checklist_copy": lesson(lambda x: x),
     "checklist_branch": lesson(hashed, integers=True),
     "checklist_vecadd": lambda dtype, rng: (

@@ -36,6 +36,21 @@ SAMPLES = {
     ],
     "embedding": [({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {})],
     "rope": [({"x": (2, 5, 3, 8)}, {}), ({"x": (5, 3, 8), "cos": (5, 4), "sin": (5, 4)}, {"style": "gptj"})],
+    "attention": [({"q": (2, 4, 5, 8), "k": (2, 2, 7, 8), "v": (2, 2, 7, 6)}, {"causal": "lower_right", "lse": True})],
+    "attention_backward": [
+        (
+            {
+                "do": (1, 2, 5, 6),
+                "q": (1, 2, 5, 8),
+                "k": (1, 1, 7, 8),
+                "v": (1, 1, 7, 6),
+                "o": (1, 2, 5, 6),
+                "lse": (1, 2, 5),
+            },
+            {"causal": "lower_right"},
+        )
+    ],
+    "attention_merge": [({"o_a": (1, 2, 3, 4), "lse_a": (1, 2, 3), "o_b": (1, 2, 3, 4), "lse_b": (1, 2, 3)}, {})],
     "window_sum": [({"x": (3, 20)}, {"w": 5})],
     "dot": [({"x": (40,), "z": (40,)}, {})],
     "histogram": [
@@ -74,7 +89,16 @@ SAMPLES = {
             {"epilogue": "bias+silu+residual", "beta": 0.3, "scale": 1.5},
         ),
         ({"a": (2, 4, 6), "b": (6, 5)}, {"epilogue": "gelu_tanh"}),
+        ({"a": (4, 6), "b": (5, 6), "gate": (5, 6)}, {"layout": "nt", "epilogue": "silu+gate", "alpha": 0.5}),
         ({"a": (2, 6, 4), "b": (2, 6, 5)}, {"layout": "tn", "epilogue": "sigmoid"}),
+    ],
+    "linear": [
+        ({"x": (4, 6), "w": (5, 6)}, {}),
+        ({"x": (2, 3, 6), "w": (5, 6), "bias": (5,)}, {"activation": "gelu"}),
+        ({"x": (6,), "w": (5, 6), "bias": (5,), "residual": (5,)}, {"activation": "silu"}),
+    ],
+    "grouped_gemm": [
+        ({"a": (9, 6), "b": (3, 6, 5), "offsets": torch.tensor([0, 4, 4, 9], dtype=torch.int32)}, {}),
     ],
     "checklist_branch": [({"x": torch.arange(20, dtype=torch.int32)}, {})],
     "checklist_histogram": [({"x": torch.arange(256, dtype=torch.uint8)}, {})],

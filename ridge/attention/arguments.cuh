@@ -135,12 +135,16 @@ template <class T> struct Scores {
     const float more = mask_at(a, batch, head, i, key);
     return more == minus_infinity ? more : score + more;
   }
-  // All of it, of query i and any key: -inf where it may not attend to the key.
+  // The same of query i and any key: -inf where it may not attend to the key.
+  __device__ __forceinline__ float where_attends(const Arguments<T>& a, int batch, int head, int i, int key,
+                                                 float score) const {
+    if (!span_of(a, i, key, key + 1).contains(0)) return minus_infinity;
+    return a.mask == nullptr ? score : masked(a, batch, head, i, key, score);
+  }
+  // All of it.
   __device__ __forceinline__ float operator()(const Arguments<T>& a, const Place& at, int i, int key,
                                               float product) const {
-    if (!span_of(a, i, key, key + 1).contains(0)) return minus_infinity;
-    const float score = of(product);
-    return a.mask == nullptr ? score : masked(a, at.batch, at.head, i, key, score);
+    return where_attends(a, at.batch, at.head, i, key, of(product));
   }
 };
 

@@ -1,4 +1,5 @@
-// attention: O = softmax(scale * Q K^T + mask) V of every batch and head, and the log of the softmax's sum on request.
+// attention: O = softmax(scale * Q K^T + mask) V of every batch and head, and the log of the softmax's sum on request; and
+// the gradients of Q, K and V from that of O.
 //
 // Shapes    Q [B, Hq, Sq, D], K [B, Hkv, Sk, D], V [B, Hkv, Sk, Dv], O [B, Hq, Sq, Dv], LSE [B, Hq, Sq]. Strides are
 //           free: tensors stored as [B, S, H, D] are these views with two axes exchanged, heads_first(x). Rows of
@@ -10,13 +11,18 @@
 //           given.
 // Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at the
 //           last key, as in decoding against a cache), and attends to keys from `left` before to `right` after it, both
-//           included; -1 is no bound, and causal is right = 0. And a mask tensor, of a shape that stretches to
+//           included; -1 is no bound, and causal is right = 0. A window is placed as causality is: from the upper left,
+//           also without causality, unless lower_right is asked for. And a mask tensor, of a shape that stretches to
 //           [B, Hq, Sq, Sk]: bool, true where a query may attend, or additive, f32 or of Q's type.
 // Values    Where a query may not attend (also by an additive -inf), neither K's nor V's values matter, be they NaN or
 //           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
 //           sum of exp(s). A score that is NaN or +inf makes its row NaN.
-// Aliasing  O and LSE overlap nothing. Q, K and V may.
-// Empty     Sk = 0: O = 0, LSE = -inf. Otherwise nothing is launched.
+// Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass gave
+//           them, and dO. Computed in float32 throughout; heads that share K and V are summed in their order. A mask
+//           has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query
+//           with nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
+// Aliasing  O and LSE overlap nothing, nor do dQ, dK and dV. Q, K and V may.
+// Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
 // Repeats   bit for bit.
 #pragma once
 #include <ridge/core/op.hpp>
@@ -46,6 +52,12 @@ struct AttentionTensors {
   std::optional<TensorView> mask = {}, lse = {};
 };
 
+struct AttentionGradientTensors {
+  TensorView q = {}, k = {}, v = {}, o = {}, lse = {}, grad_o = {};
+  std::optional<TensorView> mask = {};
+  TensorView grad_q = {}, grad_k = {}, grad_v = {};
+};
+
 // How a tensor lies: strides in elements, 0 where an axis has one element or is repeated.
 struct AttentionOperand {
   std::int64_t batch = 0, head = 0, row = 0, element = 1;
@@ -59,13 +71,15 @@ struct AttentionProblem {
   AttentionRule rule = {};
   AttentionMask mask = AttentionMask::none;
   DType mask_dtype = DType::boolean;  // where there is a mask
-  bool lse = false;
-  // Where the tensors are not packed [B, H, S, D] and aligned, the mask not of all axes.
+  bool lse = false, backward = false;
+  // Where the tensors are not packed [B, H, S, D] and aligned, the mask not of all axes. grad_*: of gradients.
   std::optional<AttentionOperand> q = {}, k = {}, v = {}, o = {}, mask_lies = {}, lse_lies = {};
+  std::optional<AttentionOperand> grad_o = {}, grad_q = {}, grad_k = {}, grad_v = {};
   bool operator==(const AttentionProblem&) const = default;
 
   // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
   RIDGE_API static Result<AttentionProblem> of(const AttentionTensors&, const AttentionRule& = {});
+  RIDGE_API static Result<AttentionProblem> of_gradient(const AttentionGradientTensors&, const AttentionRule& = {});
   RIDGE_API std::string text() const;  // "bf16 2x32/8 heads, 4096x4096, d 128, causal"
 };
 
@@ -73,21 +87,23 @@ class AttentionPlan {
  public:
   // The views must be as planned. workspace_bytes() of workspace are used.
   RIDGE_API Status run(const AttentionTensors&, Workspace = {}, Stream = {}) const;
+  RIDGE_API Status run_gradient(const AttentionGradientTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Explanation explain() const;
   RIDGE_API std::size_t workspace_bytes() const;
 
   AttentionProblem problem;  // every tensor that takes part is given
   DeviceInfo device;
   int variant = 0;          // row of the table in variants.hpp
-  std::int64_t blocks = 0;  // 0: nothing to do
+  std::int64_t blocks = 0;  // of all kernels over queries or keys; 0: nothing to do
   int splits = 1;           // parts of the keys that blocks of their own attend to
 };
 
 RIDGE_API Result<AttentionPlan> plan_attention(const AttentionProblem&, const DeviceInfo&, const PlanOptions& = {});
 
-// One line: plan (cached per problem and device) and run. Throws ridge::Error.
+// One line each: plan (cached per problem and device) and run. Throw ridge::Error.
 //   attention({.q = q, .k = k, .v = v, .o = o}, causal_rule, stream);
 RIDGE_API void attention(const AttentionTensors&, const AttentionRule& = {}, Stream = {});
+RIDGE_API void attention_gradients(const AttentionGradientTensors&, const AttentionRule& = {}, Stream = {});
 
 // [B, S, H, D] seen as [B, H, S, D]. Precondition: rank 4.
 inline TensorView heads_first(TensorView v) {

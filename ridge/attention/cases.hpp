@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace ridge::attention_detail {
 
@@ -46,6 +47,11 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
                                : TensorType{c.dtype, {s.b, heads, rows, columns}};
   };
   std::vector<TensorType> types{tensor(s.hq, s.sq, s.d), tensor(s.hkv, s.sk, s.d), tensor(s.hkv, s.sk, s.dv)};
+  if (request->backward) {
+    types.insert(types.begin(), tensor(s.hq, s.sq, s.dv));
+    types.push_back(tensor(s.hq, s.sq, s.dv));
+    types.push_back({f32, {s.b, s.hq, s.sq}});
+  }
   if (s.mask < 0 || s.mask > 3) return Status::invalid("attention", "mask", std::to_string(s.mask), "0 to 3");
   if (s.mask) types.push_back({s.mask == 1 ? boolean : s.mask == 2 ? c.dtype : f32, {s.mb, s.mh, s.mq, s.sk}});
   return types;
@@ -53,7 +59,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 // fill=nan and fill=inf: q is finite; single keys have NaN throughout, and single values NaN or infinities in some
 // columns, so that a mask decides who sees them. A mask tensor hides every fifth key, and all of them from query 1.
-inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) {
+inline void fill_qkv(const check::Case& c, std::span<check::HostTensor> in, std::vector<double>* mask) {
   const Sizes s(c);
   const std::string_view fill = c.options.text("fill", "normal");
   const bool rows_first = request_of(c.operator_options())->rows_first;
@@ -72,13 +78,92 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
             in[2].values[v(b, h, j, i)] = fill == "nan" ? nan : i % 2 ? infinity : -infinity;
         }
   }
-  if (!s.mask || s.sk == 0) return;
-  auto& mask = in[3].values;
-  for (std::size_t at = 0; at < mask.size(); ++at) {
+  if (!mask || s.sk == 0) return;
+  for (std::size_t at = 0; at < mask->size(); ++at) {
+    double& value = (*mask)[at];
     const auto row = static_cast<std::int64_t>(at) / s.sk;
-    if (row % s.mq == 1 || at % 5 == 2) mask[at] = s.mask == 1 ? 0 : -infinity;
-    else if (!std::isfinite(mask[at])) mask[at] = 1;
+    if (row % s.mq == 1 || at % 5 == 2) value = s.mask == 1 ? 0 : -infinity;
+    else if (!std::isfinite(value)) value = 1;
   }
+}
+
+// What a query makes of every key: masks (-inf where it does not attend) and scores. Of q, k, v by name, wherever they are
+// among a request's tensors.
+struct CaseRows {
+  Request request;
+  Sizes s;
+  double scale;
+  std::int64_t shift;
+  Packed at_q, at_k, at_v, at_o;
+  const double *q, *k, *v, *mask;
+  std::vector<double> masks;
+  std::vector<Score> scores;
+
+  CaseRows(const check::Case& c, const std::vector<check::HostTensor>& in)
+      : request(*request_of(c.operator_options())),
+        s(c),
+        scale(request.rule.scale ? *request.rule.scale : 1 / std::sqrt(static_cast<double>(s.d))),
+        shift(request.rule.align == AttentionAlign::lower_right ? s.sk - s.sq : 0),
+        at_q{s.hq, s.sq, s.d, request.rows_first},
+        at_k{s.hkv, s.sk, s.d, request.rows_first},
+        at_v{s.hkv, s.sk, s.dv, request.rows_first},
+        at_o{s.hq, s.sq, s.dv, request.rows_first},
+        masks(static_cast<std::size_t>(s.sk)) {
+    const std::size_t first = request.backward ? 1 : 0;
+    q = in[first].values.data();
+    k = in[first + 1].values.data();
+    v = in[first + 2].values.data();
+    mask = s.mask ? in.back().values.data() : nullptr;
+    scores.resize(masks.size());
+  }
+  std::int64_t key_head(std::int64_t h) const { return h / (s.hq / s.hkv); }
+  void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
+    const AttentionRule& rule = request.rule;
+    for (std::int64_t j = 0; j < s.sk; ++j) {
+      const std::int64_t away = j - i - shift;
+      bool attends = (rule.right < 0 || away <= rule.right) && (rule.left < 0 || -away <= rule.left);
+      double more = 0;
+      if (mask) {
+        const std::int64_t axes[] = {s.mb == 1 ? 0 : b, s.mh == 1 ? 0 : h, s.mq == 1 ? 0 : i};
+        more = mask[((axes[0] * s.mh + axes[1]) * s.mq + axes[2]) * s.sk + j];
+        if (s.mask == 1) attends = attends && more != 0, more = 0;
+      }
+      masks[j] = attends ? more : -std::numeric_limits<double>::infinity();
+      scores[j] =
+          score_oracle(q + at_q(b, h, i), 1, k + at_k(b, key_head(h), j), 1, s.d, scale, rule.softcap, masks[j]);
+    }
+  }
+  bool attended(std::int64_t j) const { return scores[j].value != -std::numeric_limits<double>::infinity(); }
+  // What a score may be off by, beside `other` magnitudes that it is taken together with.
+  double score_error(std::int64_t j, double other) const {
+    const double u = check::roundoff(f32);
+    return (static_cast<double>(s.d) + 1) * u * scores[j].magnitude +
+           4 * u * (std::fabs(scores[j].value) + other + std::fabs(masks[j])) + 16 * u * request.rule.softcap;
+  }
+};
+
+// A gradient's o and lse are what the forward pass gives.
+inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) {
+  const Sizes s(c);
+  const bool backward = request_of(c.operator_options())->backward;
+  fill_qkv(c, std::span(in).subspan(backward ? 1 : 0, 3), s.mask ? &in.back().values : nullptr);
+  if (!backward) return;
+  for (double& x : in[0].values)
+    if (!std::isfinite(x)) x = -0.5;
+  CaseRows rows(c, in);
+  for (std::int64_t b = 0; b < s.b; ++b)
+    for (std::int64_t h = 0; h < s.hq; ++h)
+      for (std::int64_t i = 0; i < s.sq; ++i) {
+        rows.look_at(b, h, i);
+        const WeightsOracle row(rows.scores);
+        in[5].values[(b * s.hq + h) * s.sq + i] = row.log_sum;
+        for (std::int64_t column = 0; column < s.dv; ++column) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < s.sk; ++j)
+            if (rows.attended(j)) sum += row.weights[j] * rows.v[rows.at_v(b, rows.key_head(h), j, column)];
+          in[4].values[rows.at_o(b, h, i, column)] = sum;
+        }
+      }
 }
 
 // Tolerance, in units u of float32. A product of d terms, in any order, errs by (d + 1) u of their absolute sum; the
@@ -87,65 +172,40 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
 // w (|v| + |O|) delta. Sums of n weighted values err by (n + 8) u of their absolute sum (a rescaling per tile is among
 // these), exponentials and the quotient are in the 8. Where types have 16 bits, weights are rounded to them before they
 // meet V, and f16 loses what is below 2^-25 of the greatest. Then one rounding into O's type.
-inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
-  const Request r = *request_of(c.operator_options());
-  const Sizes s(c);
-  const AttentionRule& rule = r.rule;
-  const double u = check::roundoff(f32), infinity = std::numeric_limits<double>::infinity();
+inline std::vector<check::Expected> forward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  CaseRows rows(c, in);
+  const Sizes& s = rows.s;
+  const double u = check::roundoff(f32);
   const double u16 = c.dtype == f32 ? 0 : check::roundoff(c.dtype), lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;
-  const double scale = rule.scale ? *rule.scale : 1 / std::sqrt(static_cast<double>(s.d));
-  const std::int64_t shift = rule.align == AttentionAlign::lower_right ? s.sk - s.sq : 0;
-  const Packed at_q{s.hq, s.sq, s.d, r.rows_first}, at_k{s.hkv, s.sk, s.d, r.rows_first},
-      at_v{s.hkv, s.sk, s.dv, r.rows_first}, at_o{s.hq, s.sq, s.dv, r.rows_first};
   check::Expected o, lse;
   o.value.resize(static_cast<std::size_t>(s.b * s.hq * s.sq * s.dv));
   o.tolerance.resize(o.value.size());
-  std::vector<Score> scores(static_cast<std::size_t>(s.sk));
-  std::vector<double> masks(scores.size());
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
       for (std::int64_t i = 0; i < s.sq; ++i) {
-        const std::int64_t group = h / (s.hq / s.hkv);
-        for (std::int64_t j = 0; j < s.sk; ++j) {
-          const std::int64_t away = j - i - shift;
-          bool attends = (rule.right < 0 || away <= rule.right) && (rule.left < 0 || -away <= rule.left);
-          double more = 0;
-          if (s.mask) {
-            const std::int64_t axes[] = {s.mb == 1 ? 0 : b, s.mh == 1 ? 0 : h, s.mq == 1 ? 0 : i};
-            more = in[3].values[((axes[0] * s.mh + axes[1]) * s.mq + axes[2]) * s.sk + j];
-            if (s.mask == 1) attends = attends && more != 0, more = 0;
-          }
-          masks[j] = attends ? more : -infinity;
-          scores[j] = score_oracle(in[0].values.data() + at_q(b, h, i), 1, in[1].values.data() + at_k(b, group, j), 1,
-                                   s.d, scale, rule.softcap, masks[j]);
-        }
-        const WeightsOracle row(scores);
-        const double n = static_cast<double>(s.sk), d = static_cast<double>(s.d);
-        std::vector<double> errors(scores.size());  // relative, of weights
+        rows.look_at(b, h, i);
+        const WeightsOracle row(rows.scores);
+        const double n = static_cast<double>(s.sk);
+        std::vector<double> errors(rows.scores.size());  // relative, of weights
         double of_log = 0;
-        for (std::size_t j = 0; j < scores.size(); ++j) {
+        for (std::int64_t j = 0; j < s.sk; ++j) {
           if (!(row.weights[j] > 0)) continue;
-          const double delta = (d + 1) * u * scores[j].magnitude +
-                               4 * u * (std::fabs(scores[j].value) + std::fabs(row.max) + std::fabs(masks[j])) +
-                               16 * u * rule.softcap;
-          errors[j] = std::expm1(delta);
+          errors[j] = std::expm1(rows.score_error(j, std::fabs(row.max)));
           of_log += row.weights[j] * errors[j];
         }
         for (std::int64_t column = 0; column < s.dv; ++column) {
+          const auto v = [&](std::int64_t j) { return rows.v[rows.at_v(b, rows.key_head(h), j, column)]; };
           double want = 0, size = 0, all = 0, error = 0;
           for (std::int64_t j = 0; j < s.sk; ++j) {
-            if (scores[j].value == -infinity) continue;
-            const double v = in[2].values[at_v(b, group, j, column)];
-            want += row.weights[j] * v;
-            size += row.weights[j] * std::fabs(v);
-            all += std::fabs(v);
+            if (!rows.attended(j)) continue;
+            want += row.weights[j] * v(j);
+            size += row.weights[j] * std::fabs(v(j));
+            all += std::fabs(v(j));
           }
           for (std::int64_t j = 0; j < s.sk; ++j)
-            if (row.weights[j] > 0)
-              error +=
-                  row.weights[j] * errors[j] * (std::fabs(in[2].values[at_v(b, group, j, column)]) + std::fabs(want));
+            if (row.weights[j] > 0) error += row.weights[j] * errors[j] * (std::fabs(v(j)) + std::fabs(want));
           error += ((n + 8) * u + u16) * size + lost * all;
-          const std::int64_t at = at_o(b, h, i, column);
+          const std::int64_t at = rows.at_o(b, h, i, column);
           o.value[at] = want;
           const bool attends = std::isfinite(row.max);
           o.tolerance[at] =
@@ -154,8 +214,95 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
         lse.value.push_back(row.log_sum);
         lse.tolerance.push_back(of_log + (n + 8) * u + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum)));
       }
-  if (r.lse) return {o, lse};
+  if (rows.request.lse) return {o, lse};
   return {o};
+}
+
+// Sums with their errors, for one gradient.
+struct GradientSums {
+  struct Sum {
+    double value = 0, size = 0, error = 0;  // size: of the terms, absolutely; error: what they themselves err by
+  };
+  std::vector<Sum> sums;
+  explicit GradientSums(std::int64_t n) : sums(static_cast<std::size_t>(n)) {}
+  void add(std::int64_t at, double factor, double error, double element) {
+    Sum& sum = sums[static_cast<std::size_t>(at)];
+    sum.value += factor * element;
+    sum.size += std::fabs(factor * element);
+    sum.error += error * std::fabs(element);
+  }
+  // n terms in any order err by n u of their absolute sum; the scale and the product by 3 u. Terms that underflow lose
+  // 2^-149 each. Then one rounding into the type, beyond whose range it is infinite.
+  check::Expected expected(DType dtype, double n, double scale) const {
+    check::Expected e;
+    for (const Sum& sum : sums) {
+      const double want = scale * sum.value, stored = check::round_to(dtype, want);
+      const double error =
+          std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
+      e.value.push_back(std::isinf(stored) ? stored : want);
+      e.tolerance.push_back(std::isfinite(stored) ? error + check::rounding_error(dtype, std::fabs(want) + error) : 0);
+    }
+    return e;
+  }
+};
+
+// In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in the
+// forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
+// products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and by
+// 4 u. Each of these meets the others' magnitudes; three products err by 3 u.
+inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  CaseRows rows(c, in);
+  const Sizes& s = rows.s;
+  const double *grad_o = in[0].values.data(), *o = in[4].values.data(), *lse = in[5].values.data();
+  const double u = check::roundoff(f32), softcap = rows.request.rule.softcap;
+  const double of_dv = (static_cast<double>(s.dv) + 2) * u;
+  GradientSums dq(s.b * s.hq * s.sq * s.d), dk(s.b * s.hkv * s.sk * s.d), dv(s.b * s.hkv * s.sk * s.dv);
+  for (std::int64_t b = 0; b < s.b; ++b)
+    for (std::int64_t h = 0; h < s.hq; ++h)
+      for (std::int64_t i = 0; i < s.sq; ++i) {
+        rows.look_at(b, h, i);
+        const std::int64_t group = rows.key_head(h);
+        const double* g = grad_o + rows.at_o(b, h, i);
+        const double log_sum = lse[(b * s.hq + h) * s.sq + i];
+        double delta = 0, delta_size = 0;
+        for (std::int64_t column = 0; column < s.dv; ++column) {
+          delta += g[column] * o[rows.at_o(b, h, i, column)];
+          delta_size += std::fabs(g[column] * o[rows.at_o(b, h, i, column)]);
+        }
+        for (std::int64_t j = 0; j < s.sk; ++j) {
+          if (!rows.attended(j)) continue;
+          const double *key = rows.k + rows.at_k(b, group, j), *value = rows.v + rows.at_v(b, group, j);
+          double dp = 0, dp_size = 0;
+          for (std::int64_t column = 0; column < s.dv; ++column) {
+            dp += g[column] * value[column];
+            dp_size += std::fabs(g[column] * value[column]);
+          }
+          const Score& score = rows.scores[j];
+          const double weight = std::exp(score.value - log_sum),
+                       relative = std::expm1(rows.score_error(j, std::fabs(log_sum))) + 4 * u;
+          const double weight_error = weight * relative + 0x1p-126;
+          const double ratio = softcap > 0 ? (score.value - rows.masks[j]) / softcap : 0, slope = 1 - ratio * ratio;
+          const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
+          const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);
+          const double dx = weight * apart * slope;
+          const double dx_error = weight_error * (std::fabs(apart) + apart_error) * (slope + slope_error) +
+                                  weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
+                                  3 * u * std::fabs(dx);
+          for (std::int64_t column = 0; column < s.d; ++column) {
+            dq.add(rows.at_q(b, h, i, column), dx, dx_error, key[column]);
+            dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
+          }
+          for (std::int64_t column = 0; column < s.dv; ++column)
+            dv.add(rows.at_v(b, group, j, column), weight, weight_error, g[column]);
+        }
+      }
+  const double keys = static_cast<double>(s.sk), queries = static_cast<double>(s.hkv ? s.hq / s.hkv * s.sq : 0);
+  return {dq.expected(c.dtype, keys, rows.scale), dk.expected(c.dtype, queries, rows.scale),
+          dv.expected(c.dtype, queries, 1)};
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  return request_of(c.operator_options())->backward ? backward_oracle(c, in) : forward_oracle(c, in);
 }
 
 inline check::CaseBook book() {
@@ -226,6 +373,37 @@ inline check::CaseBook book() {
   test("f32:b=1,hq=1,hkv=1,sq=3,sk=700,d=64:lse");
   test("bf16:b=1,hq=8,hkv=2,sq=3,sk=700,d=64:lse:causal=lower_right");  // keys in parts, heads together
 
+  // Gradients: the same edges, whose tiles are of 32 and 64 rows of either side and of 64, 128 and 256 columns.
+  const auto backward = [&](std::string rest) { test(rest + ":backward"); };
+  for (const char* size :
+       {"b=0,hq=2,hkv=1,sq=3,sk=4,d=8", "b=2,hq=2,hkv=1,sq=0,sk=4,d=8", "b=1,hq=2,hkv=2,sq=3,sk=0,d=8",
+        "b=1,hq=0,hkv=2,sq=3,sk=4,d=8", "b=1,hq=1,hkv=1,sq=1,sk=1,d=1", "b=1,hq=1,hkv=1,sq=1,sk=17,d=3",
+        "b=2,hq=6,hkv=3,sq=16,sk=15,d=8", "b=1,hq=1,hkv=1,sq=63,sk=64,d=40", "b=1,hq=1,hkv=1,sq=64,sk=65,d=63",
+        "b=1,hq=2,hkv=1,sq=65,sk=63,d=64", "b=1,hq=1,hkv=1,sq=33,sk=70,d=65", "b=1,hq=1,hkv=1,sq=66,sk=31,d=127",
+        "b=1,hq=1,hkv=1,sq=31,sk=33,d=129", "b=1,hq=1,hkv=1,sq=34,sk=32,d=256",
+        "b=1,hq=2,hkv=1,sq=20,sk=30,d=192,dv=128", "b=1,hq=1,hkv=1,sq=20,sk=70,d=8,dv=72",
+        "b=1,hq=1,hkv=1,sq=70,sk=30,d=40,dv=1"})
+    for (const char* type : {"f32", "bf16"}) backward(std::string(type) + ":" + size);
+  backward("f16:b=1,hq=4,hkv=2,sq=70,sk=40,d=64:causal");
+  for (const char* type : {"f32", "bf16"}) {
+    for (const char* mask : masks) {
+      backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=70,sk=70,d=16" + mask);
+      backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=90,d=24" + mask + ":fill=nan");
+      backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=90,sk=40,d=24" + mask + ":fill=inf");
+    }
+    for (const char* more : {",mask=1", ",mask=2", ",mask=3,mq=1", ",mask=3,mh=2:softcap=2:causal", ":softcap=1.5",
+                             ":scale=-0.3", ":scale=0", ",mask=1:softcap=0.7:window=9,4:fill=nan"})
+      backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=40,sk=70,d=32" + more);
+    for (const char* fill : {"ones", "denormal", "constant,-3"})
+      backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=" + fill);
+    for (const char* place : {"offset", "padded", "strided", "reversed"})
+      for (const char* layout : {"bhsd", "bshd"})
+        backward(std::string(type) + ":b=2,hq=4,hkv=2,sq=20,sk=30,d=40,dv=24,mask=1:causal:layout=" + layout +
+                 ":place=" + place);
+    backward(std::string(type) + ":b=2,hq=4,hkv=2,sq=70,sk=70,d=64:causal:layout=bshd");
+    backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=70,sk=90,d=64:causal:warp=64");
+  }
+
   const auto bench = [&](std::string rest) { book.benches.push_back("attention:" + rest); };
   for (const char* d : {"64", "128", "256"})
     for (const char* s :
@@ -245,6 +423,9 @@ inline check::CaseBook book() {
     bench(std::string("bf16:") + size + ",d=128");
   for (const char* more : {"", ":causal"}) bench(std::string("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64") + more);
   bench("f32:b=4,hq=8,hkv=8,sq=2048,sk=2048,d=128:causal");
+  for (const char* heads : {"hq=32,hkv=32,sq=4096,sk=4096,d=64", "hq=16,hkv=16,sq=4096,sk=4096,d=128"})
+    for (const char* more : {"", ":causal"}) bench(std::string("bf16:b=4,") + heads + more + ":backward");
+  bench("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64:causal:backward");
   return book;
 }
 

@@ -10,20 +10,27 @@ enum class Family : std::uint8_t {
   naive,          // textbook.cuh: a block per query, three passes over the keys in global memory
   tiled,          // textbook.cuh: a thread per score of a tile, online softmax
   register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
+  gradient_tile,  // gradient_tile.cuh: gradients, of tiles in each thread's registers
   mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+  wgmma,          // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
 };
 
 struct Config {
   Family family = Family::naive;
-  int bm = 1, bn = 1;     // queries of a block, and keys that it attends to at a time
+  int bm = 1, bn = 1;     // queries of a block, and keys that it attends to at a time; of gradients, rows that a block
+                          // owns, queries or keys, and of the other side's that it meets at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;  // queries of a thread (register_tile) or of a warp (mma_sync)
+  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync)
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
+  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma)
   bool operator==(const Config&) const = default;
 };
+
+// Whether every device runs it, and the CPU.
+constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
@@ -37,6 +44,14 @@ constexpr int tile_floats(const Config& c) {
   return c.d * (c.bm + pad) + c.d * (c.bn + pad) + c.bn * c.dv + c.bn * (c.bm + pad);
 }
 
+// ---- Family::gradient_tile: tiles of float32 in shared memory -----------------------------------------------------
+// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two floats
+// of each query. The padding puts rows that follow each other into banks of their own.
+
+constexpr int gradient_floats(const Config& c) {
+  return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + 2 * (c.bm > c.bn ? c.bm : c.bn);
+}
+
 // ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
 // Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are
 // one line of 128 bytes. O leaves through Q's place.
@@ -47,12 +62,20 @@ constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * r
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
+// ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
+
+constexpr int wgmma_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4; }
+
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
   switch (c.family) {
     case Family::naive: return 0;
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
+    case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
+    case Family::wgmma:
+      return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) +
+             wgmma_barrier_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }

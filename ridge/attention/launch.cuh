@@ -17,14 +17,16 @@ template <int I, class T, int Warp> Status launch_row(const Call& call) {
     return simt::launch(at, attention_naive<Row<I>, T, Warp>, arguments_of<T>(call));
   } else if constexpr (c.family == Family::tiled) {
     return simt::launch(at, attention_tiled<Row<I>, T, Warp>, arguments_of<T>(call));
-  } else {
+  } else if constexpr (c.family == Family::register_tile) {
     return simt::launch(at, attention_register_tile<Row<I>>, arguments_of<T>(call));
+  } else {
+    return Status::error(Code::unsupported, "attention: this variant computes gradients");  // refused by fits()
   }
 }
 
 template <class T, int Warp, int I> constexpr auto launcher() -> Status (*)(const Call&) {
   constexpr bool instantiated = sizeof(T) == 4 ? variants[I].f32 : variants[I].f16;
-  if constexpr (instantiated && variants[I].config.family != Family::mma_sync) return launch_row<I, T, Warp>;
+  if constexpr (instantiated && is_portable(variants[I].config)) return launch_row<I, T, Warp>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
 

@@ -11,6 +11,7 @@ struct Call {
   const AttentionTensors& tensors;
   Workspace workspace;
   Stream stream;
+  const AttentionGradientTensors* gradient = nullptr;  // of a plan for gradients; `tensors` are their part of these
 };
 
 inline constexpr std::int64_t max_blocks = 0x7fffffff;  // of a grid in x, on every device
@@ -19,9 +20,17 @@ inline constexpr std::int64_t max_blocks = 0x7fffffff;  // of a grid in x, on ev
 template <class Backend> Status launch_f32(const Call&);
 template <class Backend> Status launch_16bit(const Call&);  // f16, bf16
 
+// Preconditions: a tensor of the gradients has elements, and the tensors are as the problem says.
+template <class Backend> Status launch_gradient_f32(const Call&);
+template <class Backend> Status launch_gradient_f16(const Call&);
+template <class Backend> Status launch_gradient_bf16(const Call&);
+
 // Rows of Family::mma_sync. Defined in a build with CUDA.
 Status launch_mma_f16(const Call&);
 Status launch_mma_bf16(const Call&);
+// Of Family::wgmma.
+Status launch_wgmma_f16(const Call&);
+Status launch_wgmma_bf16(const Call&);
 
 // Whether rows are contiguous and start on 16 bytes.
 inline bool has_vectors(const AttentionOperand& o, DType dtype) {

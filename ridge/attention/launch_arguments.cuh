@@ -48,7 +48,7 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .at_mask = strides(p.mask_lies),
           .batch = static_cast<int>(p.b),
           .heads = static_cast<int>(p.hq),
-          .group = static_cast<int>(p.hq / p.hkv),
+          .group = static_cast<int>(p.hkv == 0 ? 1 : p.hq / p.hkv),
           .sq = static_cast<int>(p.sq),
           .sk = static_cast<int>(p.sk),
           .d = static_cast<int>(p.d),

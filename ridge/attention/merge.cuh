@@ -1,4 +1,4 @@
-// Brings together what blocks found for parts of the keys: weighted sums of V, each divided by its own weights' sum, and the
+// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, and the
 // logarithms of those sums.
 #pragma once
 #include <ridge/attention/arguments.cuh>
@@ -7,30 +7,73 @@ namespace ridge::attention_kernels {
 
 inline constexpr int merge_threads = 128;
 
+// Where parts lie: behind each other in a workspace, as blocks left them ...
+//   o [parts][batch, heads, sq][dv]   lse [parts][batch, heads, sq]
+struct PartsInWorkspace {
+  const float *o, *lse;
+  int parts, heads, sq, dv;
+  std::int64_t rows;  // batch * heads * sq
+
+  __device__ __forceinline__ int count() const { return parts; }
+  __device__ __forceinline__ std::int64_t row(int part, const Place& at) const {
+    return part * rows + (std::int64_t{at.batch} * heads + at.head) * sq + at.tile;
+  }
+  __device__ __forceinline__ float log_sum(int part, const Place& at) const { return lse[row(part, at)]; }
+  __device__ __forceinline__ float value(int part, const Place& at, int column) const {
+    return o[row(part, at) * dv + column];
+  }
+};
+
+// ... or in two tensors each, [batch, heads, sq, dv] and [batch, heads, sq].
+template <class T> struct PartsOfTwo {
+  const T* o[2];
+  const float* lse[2];
+  Strides at_o[2], at_lse[2];
+
+  __device__ __forceinline__ static constexpr int count() { return 2; }
+  __device__ __forceinline__ float log_sum(int part, const Place& at) const {
+    const Strides& s = at_lse[part];
+    return lse[part][at.batch * s.batch + at.head * s.head + at.tile * s.row];
+  }
+  __device__ __forceinline__ float value(int part, const Place& at, int column) const {
+    const Strides& s = at_o[part];
+    return static_cast<float>(o[part][at.batch * s.batch + at.head * s.head + at.tile * s.row + column * s.element]);
+  }
+};
+
+template <class T, class Parts> struct MergeArguments {
+  Parts parts;
+  T* o;        // [batch, heads, sq, dv]
+  float* lse;  // [batch, heads, sq]; may be null
+  Strides at_o, at_lse;
+  int heads, sq, dv;
+};
+
 // A block for each query of each head; parts are added in their order, so that the result repeats.
-//   partial_o [splits][batch, heads, sq][dv]   partial_lse [splits][batch, heads, sq]
 // Precondition: gridDim.x is batch * heads * sq.
-template <class T> __global__ void __launch_bounds__(merge_threads) attention_merge(Arguments<T> a) {
+template <class T, class Parts>
+__global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArguments<T, Parts> a) {
   const Place at(a.sq, a.heads);
-  const std::int64_t rows = std::int64_t{a.batch} * a.heads * a.sq;
-  const std::int64_t row = (std::int64_t{at.batch} * a.heads + at.head) * a.sq + at.tile;
+  const Parts& parts = a.parts;
   float top = minus_infinity;
-  for (int part = 0; part < a.splits; ++part) top = fmaxf(top, a.partial_lse[part * rows + row]);
+  for (int part = 0; part < parts.count(); ++part) top = fmaxf(top, parts.log_sum(part, at));
   const float base = top == minus_infinity ? 0 : top;
   float sum = 0;
-  for (int part = 0; part < a.splits; ++part) sum += expf(a.partial_lse[part * rows + row] - base);
+  for (int part = 0; part < parts.count(); ++part) sum += expf(parts.log_sum(part, at) - base);
   const float inverse = sum == 0 ? 0 : 1 / sum;
   T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row;
   for (int column = simt::thread_rank(); column < a.dv; column += merge_threads) {
     float value = 0;
-    for (int part = 0; part < a.splits; ++part) {
-      const float weight = expf(a.partial_lse[part * rows + row] - base) * inverse;
-      // A part without keys has weight 0, and its O is 0 too.
-      value += weight * a.partial_o[(part * rows + row) * a.dv + column];
+    for (int part = 0; part < parts.count(); ++part) {
+      const float log_sum = parts.log_sum(part, at);
+      if (log_sum == minus_infinity) continue;  // it had no keys, and its O means nothing
+      value += expf(log_sum - base) * inverse * parts.value(part, at, column);
     }
     o[column * a.at_o.element] = T(value);
   }
-  if (simt::thread_rank() == 0) put_lse(a, at.batch, at.head, at.tile, sum == 0 ? minus_infinity : base + logf(sum));
+  if (a.lse && simt::thread_rank() == 0)
+    a.lse[at.batch * a.at_lse.batch + at.head * a.at_lse.head + at.tile * a.at_lse.row] =
+        sum == 0 ? minus_infinity : base + logf(sum);
 }
 
 }  // namespace ridge::attention_kernels

@@ -19,6 +19,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 std::int64_t tiles_of(const Config& c, const AttentionProblem& p) { return ceil_div(p.sq * pack_of(c, p), c.bm); }
 // Of one part of the keys.
 std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
+  if (p.backward) return query_blocks(c, p) + key_blocks(c, p);
   return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
 }
 
@@ -39,13 +40,27 @@ int smem_of(const Config& c, const AttentionProblem& p) {
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
+  if (p.backward && !has_gradient(c)) return "it has no gradient";
+  if (!p.backward && !has_forward(c)) return "it computes gradients";
   if (!(p.dtype == f32 ? row.f32 : row.f16)) return "not instantiated for " + std::string(name(p.dtype));
   if (p.d > c.d) return "d is " + std::to_string(p.d) + ", and it has room for " + std::to_string(c.d);
   if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
   if (c.family == Family::mma_sync && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
+  if (c.family == Family::wgmma) {
+    if (device.cc != 90)
+      return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.dv * 2 % 16 != 0)
+      return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
+    for (const auto& operand : {p.q, p.k, p.v, p.o})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
+  }
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
-  if (c.split && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 queries";
+  if ((c.split || p.backward) && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq))
+    return "more than 2^31 - 1 queries";
+  if (p.backward && ceil_div(p.sk, c.bm) > max_blocks / std::max<std::int64_t>(1, p.b * p.hkv))
+    return "more than 2^31 - 1 blocks";
   if (const int smem = smem_of(c, p); smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
@@ -67,6 +82,11 @@ double pairs(const AttentionProblem& p) {
   return std::max(last - first, 0.0);
 }
 
+// Multiply-adds of a query and a key: of the forward pass, and of gradients, which need Q K^T, dO V^T and three sums.
+double multiply_adds(const AttentionProblem& p, std::int64_t d, std::int64_t dv) {
+  return static_cast<double>(p.backward ? 3 * d + 2 * dv : d + dv);
+}
+
 Cost cost(const AttentionProblem& p) {
   const auto n = [](std::int64_t x) { return static_cast<double>(x); };
   const double size = static_cast<double>(size_of(p.dtype)), heads = n(p.b) * n(p.hq), scores = heads * pairs(p);
@@ -78,7 +98,12 @@ Cost cost(const AttentionProblem& p) {
                     (m.element ? n(p.sk) : 1) * static_cast<double>(size_of(p.mask_dtype));
   }
   c.bytes_written = heads * n(p.sq) * (n(p.dv) * size + (p.lse ? 4 : 0));
-  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * scores * (n(p.d) + n(p.dv));
+  if (p.backward) {  // what was written is read, with dO; the gradients are as Q, K and V
+    const double inputs = (heads * n(p.sq) * n(p.d) + n(p.b) * n(p.hkv) * n(p.sk) * (n(p.d) + n(p.dv))) * size;
+    c.bytes_read += c.bytes_written + heads * n(p.sq) * n(p.dv) * size;
+    c.bytes_written = inputs;
+  }
+  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * scores * multiply_adds(p, p.d, p.dv);
   c.on(Unit::special) = scores;  // an exponential
   return c;
 }
@@ -89,7 +114,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.cost = cost(p);
   const int splits = splits_of(c, p, device);
   k.blocks = blocks_of(c, p) * splits;
-  k.launches = splits > 1 ? 2 : 1;
+  k.launches = p.backward ? 3 : splits > 1 ? 2 : 1;
   k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
@@ -102,13 +127,17 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
+  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma;
   const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
   const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
-  const bool padded_d = c.family == Family::mma_sync, padded_dv = padded_d || c.family == Family::register_tile;
-  const double columns = static_cast<double>((padded_d ? c.d : p.d) + (padded_dv ? c.dv : p.dv));
+  const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
+  const bool padded_sums = c.family == Family::gradient_tile;  // three of them; products are taken for either side
+  const double columns = !p.backward   ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
+                         : padded_sums ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
+                                       : static_cast<double>(4 * p.d + 3 * p.dv);
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
-  const double rate = (p.dtype == f32 || c.family != Family::mma_sync ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
+  const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   // A block's life: a trip for the queries, and one for each tile of keys.
@@ -133,9 +162,16 @@ Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const Pl
 Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    if constexpr (std::is_same_v<B, simt::Cuda>)
+    if (call.gradient)
+      return call.problem.dtype == f32   ? launch_gradient_f32<B>(call)
+             : call.problem.dtype == f16 ? launch_gradient_f16<B>(call)
+                                         : launch_gradient_bf16<B>(call);
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
       if (variants[call.plan.variant].config.family == Family::mma_sync)
         return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+      if (variants[call.plan.variant].config.family == Family::wgmma)
+        return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
+    }
     return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
   });
 }
@@ -152,8 +188,9 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   return AttentionPlan{p, device, *chosen, blocks_of(c, p), splits_of(c, p, device)};
 }
 
-// O and LSE of every part, in float32.
+// O and LSE of every part, in float32; or two facts of every query.
 std::size_t AttentionPlan::workspace_bytes() const {
+  if (problem.backward) return static_cast<std::size_t>(problem.b * problem.hq * problem.sq * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
   return static_cast<std::size_t>(splits * problem.b * problem.hq * problem.sq * (problem.dv + 1)) * sizeof(float);
 }
@@ -169,34 +206,63 @@ Explanation AttentionPlan::explain() const {
   return e;
 }
 
-Status AttentionPlan::run(const AttentionTensors& tensors, Workspace workspace, Stream stream) const {
-  auto given = AttentionProblem::of(tensors, problem.rule);
-  if (!given) return given.error();
+// The problem of these tensors, where the plan was made for one like it and is given what it needs.
+static Result<AttentionProblem> as_planned(const AttentionPlan& plan, Result<AttentionProblem> given, Device device,
+                                           const Workspace& workspace) {
+  if (!given) return given;
+  const AttentionProblem& problem = plan.problem;
   if (*given != problem) {
     // Tensors that start on rounder addresses than were planned for are as good.
     AttentionProblem planned = problem;
-    for (auto operand : {&AttentionProblem::q, &AttentionProblem::k, &AttentionProblem::v, &AttentionProblem::o})
-      (planned.*operand)->phase = ((*given).*operand)->phase;
-    if (*given != planned || !fits(variants[variant], *given, device).empty())
+    for (auto operand :
+         {&AttentionProblem::q, &AttentionProblem::k, &AttentionProblem::v, &AttentionProblem::o,
+          &AttentionProblem::grad_o, &AttentionProblem::grad_q, &AttentionProblem::grad_k, &AttentionProblem::grad_v})
+      if (planned.*operand && (*given).*operand) (planned.*operand)->phase = ((*given).*operand)->phase;
+    if (*given != planned || !fits(variants[plan.variant], *given, plan.device).empty())
       return Status::invalid("attention", "tensors", given->text() + " or their strides or alignment",
                              "as planned, " + problem.text());
   }
-  if (tensors.o.device != device.id) return Status::invalid("attention", "device", "another", "the plan's");
-  if (workspace.bytes < workspace_bytes())
+  if (device != plan.device.id) return Status::invalid("attention", "device", "another", "the plan's");
+  if (workspace.bytes < plan.workspace_bytes())
     return Status::invalid("attention", "workspace", std::to_string(workspace.bytes) + " bytes",
-                           std::to_string(workspace_bytes()));
+                           std::to_string(plan.workspace_bytes()));
+  return given;
+}
+
+Status AttentionPlan::run(const AttentionTensors& tensors, Workspace workspace, Stream stream) const {
+  const auto given = as_planned(*this, AttentionProblem::of(tensors, problem.rule), tensors.o.device, workspace);
+  if (!given) return given.error();
   if (blocks == 0) return {};
   return launch({*this, *given, tensors, workspace, stream});
 }
 
-void attention(const AttentionTensors& tensors, const AttentionRule& rule, Stream stream) {
+Status AttentionPlan::run_gradient(const AttentionGradientTensors& t, Workspace workspace, Stream stream) const {
+  const auto given = as_planned(*this, AttentionProblem::of_gradient(t, problem.rule), t.grad_q.device, workspace);
+  if (!given) return given.error();
+  if (blocks == 0) return {};
+  const AttentionTensors forward{.q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse};
+  return launch({*this, *given, forward, workspace, stream, &t});
+}
+
+// What the one-line functions do: run(plan, workspace).
+template <class Run>
+static void plan_and_run(const Result<AttentionProblem>& problem, Device device, Stream stream, Run&& run) {
   thread_local PlanCache<AttentionProblem, AttentionPlan> cache;
-  auto problem = AttentionProblem::of(tensors, rule);
   throw_if(problem.error());
-  auto plan = cache.find(*problem, tensors.o.device, [](auto& p, auto& d) { return plan_attention(p, d); });
+  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_attention(p, d); });
   throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, tensors.o.device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+  throw_if(
+      run_with_workspace(**plan, device, stream, [&](const Workspace& workspace) { return run(**plan, workspace); }));
+}
+
+void attention(const AttentionTensors& t, const AttentionRule& rule, Stream stream) {
+  plan_and_run(AttentionProblem::of(t, rule), t.o.device, stream,
+               [&](const AttentionPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+}
+
+void attention_gradients(const AttentionGradientTensors& t, const AttentionRule& rule, Stream stream) {
+  plan_and_run(AttentionProblem::of_gradient(t, rule), t.grad_q.device, stream,
+               [&](const AttentionPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
 }
 
 }  // namespace ridge

@@ -37,9 +37,8 @@ std::string number(double x) {
   return s.str();
 }
 
-}  // namespace
-
-Result<AttentionProblem> AttentionProblem::of(const AttentionTensors& t, const AttentionRule& rule) {
+// What q, k, v, o, mask and lse say, whichever of them are written.
+Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRule& rule) {
   for (const auto& [name, view] :
        {std::pair("q", &t.q), std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
     RIDGE_TRY(not_of_rank(name, *view, 4, "of 4 axes: batch, heads, rows and columns"));
@@ -91,15 +90,69 @@ Result<AttentionProblem> AttentionProblem::of(const AttentionTensors& t, const A
     p.lse = true;
     p.lse_lies = AttentionOperand{stride(0), stride(1), stride(2), 1, 0};
   }
-  const std::pair<const char*, const TensorView*> others[] = {
-      {"q", &t.q}, {"k", &t.k}, {"v", &t.v}, {"mask", t.mask ? &*t.mask : nullptr}, {"lse", t.lse ? &*t.lse : nullptr}};
-  for (const auto& [name, view] : others) {
-    if (!view) continue;
-    if (view->device != t.o.device) return Status::invalid(op, std::string(name) + ".device", "another", "that of o");
-    if (overlap(*view, t.o)) return Status::invalid(op, "o", std::string("overlapping ") + name, "apart from it");
-    if (t.lse && view != &*t.lse && overlap(*view, *t.lse))
-      return Status::invalid(op, "lse", std::string("overlapping ") + name, "apart from it");
+  return p;
+}
+
+using Named = std::pair<const char*, const TensorView*>;
+
+// Refuses outputs that overlap a tensor, or each other, and tensors of several devices.
+Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> outputs) {
+  const Device device = outputs.begin()->second->device;
+  const auto differ = [&](const Named& out, const Named& other) -> Status {
+    if (!other.second || !out.second || other.second == out.second) return {};
+    if (other.second->device != device)
+      return Status::invalid(op, std::string(other.first) + ".device", "another",
+                             std::string("that of ") + outputs.begin()->first);
+    if (overlap(*other.second, *out.second))
+      return Status::invalid(op, out.first, std::string("overlapping ") + other.first, "apart from it");
+    return {};
+  };
+  for (const Named& out : outputs) {
+    for (const Named& in : inputs) RIDGE_TRY(differ(out, in));
+    for (const Named& other : outputs) RIDGE_TRY(differ(out, other));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<AttentionProblem> AttentionProblem::of(const AttentionTensors& t, const AttentionRule& rule) {
+  auto p = described(t, rule);
+  if (!p) return p;
+  RIDGE_TRY(apart({{"q", &t.q}, {"k", &t.k}, {"v", &t.v}, {"mask", t.mask ? &*t.mask : nullptr}},
+                  {{"o", &t.o}, {"lse", t.lse ? &*t.lse : nullptr}}));
+  return p;
+}
+
+Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTensors& t, const AttentionRule& rule) {
+  const struct {
+    const char *name, *like;
+    const TensorView *view, *of;
+    std::optional<AttentionOperand> AttentionProblem::*operand;
+  } gradients[] = {{"do", "o", &t.grad_o, &t.o, &AttentionProblem::grad_o},
+                   {"dq", "q", &t.grad_q, &t.q, &AttentionProblem::grad_q},
+                   {"dk", "k", &t.grad_k, &t.k, &AttentionProblem::grad_k},
+                   {"dv", "v", &t.grad_v, &t.v, &AttentionProblem::grad_v}};
+  auto p = described({.q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse}, rule);
+  if (!p) return p;
+  p->backward = true;
+  for (const auto& g : gradients) {
+    if (!g.view->layout.same_shape(g.of->layout))
+      return Status::invalid(op, std::string(g.name) + ".shape", g.view->layout.text(),
+                             "that of " + std::string(g.like) + ", " + g.of->layout.text());
+    if (g.view->dtype != p->dtype)
+      return Status::invalid(op, std::string(g.name) + ".dtype", std::string(ridge::name(g.view->dtype)),
+                             "that of q, " + std::string(ridge::name(p->dtype)));
+    (*p).*g.operand = operand_of(*g.view);
+  }
+  RIDGE_TRY(apart({{"q", &t.q},
+                   {"k", &t.k},
+                   {"v", &t.v},
+                   {"o", &t.o},
+                   {"lse", &t.lse},
+                   {"do", &t.grad_o},
+                   {"mask", t.mask ? &*t.mask : nullptr}},
+                  {{"dq", &t.grad_q}, {"dk", &t.grad_k}, {"dv", &t.grad_v}}));
   return p;
 }
 
@@ -116,7 +169,8 @@ std::string AttentionProblem::text() const {
   if (mask != AttentionMask::none) s << (mask == AttentionMask::boolean ? ", boolean mask" : ", additive mask");
   if (rule.softcap > 0) s << ", softcap " << rule.softcap;
   if (rule.scale) s << ", scale " << *rule.scale;
-  if (lse) s << ", lse";
+  if (backward) s << ", backward";
+  else if (lse) s << ", lse";
   return s.str();
 }
 
@@ -134,6 +188,13 @@ AttentionProblem with_operands(AttentionProblem p) {
   if (!p.v) p.v = packed(p.hkv, p.sk, p.dv);
   if (!p.o) p.o = packed(p.hq, p.sq, p.dv);
   if (!p.mask_lies && p.mask != AttentionMask::none) p.mask_lies = packed(p.hq, p.sq, p.sk);
+  if (p.backward) {
+    p.lse = true;
+    if (!p.grad_o) p.grad_o = packed(p.hq, p.sq, p.dv);
+    if (!p.grad_q) p.grad_q = packed(p.hq, p.sq, p.d);
+    if (!p.grad_k) p.grad_k = packed(p.hkv, p.sk, p.d);
+    if (!p.grad_v) p.grad_v = packed(p.hkv, p.sk, p.dv);
+  }
   if (!p.lse_lies && p.lse) p.lse_lies = packed(p.hq, p.sq, 1);
   return p;
 }
@@ -168,10 +229,18 @@ Status validate(const AttentionProblem& p) {
   if (p.mask == AttentionMask::additive && p.mask_dtype != f32 && p.mask_dtype != p.dtype)
     return Status::invalid(op, "mask.dtype", std::string(name(p.mask_dtype)),
                            p.dtype == f32 ? "bool or f32" : "bool, f32 or that of q, " + std::string(name(p.dtype)));
-  const AttentionOperand& o = *p.o;
-  if ((o.batch == 0 && p.b > 1) || (o.head == 0 && p.hq > 1) || (o.row == 0 && p.sq > 1) ||
-      (o.element == 0 && p.dv > 1))
-    return Status::invalid(op, "o.strides", "0", "such that elements are apart");
+  const struct {
+    const char* name;
+    std::optional<AttentionOperand> lies;
+    std::int64_t heads, rows, columns;
+  } outputs[] = {{"o", p.backward ? std::nullopt : p.o, p.hq, p.sq, p.dv},
+                 {"dq", p.grad_q, p.hq, p.sq, p.d},
+                 {"dk", p.grad_k, p.hkv, p.sk, p.d},
+                 {"dv", p.grad_v, p.hkv, p.sk, p.dv}};
+  for (const auto& out : outputs)
+    if (out.lies && ((out.lies->batch == 0 && p.b > 1) || (out.lies->head == 0 && out.heads > 1) ||
+                     (out.lies->row == 0 && out.rows > 1) || (out.lies->element == 0 && out.columns > 1)))
+      return Status::invalid(op, std::string(out.name) + ".strides", "0", "such that elements are apart");
   return {};
 }
 

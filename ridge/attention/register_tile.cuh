@@ -50,7 +50,7 @@ template <int N, int Step> __device__ __forceinline__ void read_fragments(const 
 
 // sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first on
 // With SkipNone, an a that is no_weight is not multiplied. Precondition: steps is a multiple of 4.
-template <bool SkipNone, int M, int N, int StepA, int StepB>
+template <bool SkipNone, int StepA, int StepB, int M, int N>
 __device__ __forceinline__ void add_products(const float* a, int pitch_a, const float* b, int pitch_b, int steps,
                                              float (&sums)[M][N]) {
   constexpr int unrolled = 4;  // two sets of fragments in turns: the next ones are read while these are multiplied
@@ -102,8 +102,8 @@ __device__ __forceinline__ void start_turned(float* to, int pitch, const float* 
   }
 }
 
-// Starts to copy rows as they are, to [Rows][Width]; what is past `rows` and `width` becomes 0.
-template <int Rows, int Width, int Threads>
+// Starts to copy rows as they are, to [Rows][Pitch]; what is past `rows` and `width` becomes 0.
+template <int Rows, int Width, int Threads, int Pitch = Width>
 __device__ __forceinline__ void start_rows(float* to, const float* from, const Strides& s, int rows, int width,
                                            bool vectors) {
   const int rank = simt::thread_rank();
@@ -112,13 +112,14 @@ __device__ __forceinline__ void start_rows(float* to, const float* from, const S
     for (int n = rank; n < Rows * units; n += Threads) {
       const int row = n / units, column = n % units * fragment;
       const int valid = row < rows ? ::max(0, ::min(fragment, width - column)) * 4 : 0;
-      tile::copy_async<16>(to + row * Width + column, valid > 0 ? from + row * s.row + column : from, valid);
+      tile::copy_async<16>(to + row * Pitch + column, valid > 0 ? from + row * s.row + column : from, valid);
     }
   } else {
     for (int n = rank; n < Rows * Width; n += Threads) {
       const int row = n / Width, column = n % Width;
       const bool there = row < rows && column < width;
-      tile::copy_async<4>(to + n, there ? from + row * s.row + column * s.element : from, there ? 4 : 0);
+      tile::copy_async<4>(to + row * Pitch + column, there ? from + row * s.row + column * s.element : from,
+                          there ? 4 : 0);
     }
   }
 }
@@ -169,8 +170,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RN; ++j) s[r][j] = 0;
-    add_products<false, RM, RN, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n,
-                                                steps_d, s);
+    add_products<false, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n, steps_d,
+                                        s);
     const bool inside = all_attend(a, first_query, last_query, first, first + c.bn), all = inside && a.mask == nullptr;
     if (!scores.as_is) {
       RIDGE_UNROLL_ON_GPU
@@ -220,8 +221,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     __syncthreads();  // V and P are here; nobody still reads K
     if (first + c.bn < keys.last) start_k(first + c.bn);
     const float *my_p = p + mine.query(0), *my_v = v + mine.column(0);
-    if (all) add_products<false, RM, RV, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
-    else add_products<true, RM, RV, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
+    if (all) add_products<false, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
+    else add_products<true, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
   }
   tile::wait_for_copies();
 

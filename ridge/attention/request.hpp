@@ -11,9 +11,11 @@ struct Request {
   AttentionRule rule;
   bool rows_first = false;  // layout bshd
   bool lse = false;
+  bool backward = false;  // takes do, q, k, v, o, lse and a mask, and gives dq, dk and dv
 };
 
 // scale=X  softcap=X  causal[=upper_left|lower_right]  window=L,R  align=upper_left|lower_right  layout=bhsd|bshd  lse
+// backward
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, const char* allowed) {
@@ -53,6 +55,11 @@ inline Result<Request> request_of(const Options& options) {
   auto lse = options.flag("attention", "lse");
   if (!lse) return lse.error();
   r.lse = *lse;
+  auto backward = options.flag("attention", "backward");
+  if (!backward) return backward.error();
+  r.backward = *backward;
+  if (r.backward && r.lse)
+    return Status::invalid("attention", "lse", "given with backward", "an option of the forward pass");
   return r;
 }
 

@@ -14,11 +14,25 @@ template <int I, class T> Status launch_mma_row(const Call& call) {
   RIDGE_TRY(simt::launch(grid_of(variants[I].config, call, simt::native_warp), attention_mma<Row<I>, T>, args));
   if (args.splits == 1) return {};
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
+  const MergeArguments<T, PartsInWorkspace> merge{.parts = {.o = args.partial_o,
+                                                            .lse = args.partial_lse,
+                                                            .parts = args.splits,
+                                                            .heads = args.heads,
+                                                            .sq = args.sq,
+                                                            .dv = args.dv,
+                                                            .rows = queries},
+                                                  .o = args.o,
+                                                  .lse = args.lse,
+                                                  .at_o = args.at_o,
+                                                  .at_lse = args.at_lse,
+                                                  .heads = args.heads,
+                                                  .sq = args.sq,
+                                                  .dv = args.dv};
   return simt::launch({.grid = dim3(static_cast<unsigned>(queries)),
                        .block = dim3(merge_threads),
                        .smem = 0,
                        .stream = call.stream.handle},
-                      attention_merge<T>, args);
+                      attention_merge_kernel<T, PartsInWorkspace>, merge);
 }
 
 template <class T, int I> constexpr auto mma_launcher() -> Status (*)(const Call&) {

@@ -5,6 +5,7 @@
 // product before its own runs. (Dao, "FlashAttention-2", 2023.)
 #pragma once
 #include <ridge/attention/arguments.cuh>
+#include <ridge/attention/special.cuh>
 #include <ridge/tile/async_copy.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
@@ -51,14 +52,7 @@ __device__ __forceinline__ void start_tile(unsigned char* to, int rows, int widt
   }
 }
 
-template <class T> inline constexpr unsigned exponent_bits = std::is_same_v<T, half> ? 0x7c00 : 0x7f80;
 template <class T> inline constexpr unsigned one_bits = std::is_same_v<T, half> ? 0x3c00 : 0x3f80;
-
-// Whether a word holds an element that is NaN or infinite.
-template <class T> __device__ __forceinline__ bool has_special(unsigned word) {
-  constexpr unsigned low = exponent_bits<T>, high = low << 16;
-  return (word & low) == low || (word & high) == high;
-}
 
 // Whether one of the pieces that this thread copied has one.
 template <int Rows, int Columns, int Threads, class T>
@@ -79,12 +73,6 @@ __device__ __forceinline__ bool find_special(const unsigned char* tile) {
 // NaN, each of which both types have.
 inline constexpr float count_minus = 128, count_nan = 16384;
 
-template <class T> __device__ __forceinline__ unsigned without_special(unsigned word) {
-  constexpr unsigned low = exponent_bits<T>, high = low << 16;
-  if ((word & low) == low) word &= 0xffff0000u;
-  if ((word & high) == high) word &= 0xffffu;
-  return word;
-}
 template <class T> __device__ __forceinline__ unsigned special_counts(unsigned word) {
   unsigned counts = 0;
 #pragma unroll
@@ -344,7 +332,7 @@ template <class Row, class T> class MmaWarp {
 
 // Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that
 // heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to
-// `partial`, for attention_merge.
+// `partial`, for attention_merge_kernel.
 //   shared  Q [bm][d], 2 x (K [bn][d]  V [bn][dv])
 // Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's.
 template <class Row, class T>

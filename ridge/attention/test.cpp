@@ -1,4 +1,5 @@
 #include <ridge/attention/attention.hpp>
+#include <ridge/attention/merge.hpp>
 #include <ridge/attention/variants.hpp>
 #include <ridge/check/gtest_cases.hpp>
 
@@ -13,7 +14,7 @@ namespace {
 
 using attention_detail::variants;
 
-const check::TestCasesOf cases{"attention"};
+const check::TestCasesOf cases{"attention", "attention_merge"};
 
 std::string chosen(const AttentionProblem& p, const char* device = "H200") {
   auto plan = plan_attention(p, *device_model(device));
@@ -110,6 +111,112 @@ TEST(Attention, APlanRunsWhatItWasMadeFor) {
   EXPECT_TRUE(packed->run({.q = s.Q, .k = s.K, .v = s.V, .o = s.O}).ok());
 }
 
+TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
+  AttentionProblem p{.b = 4, .hq = 16, .hkv = 4, .sq = 2048, .sk = 2048, .d = 64, .backward = true};
+  EXPECT_EQ(chosen(p), "gradient_64");
+  p.d = 65;
+  p.dtype = bf16;
+  EXPECT_EQ(chosen(p), "gradient_128");
+  EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
+            "attention: variant is mma_64; it must be another one here: it has no gradient");
+  p.backward = false;
+  EXPECT_EQ(refusal(p, {.variant = "gradient_128"}),
+            "attention: variant is gradient_128; it must be another one here: it computes gradients");
+}
+
+// Against differences of the sum of dO O, by definition and in double: what the oracle's formulas come from.
+TEST(AttentionGradients, AreWhatTheLossChangesBy) {
+  constexpr std::int64_t S = 3, K = 4, D = 2;
+  const double softcap = 1.5, scale = 0.8;
+  std::vector<double> x[3];  // q, k, v
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  for (int t = 0; t < 3; ++t)
+    for (std::int64_t n = 0; n < (t == 0 ? S : K) * D; ++n) x[t].push_back(static_cast<float>(normal(random)));
+  std::vector<float> grad_o;
+  for (std::int64_t n = 0; n < S * D; ++n) grad_o.push_back(static_cast<float>(normal(random)));
+  const auto loss = [&] {  // query i sees keys up to i + 1
+    double sum = 0;
+    for (std::int64_t i = 0; i < S; ++i) {
+      double weights = 0, weighted[D] = {};
+      for (std::int64_t j = 0; j <= i + 1; ++j) {
+        double product = 0;
+        for (std::int64_t c = 0; c < D; ++c) product += x[0][i * D + c] * x[1][j * D + c];
+        const double weight = std::exp(softcap * std::tanh(scale * product / softcap));
+        weights += weight;
+        for (std::int64_t c = 0; c < D; ++c) weighted[c] += weight * x[2][j * D + c];
+      }
+      for (std::int64_t c = 0; c < D; ++c) sum += grad_o[i * D + c] * weighted[c] / weights;
+    }
+    return sum;
+  };
+  std::vector<float> given[3], got[3], o(S * D), lse(S);
+  for (int t = 0; t < 3; ++t) {
+    given[t].assign(x[t].begin(), x[t].end());
+    got[t].resize(x[t].size());
+  }
+  const auto tensor = [](std::vector<float>& of) {
+    return view(of.data(), {1, 1, static_cast<std::int64_t>(of.size()) / D, D});
+  };
+  const TensorView L = view(lse.data(), {1, 1, S});
+  const AttentionRule rule{.scale = scale, .softcap = softcap, .right = 1};
+  attention({.q = tensor(given[0]), .k = tensor(given[1]), .v = tensor(given[2]), .o = tensor(o), .lse = L}, rule);
+  attention_gradients({.q = tensor(given[0]),
+                       .k = tensor(given[1]),
+                       .v = tensor(given[2]),
+                       .o = tensor(o),
+                       .lse = L,
+                       .grad_o = tensor(grad_o),
+                       .grad_q = tensor(got[0]),
+                       .grad_k = tensor(got[1]),
+                       .grad_v = tensor(got[2])},
+                      rule);
+  for (int t = 0; t < 3; ++t)
+    for (std::size_t n = 0; n < x[t].size(); ++n) {
+      const double at = x[t][n], step = 1e-4;
+      x[t][n] = at + step;
+      const double above = loss();
+      x[t][n] = at - step;
+      const double below = loss();
+      x[t][n] = at;
+      EXPECT_NEAR(got[t][n], (above - below) / (2 * step), 1e-5) << "tensor " << t << ", element " << n;
+    }
+}
+
+// Attention to all keys is that to the first two and to the third, brought together.
+TEST(AttentionMerge, OfPartsIsTheWhole) {
+  Small whole, first, rest;
+  const TensorView two_k = view(first.k.data(), {1, 1, 2, 2}), two_v = view(first.v.data(), {1, 1, 2, 2});
+  const TensorView one_k = view(rest.k.data() + 4, {1, 1, 1, 2}), one_v = view(rest.v.data() + 4, {1, 1, 1, 2});
+  attention({.q = whole.Q, .k = whole.K, .v = whole.V, .o = whole.O, .lse = whole.L});
+  attention({.q = first.Q, .k = two_k, .v = two_v, .o = first.O, .lse = first.L});
+  attention({.q = rest.Q, .k = one_k, .v = one_v, .o = rest.O, .lse = rest.L});
+  Small merged;
+  attention_merge({.o_a = first.O, .lse_a = first.L, .o_b = rest.O, .lse_b = rest.L, .o = merged.O, .lse = merged.L});
+  for (int n = 0; n < 4; ++n) EXPECT_NEAR(merged.o[n], whole.o[n], 1e-6);
+  for (int n = 0; n < 2; ++n) EXPECT_NEAR(merged.lse[n], whole.lse[n], 1e-6);
+  const auto refused = AttentionMergeProblem::of(
+      {.o_a = first.O, .lse_a = first.L, .o_b = rest.O, .lse_b = rest.L, .o = first.O, .lse = merged.L});
+  EXPECT_EQ(refused.error().message(), "attention_merge: o is overlapping o_a; it must be apart from it");
+}
+
+TEST(AttentionGradients, RefuseWhatDoesNotFitTogether) {
+  Small s;
+  std::vector<float> dq(4), dk(6), dv(6);
+  AttentionGradientTensors t{.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .lse = s.L, .grad_o = s.O};
+  t.grad_q = view(dq.data(), {1, 1, 2, 2});
+  t.grad_k = view(dk.data(), {1, 1, 3, 2});
+  t.grad_v = view(dv.data(), {1, 1, 3, 2});
+  const auto why = [&] { return std::string(AttentionProblem::of_gradient(t).error().message()); };
+  EXPECT_TRUE(AttentionProblem::of_gradient(t).ok());
+  t.grad_k = t.grad_q;
+  EXPECT_EQ(why(), "attention: dk.shape is 1x1x2x2; it must be that of k, 1x1x3x2");
+  t.grad_k = t.grad_v;
+  EXPECT_EQ(why(), "attention: dk is overlapping dv; it must be apart from it");
+  t.grad_k = t.k;
+  EXPECT_EQ(why(), "attention: dk is overlapping k; it must be apart from it");
+}
+
 // Inputs of up to 10: scores of some hundreds, where a rounded product or exponent would show. Every portable row.
 TEST(Attention, Float32StaysFloat32) {
   const std::int64_t sq = 5, sk = 2048, d = 64;
@@ -119,7 +226,7 @@ TEST(Attention, Float32StaysFloat32) {
   for (auto* x : {&q, &k, &v})
     for (float& value : *x) value = uniform(random);
   for (const auto& row : variants) {
-    if (!row.f32) continue;
+    if (!row.f32 || !attention_detail::has_forward(row.config)) continue;
     const AttentionTensors t{.q = view(q.data(), {1, 1, sq, d}),
                              .k = view(k.data(), {1, 1, sk, d}),
                              .v = view(v.data(), {1, 1, sk, d}),

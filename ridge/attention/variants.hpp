@@ -32,15 +32,41 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
     {"mma_256", "and for the widest", false, true,
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.15},
+    {"wgmma_64", "Hopper's tensor cores, which TMA feeds: three warpgroups of 64 queries exponentiate while others multiply", false, true,
+     {.family = Family::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.1},
+    {"wgmma_128", "the same for wider heads, by two warpgroups", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.1},
+    {"wgmma_192", "and for wider Q and K alone", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 192, .dv = 128, .threads = 384}, 0.1},
+    {"wgmma_256", "and for the widest", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.1},
     {"split_64", "heads that share keys share a block, and blocks share out the keys: few queries fill the device", false, true,
      {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 64, .dv = 64, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 6}, 0.12},
     {"split_128", "the same for wider heads", false, true,
      {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 128, .dv = 128, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 3}, 0.12},
     {"split_256", "and for the widest", false, true,
      {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 256, .dv = 256, .threads = 64, .rows = 16, .split = true}, 0.12},
+    {"gradient_64", "gradients by tiles in registers: a block owns queries or keys, and no sum has two writers", true, true,
+     {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.3},
+    {"gradient_128", "the same for wider heads", true, true,
+     {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 4}, 0.3},
+    {"gradient_256", "and for the widest", true, true,
+     {.family = Family::gradient_tile, .bm = 32, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 4}, 0.2},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
+
+// Which of the two a row computes; the textbook's row both.
+constexpr bool has_forward(const Config& c) { return c.family != Family::gradient_tile; }
+constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || c.family == Family::gradient_tile; }
+
+// Blocks of the gradient's kernels over queries, and over keys.
+constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) {
+  return (p.sq + c.bm - 1) / c.bm * p.b * p.hq;
+}
+constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
+  return (p.sk + c.bm - 1) / c.bm * p.b * p.hkv;
+}
 
 // Heads of a query that share a block.
 constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {

@@ -65,7 +65,19 @@ Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& devic
     if (!host) return host.error();
     for (const auto& tensor : *host) images.push_back(check::encode(tensor.type.dtype, tensor.values));
   } else {
+    std::vector<check::HostTensor> small(types->size());
+    for (std::size_t i = 0; i < types->size() && (*book)->adjusts_small; ++i) {
+      small[i].type = (*types)[i];
+      const std::int64_t n = small[i].rows() * small[i].cols();
+      if (!is_floating(small[i].type.dtype) && n <= unique_elements)
+        small[i].values.resize(static_cast<std::size_t>(n));
+    }
+    if ((*book)->adjusts_small) (*book)->adjust(c, small);
     for (std::size_t i = 0; i < types->size(); ++i) {
+      if (!small[i].values.empty()) {
+        images.push_back(check::encode((*types)[i].dtype, small[i].values));
+        continue;
+      }
       check::CaseBook line = **book;  // the same fill on a line of the block's length
       line.keys = {"n"};
       line.optional_keys.clear();
@@ -291,6 +303,8 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     Measurement m;
     m.case_text = c.text();
     m.variant = contender.name;
+    m.op = e.op;
+    m.problem = e.problem;
     m.device = device.name;
     m.time = summarise(contender.us);
     m.gbs = e.cost.bytes() / m.time.us * 1e-3;

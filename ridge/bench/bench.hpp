@@ -27,6 +27,7 @@ struct Timing {
 
 struct Measurement {
   std::string case_text, variant, device;
+  std::string op, problem;  // as the plan's Explanation names them
   Timing time;
   double gbs = 0;         // 1e9 bytes/s, of the bytes in the operator's Cost
   double copy_share = 0;  // of the copy measured in the same run (GPU); 0 where not measured

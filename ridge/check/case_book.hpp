@@ -33,8 +33,14 @@ struct CaseBook {
   std::vector<Expected> (*oracle)(const Case&, const std::vector<HostTensor>& inputs) = nullptr;
   // Changes the filled inputs where a plain fill is not a legal or useful input; may be null.
   void (*adjust)(const Case&, std::vector<HostTensor>& inputs) = nullptr;
+  // Changes the tolerances for a variant whose errors have another bound than the others'; may be null.
+  void (*tolerances)(const Case&, const std::vector<HostTensor>& inputs, std::string_view variant,
+                     std::vector<Expected>&) = nullptr;
   std::vector<std::string> tests;    // correctness; run with every fitting variant
   std::vector<std::string> benches;  // performance; the published table
+  // adjust sets small tensors of integers and looks at nothing else: so it serves too where others are too large to be
+  // filled one by one, and have no values.
+  bool adjusts_small = false;
 };
 
 struct RegisterCases {

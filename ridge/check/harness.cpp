@@ -50,6 +50,7 @@ std::string compare(const Placed::Read& read, const Expected& expected, std::str
 }
 
 struct Prepared {
+  const CaseBook* book;
   const OpInfo* op;
   std::vector<std::string_view> input_names, output_names;
   std::vector<HostTensor> host;
@@ -66,6 +67,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   auto place = place_of(c);
   if (!place) return place.error();
   Prepared p;
+  p.book = *book;
   p.op = *op;
   auto host = fill_inputs(**book, c);
   if (!host) return host.error();
@@ -139,12 +141,14 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
     if (status.ok()) status = synchronize(device.id);
     if (!status.ok()) return fail(std::string(status.message()));
   }
+  std::vector<Expected> expected = p.expected;
+  if (p.book->tolerances) p.book->tolerances(c, p.host, variant, expected);
   const bool in_place = p.out.size() != p.outputs.size();
   for (std::size_t i = 0; i < p.out.size(); ++i) {
     const Placed& placed = in_place ? (i == 0 ? p.inputs[0] : p.outputs[i - 1]) : p.outputs[i];
     auto read = placed.read();
     if (!read) return fail(std::string(read.error().message()));
-    if (std::string why = compare(*read, p.expected[i], p.output_names[i], outcome); !why.empty()) return fail(why);
+    if (std::string why = compare(*read, expected[i], p.output_names[i], outcome); !why.empty()) return fail(why);
   }
   for (std::size_t i = in_place ? 1 : 0; i < p.inputs.size(); ++i) {
     auto read = p.inputs[i].read();

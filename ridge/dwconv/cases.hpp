@@ -3,6 +3,7 @@
 #include <ridge/check/case_book.hpp>
 #include <ridge/dwconv/oracle.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ridge::dwconv_detail {
@@ -64,6 +65,56 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {dk, dw};
 }
 
+// What the transforms of a row add, in units u of float32. Of k levels of two each (log2 of the points), one adds at most
+// 7 u to a signal's norm: sixteen numbers meet in four additions (4 u), a product by a constant (3.5 u), and one by a root
+// that is itself a product of up to four (4 * 2 u + 3 * 2.8 u + 2.8 u), 28 u for four levels. Two transforms and their
+// product are off by (14 k + 3) u of the product of both norms, each output of the one back by 7 k u more, and as many
+// tiles are added up as there are: by Cauchy and Schwarz, of the norms of all tiles, in which a step of q stands twice.
+// The other row of a pair, scaled to the same power of two, is at most twice as large at every step.
+constexpr double spectral_levels = 13;
+inline double spectral_error(double p_squares, double q_squares, double tiles) {
+  return (21 * spectral_levels + 3 + tiles) * check::roundoff(f32) * std::sqrt(2 * p_squares * q_squares);
+}
+inline double squares(const double* x, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += std::isfinite(x[i]) ? x[i] * x[i] : 0;
+  return sum;
+}
+inline double pair_squares(const double* x, std::int64_t n) {
+  double greatest = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    if (std::isfinite(x[i])) greatest = std::max(greatest, std::fabs(x[i]));
+  return squares(x, n) + 4 * greatest * greatest * static_cast<double>(n);
+}
+
+inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
+                            std::vector<check::Expected>& expected) {
+  if (!variant.starts_with("fft_")) return;
+  const CaseSize n(c);
+  const double tiles = static_cast<double>(n.t) / 512 + 1;
+  const auto widen = [&](check::Expected& e, std::int64_t i, double by) {
+    const double want = e.value[static_cast<std::size_t>(i)];
+    double& tolerance = e.tolerance[static_cast<std::size_t>(i)];
+    if (std::isfinite(want)) tolerance += by + check::rounding_error(c.dtype, std::fabs(want) + tolerance + by);
+  };
+  const auto filter = [&](std::int64_t ch) { return squares(in.back().values.data() + ch * n.l, n.l); };
+  const std::vector<double>& p = in[0].values;  // k, or dy
+  for (std::int64_t row = 0; row < n.b * n.c; ++row) {
+    const double by = spectral_error(pair_squares(p.data() + row * n.t, n.t), filter(row % n.c), tiles);
+    for (std::int64_t t = 0; t < n.t; ++t) widen(expected[0], row * n.t + t, by);
+  }
+  if (in.size() == 2) return;
+  for (std::int64_t ch = 0; ch < n.c; ++ch) {
+    double of_dy = 0, of_k = 0;
+    for (std::int64_t b = 0; b < n.b; ++b) {
+      of_dy += squares(p.data() + (b * n.c + ch) * n.t, n.t);
+      of_k += squares(in[1].values.data() + (b * n.c + ch) * n.t, n.t);
+    }
+    const double by = spectral_error(of_dy, of_k, tiles * static_cast<double>(n.b));
+    for (std::int64_t i = 0; i < n.l; ++i) widen(expected[1], ch * n.l + i, by);
+  }
+}
+
 inline check::CaseBook book() {
   const std::string op = "dwconv";
   check::CaseBook book{.op = op,
@@ -72,6 +123,7 @@ inline check::CaseBook book() {
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = nullptr,
+                       .tolerances = case_tolerances,
                        .tests = {},
                        .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
@@ -84,6 +136,11 @@ inline check::CaseBook book() {
                                "b=5,c=2,t=257,l=40", "b=32,c=1,t=128,l=128", "b=3,c=2,t=100,l=130", "b=2,c=1,t=513,l=1",
                                "b=31,c=1,t=192,l=65", "b=1,c=1,t=1100", "b=4,c=1,t=772"})
         test(std::string(type) + ":" + size + direction);
+  // Around halves of transforms; filters that are shorter than a half, longer, and longer than the row.
+  for (const char* direction : {"", ":backward"})
+    for (const char* size : {"b=2,c=1,t=511", "b=1,c=2,t=512", "b=3,c=1,t=514", "b=1,c=1,t=1537",
+                             "b=3,c=1,t=1600,l=513", "b=1,c=1,t=2100,l=511", "b=1,c=1,t=600,l=1300", "b=1,c=1,t=2048"})
+      test("f32:" + std::string(size) + direction);
   for (const char* type : {"f16", "f32"})
     for (const char* size : {"b=3,c=2,t=100", "b=9,c=2,t=260,l=70", "b=1,c=3,t=516"})
       for (const char* direction : {":fill=ints", ":fill=ints:backward"})

@@ -2,6 +2,7 @@
 // CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/dwconv/arguments.cuh>
+#include <ridge/dwconv/spectral.cuh>
 #include <ridge/dwconv/tiled.cuh>
 
 #include <utility>
@@ -20,6 +21,10 @@ template <int I, class T, bool Summed> static Status launch_sum(const Arguments&
     const std::int64_t outputs = sum.y.size * p.channels * (Summed ? 1 : p.batch);
     at.grid = dim3(static_cast<unsigned>(ceil_div(outputs, c.threads)));
     return simt::launch(at, dwconv_element<Row<I>, T, Summed>, sum);
+  } else if constexpr (c.method == Method::spectral) {
+    at.grid = dim3(static_cast<unsigned>(spectral_grid(c, p, sum.y.size, Summed)));
+    at.smem = static_cast<std::size_t>(spectral_smem_bytes(c));
+    return simt::launch(at, dwconv_spectral<Row<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
   } else {
     at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));

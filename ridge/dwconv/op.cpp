@@ -12,7 +12,7 @@ static constexpr std::string_view op = "dwconv";
 static std::string_view checklist_item(const Variant& row) {
   const Config& c = row.config;
   if (c.method == Method::element) return {};
-  if (c.method == Method::tensor) return "better maths";
+  if (c.method == Method::tensor || c.method == Method::spectral) return "better maths";
   return c.paired ? "divergence" : c.outputs > 1 || c.batches > 1 ? "coarsening" : "tiling";
 }
 

@@ -93,19 +93,26 @@ std::int64_t grid_of(const Config& c, const DwconvProblem& p) {
   if (c.method == Method::element) return ceil_div(p.channels * std::max(p.batch * p.time, of_w), c.threads);
   if (c.method == Method::tiled)
     return std::max(tiled_grid(c, p, p.time, false), of_w ? tiled_grid(c, p, of_w, true) : 0);
+  if (c.method == Method::spectral)
+    return std::max(spectral_grid(c, p, p.time, false), of_w ? spectral_grid(c, p, of_w, true) : 0);
   return std::max(tensor_grid(c, p), p.backward ? p.channels : 0);
 }
 
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
+  const bool empty = p.taps == 0 || p.batch == 0 || p.time == 0;
+  if (c.method == Method::spectral && empty) return "there is nothing to multiply";
+  if (c.method != Method::element && (p.time > max_steps || p.taps > max_steps))
+    return "time or the filter is longer than 2^30";
   if (grid_of(c, p) > max_grid) return "more than 2^31 blocks";
-  if (c.method == Method::element) return {};
-  if (p.time > max_steps || p.taps > max_steps) return "time or the filter is longer than 2^30";
-  if (c.method == Method::tiled) return {};
-  if (device.is_cpu() || device.cc < 80) return "the device has no tensor cores of compute capability 8.0";
-  if (p.taps == 0 || p.batch == 0 || p.time == 0) return "there is nothing to multiply";
-  const std::int64_t smem = p.backward ? band_smem_bytes(p) : tensor_smem_bytes(c, p.dtype);
+  if (c.method == Method::element || c.method == Method::tiled) return {};
+  if (c.method == Method::tensor && (device.is_cpu() || device.cc < 80))
+    return "the device has no tensor cores of compute capability 8.0";
+  if (empty) return "there is nothing to multiply";
+  const std::int64_t smem = c.method == Method::spectral ? spectral_smem_bytes(c)
+                            : p.backward                 ? band_smem_bytes(p)
+                                                         : tensor_smem_bytes(c, p.dtype);
   if (smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
@@ -132,6 +139,23 @@ Cost cost(const DwconvProblem& p) {
   return c;
 }
 
+// Transforms that a spectral row makes for one sum of the problem.
+double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
+  const SpectralTiles tiles = spectral_tiles(c, p, summed);
+  const double pairs = static_cast<double>(ceil_div(p.batch, 2)), channels = static_cast<double>(p.channels);
+  if (summed) {  // lags from o on need the steps from o on, of both signals
+    const double outputs = static_cast<double>(ceil_div(lags(p), tiles.outputs));
+    const double steps = static_cast<double>(p.time) - (outputs - 1) * tiles.outputs / 2;
+    return channels * outputs * (2 * pairs * std::ceil(steps / tiles.steps) + 1);
+  }
+  const double outputs = static_cast<double>(ceil_div(p.time, tiles.outputs));
+  if (tiles.steps == c.points) return channels * outputs * (2 * pairs + static_cast<double>(tiles.groups));
+  // Tile i of outputs meets the tiles of steps up to i, as far as the filter looks back; each transforms the filter too.
+  const double reach = std::min(outputs, static_cast<double>(ceil_div(lags(p) + tiles.outputs - 1, tiles.steps)));
+  const double tiles_met = reach * (reach + 1) / 2 + (outputs - reach) * reach;
+  return channels * pairs * (2 * tiles_met + outputs);
+}
+
 // Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
 double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
   const double channels = static_cast<double>(p.channels), rows = static_cast<double>(p.batch);
@@ -145,6 +169,13 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
     const double tiles = summed ? (c.paired ? 6.6 : 5.5) : c.paired ? 2.6 : 2.8;
     return all * waste * per_product * tiles;
+  }
+  if (c.method == Method::spectral) {
+    // A pass of a thread: 330 instructions, of which 128 start in a clock, and 32 accesses of 8 bytes to shared memory,
+    // two wavefronts for a warp each. Loading and measuring a row is about one pass more. Barriers stand between passes,
+    // so that arithmetic and memory hide little of each other: twice the sum, until it is measured.
+    const double passes = std::log2(c.points) / std::log2(fft_radix);
+    return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 2 * (330.0 / 128 + 32 * 2 / 32.0);
   }
   // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
@@ -160,10 +191,12 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
   k.cost = cost(p);
   k.launches = p.backward ? 2 : 1;
   k.blocks = grid_of(c, p);
-  const int smem = c.method == Method::tensor  ? tensor_smem_bytes(c, p.dtype)
-                   : c.method == Method::tiled ? tiled_smem_bytes(c, false)
-                                               : 0;
-  k.block = {.threads = c.threads, .registers = c.method == Method::tensor ? 128 : 64, .smem = smem};
+  const int smem = c.method == Method::tensor     ? tensor_smem_bytes(c, p.dtype)
+                   : c.method == Method::spectral ? spectral_smem_bytes(c)
+                   : c.method == Method::tiled    ? tiled_smem_bytes(c, false)
+                                                  : 0;
+  const bool in_registers = c.method == Method::tensor || c.method == Method::spectral;
+  k.block = {.threads = c.threads, .registers = in_registers ? 128 : 64, .smem = smem};
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.trips = 1;

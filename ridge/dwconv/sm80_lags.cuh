@@ -144,8 +144,7 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
     const std::int64_t channel = blockIdx.x;
     const int row = thread / K::row_lanes, in_row = thread % K::row_lanes * K::unit;
     const bool loads = thread < band_loaders;
-    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
-    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    const int place = place_of(warp);
     for (int d = thread; d < segments.lags; d += band_threads) shared.sums[d] = 0;
 
     for (std::int64_t row0 = 0; row0 < s.batch * segments.count; row0 += band_rows) {
@@ -185,17 +184,17 @@ __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments s
         if (b.exponent() <= most_exponent) all_k.greatest = ::max(all_k.greatest, b.greatest);
       }
       const int dy_exponent = all_dy.exponent(), k_exponent = all_k.exponent();
-      const bool tame = K::P == 1 ? of_dy.finite() && of_k.finite()
-                                  : of_dy.greatest <= all_dy.greatest && of_k.greatest <= all_k.greatest &&
-                                        of_dy.tame(dy_exponent) && of_k.tame(k_exponent);
-      if (loads && lanes.rank() == 0) shared.wild[row] = at.dy && !tame;
+      const bool serves = K::P == 1 ? of_dy.finite() && of_k.finite()
+                                    : of_dy.greatest <= all_dy.greatest && of_k.greatest <= all_k.greatest &&
+                                          tame(of_dy, dy_exponent) && tame(of_k, k_exponent);
+      if (loads && lanes.rank() == 0) shared.wild[row] = at.dy && !serves;
       const auto bounded = [](int e) { return ::min(::max(e, least_exponent), most_exponent); };
       const float by_dy = power_of_two(top_exponent - bounded(dy_exponent));
       const float by_k = power_of_two(top_exponent - bounded(k_exponent));
       const float inverse = K::P == 1 ? 1.0f
                                       : power_of_two(bounded(dy_exponent) - top_exponent) *
                                             power_of_two(bounded(k_exponent) - top_exponent);
-      const int end = tame ? at.end : 0;  // rows that are not tame are zeros
+      const int end = serves ? at.end : 0;  // rows that are not tame are zeros
 
       // ---- bands of lags ----
       for (int band = 0; band < segments.lags; band += band_lags) {

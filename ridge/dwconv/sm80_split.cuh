@@ -5,6 +5,7 @@
 // to 2^-27 of the greatest. Elements that are not `tame`, because they span more, or are not finite, are zeros here, and
 // whoever asked computes their part of the sum in float32.
 #pragma once
+#include <ridge/dwconv/magnitudes.cuh>
 #include <ridge/dwconv/sum.cuh>
 #include <ridge/dwconv/variants.hpp>
 
@@ -13,41 +14,16 @@ namespace ridge::dwconv_detail {
 template <class T> using PartOf = std::conditional_t<std::is_same_v<T, bfloat16>, bfloat16, half>;
 
 inline constexpr float low_scale = 0x1p11f;  // of lo
-inline constexpr int exponent_bias = 127, fraction_bits = 23, top_exponent = 14;
+inline constexpr int top_exponent = 14;
 // Exponents of the greatest magnitude between which scales and their products are normal numbers.
 inline constexpr int least_exponent = -48, most_exponent = 62, exponent_span = 27;
 
-__device__ __forceinline__ float power_of_two(int exponent) {
-  return __builtin_bit_cast(float, static_cast<unsigned>(exponent + exponent_bias) << fraction_bits);
+// Whether the scale of elements whose greatest magnitude has this exponent serves these too.
+__device__ __forceinline__ bool tame(const Magnitudes& m, int exponent_of_all) {
+  return m.greatest == 0 ||
+         (exponent_of_all >= least_exponent && exponent_of_all <= most_exponent &&
+          static_cast<int>(m.least >> fraction_bits) - exponent_bias >= exponent_of_all - exponent_span);
 }
-
-// The greatest magnitude of some elements, and the least but 0, as bits, which have the magnitudes' order.
-struct Magnitudes {
-  unsigned greatest = 0, least = ~0u;
-
-  __device__ __forceinline__ void add(float x) {
-    const unsigned bits = __builtin_bit_cast(unsigned, x) & 0x7fffffffu;
-    greatest = ::max(greatest, bits);
-    least = ::min(least, bits - 1);  // 0 becomes the most; a magnitude one place lower has the same span, or one more
-  }
-  template <class Tile> __device__ __forceinline__ Magnitudes across(const Tile& lanes) const {
-    Magnitudes m;
-    m.greatest = lanes.reduce(greatest, [](unsigned a, unsigned b) { return ::max(a, b); });
-    m.least = lanes.reduce(least, [](unsigned a, unsigned b) { return ::min(a, b); });
-    return m;
-  }
-  __device__ __forceinline__ bool finite() const { return greatest < 0x7f800000u; }
-  __device__ __forceinline__ int exponent() const {
-    return static_cast<int>(greatest >> fraction_bits) - exponent_bias;
-  }
-
-  // Whether the scale of elements whose greatest magnitude has this exponent serves these too.
-  __device__ __forceinline__ bool tame(int exponent_of_all) const {
-    return greatest == 0 ||
-           (exponent_of_all >= least_exponent && exponent_of_all <= most_exponent &&
-            static_cast<int>(least >> fraction_bits) - exponent_bias >= exponent_of_all - exponent_span);
-  }
-};
 
 // How elements of T become parts: the scale, its inverse, and whether it serves them.
 struct Scale {
@@ -60,7 +36,7 @@ template <class T> __device__ __forceinline__ Scale scale_of(const Magnitudes& m
   } else {
     const int e = m.exponent();
     if (m.greatest == 0) return {};
-    if (!m.tame(e)) return {0, 1, false};
+    if (!tame(m, e)) return {0, 1, false};
     return {power_of_two(top_exponent - e), power_of_two(e - top_exponent), true};
   }
 }
@@ -113,5 +89,9 @@ template <class T> static bool units_aligned(const Signal<T>& s, int alignment) 
   if (s.step != 1 && s.step != -1) return false;
   return alignment >= 16 && s.batch % V == 0 && s.channel % V == 0 && (s.step == 1 || s.size % V == 0);
 }
+
+// Which of a block's places, of which later ones have more to do, a warp takes: the quarters of a multiprocessor have every
+// fourth warp, and get theirs in turn from either end.
+__device__ __forceinline__ int place_of(int warp) { return warp / 4 % 2 ? warp / 4 * 4 + 3 - warp % 4 : warp; }
 
 }  // namespace ridge::dwconv_detail

@@ -217,8 +217,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
     K outputs;
     clear(outputs.sums);
-    // The quarters of a multiprocessor have every fourth warp: in turn from either end, so that they have as much to do.
-    const int turn = warp / 4 * 4, place = turn % 8 ? turn + 3 - warp % 4 : warp;
+    const int place = place_of(warp);
     const int mine = t0 + place * warp_outputs(K::c);
     if (chunks > 0) {
       if (loads) K::put(shared, 0, k, s.p.step, filter.inverse);
@@ -261,12 +260,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     if (!__syncthreads_or(!filter.tame || (thread < K::rows && shared.wild[thread]))) return;
     for (int r = 0; r < K::rows && b0 + r < s.batch; ++r) {
       if (filter.tame && !shared.wild[r]) continue;
-      for (std::int64_t o = t0 + thread; o < t_end; o += K::threads) {
-        float sum = 0;
-        for (std::int64_t x = s.first(o), end = s.end(o); x < end; ++x)
-          sum += float(s.p.at(b0 + r, channel, x)) * float(s.q.at(0, channel, x - o + s.shift));
-        s.y.at(b0 + r, channel, o) = T(s.eps + sum);
-      }
+      for (std::int64_t o = t0 + thread; o < t_end; o += K::threads)
+        s.y.at(b0 + r, channel, o) = T(s.eps + s.direct(b0 + r, channel, o));
     }
   }
 }

@@ -34,6 +34,13 @@ template <class T> struct Sum {
     const std::int64_t of_q = o - shift + q.size;
     return of_q < p.size ? of_q : p.size;
   }
+  // Output o of rows b of p and q, term by term.
+  __device__ __forceinline__ float direct(std::int64_t b, std::int64_t c, std::int64_t o) const {
+    float sum = 0;
+    for (std::int64_t x = first(o), last = end(o); x < last; ++x)
+      sum += float(p.at(b, c, x)) * float(q.at(b, c, x - o + shift));
+    return sum;
+  }
 };
 
 // A thread per output.                                   y: [batch, channels, size], or [channels, size] where Summed

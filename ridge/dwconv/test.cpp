@@ -25,9 +25,20 @@ std::string chosen(const DwconvProblem& p, const char* device = "H200") {
 
 TEST(DwconvPlan, TensorCoresWhereTheDeviceHasThem) {
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "tensor_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4096, 4096)), "tensor_8");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048)), "tensor_8");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "tensor_32");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "balanced");
+}
+
+TEST(DwconvPlan, TransformsWhereRowsAreLong) {
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384)), "fft_8192");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, true)), "fft_8192");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "tensor_8");
+  // Where there are no tensor cores, and 96 KB of shared memory.
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 4096, 4096), "V100"), "fft_4096");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 128, 128), "V100"), "balanced");
 }
 
 TEST(DwconvPlan, ARefusalSaysWhy) {
@@ -36,6 +47,11 @@ TEST(DwconvPlan, ARefusalSaysWhy) {
   EXPECT_EQ(plan.error().message(),
             "dwconv: variant is tensor_32; it must be another one here: the device has no tensor cores of compute "
             "capability 8.0");
+  plan = plan_dwconv(DwconvProblem::contiguous(f32, 8, 8, 4096, 4096), *device_model("V100"), {.variant = "fft_8192"});
+  EXPECT_EQ(
+      plan.error().message(),
+      "dwconv: variant is fft_8192; it must be another one here: 152640 bytes of shared memory, and the device has "
+      "98304");
   std::vector<float> k(24), w(12), out(24);
   const auto refusal = [&](const TensorView& filter, const TensorView& to) {
     return std::string(DwconvProblem::of(view(k.data(), {2, 3, 4}), filter, to).error().message());
@@ -62,11 +78,11 @@ TEST(Dwconv, GradientsGoBackInTimeAndAddUpTheBatch) {
   EXPECT_EQ(dw, (std::vector<float>{2 * 2 + 1 * 5, 1 * 1 + 2 * 3 + 1 * 6}));
 }
 
-// Tensors of floats on a GPU.
-struct OnGpu {
+// Tensors of floats on a device.
+struct OnDevice {
   Buffer buffer;
   TensorView seen;
-  OnGpu(const std::vector<float>& values, std::initializer_list<std::int64_t> shape, Device device) {
+  OnDevice(const std::vector<float>& values, std::initializer_list<std::int64_t> shape, Device device) {
     auto made = Buffer::allocate(device, values.size() * sizeof(float));
     throw_if(made.error());
     buffer = std::move(*made);
@@ -88,14 +104,10 @@ struct Errors {
   }
 };
 
-// The tensor cores' sums are as near as those of multiply-adds in float32.
-TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
-  auto gpu = device(0);
-  if (!gpu || gpu->cc < 80) {
-    std::puts("skipped: no GPU on this machine");
-    GTEST_SKIP() << "no GPU of compute capability 8.0";
-  }
-  constexpr std::int64_t B = 32, C = 2, T = 768;
+// Whether variants' errors are at most twice those of multiply-adds in float32, in y and both gradients: the greatest one,
+// and the root of the squares.
+void expect_float32(const DeviceInfo& on, std::int64_t B, std::int64_t C, std::int64_t T,
+                    std::initializer_list<const char*> names) {
   std::mt19937 random(7);
   std::normal_distribution<float> normal;
   const auto numbers = [&](std::int64_t n) {
@@ -105,36 +117,39 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
   };
   const std::vector<float> k = numbers(B * C * T), dy = numbers(B * C * T), w = numbers(C * T);
   const std::vector<double> kd(k.begin(), k.end()), dyd(dy.begin(), dy.end()), wd(w.begin(), w.end());
-  const Device id = gpu->id;
-  const OnGpu on_k(k, {B, C, T}, id), on_dy(dy, {B, C, T}, id), on_w(w, {C, T}, id);
-  const OnGpu y(k, {B, C, T}, id), dk(k, {B, C, T}, id), dw(w, {C, T}, id);
+  std::vector<double> want[3];
+  for (std::int64_t row = 0; row < B * C; ++row)
+    for (std::int64_t t = 0; t < T; ++t) {
+      const double* filter = wd.data() + row % C * T;
+      want[0].push_back(dwconv_detail::output_oracle(kd.data() + row * T, filter, T, t).sum);
+      want[1].push_back(dwconv_detail::k_gradient_oracle(dyd.data() + row * T, filter, T, T, t).sum);
+    }
+  for (std::int64_t c = 0; c < C; ++c)
+    for (std::int64_t i = 0; i < T; ++i) {
+      dwconv_detail::Term sum;
+      for (std::int64_t b = 0; b < B; ++b)
+        dwconv_detail::add_w_gradient_oracle(sum, dyd.data() + (b * C + c) * T, kd.data() + (b * C + c) * T, T,
+                                             T - 1 - i);
+      want[2].push_back(sum.sum);
+    }
+  const OnDevice on_k(k, {B, C, T}, on.id), on_dy(dy, {B, C, T}, on.id), on_w(w, {C, T}, on.id);
+  const OnDevice y(k, {B, C, T}, on.id), dk(k, {B, C, T}, on.id), dw(w, {C, T}, on.id);
   const auto errors = [&](const char* variant) {
-    auto forward = plan_dwconv(*DwconvProblem::of(on_k.seen, on_w.seen, y.seen), *gpu, {.variant = variant});
+    auto forward = plan_dwconv(*DwconvProblem::of(on_k.seen, on_w.seen, y.seen), on, {.variant = variant});
     throw_if(forward.error());
     throw_if(forward->run(on_k.seen, on_w.seen, y.seen));
-    auto backward = plan_dwconv(*DwconvProblem::of_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen), *gpu,
+    auto backward = plan_dwconv(*DwconvProblem::of_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen), on,
                                 {.variant = variant});
     throw_if(backward.error());
     throw_if(backward->run_gradient(on_dy.seen, on_k.seen, on_w.seen, dk.seen, dw.seen));
-    const std::vector<float> got_y = y.values(), got_dk = dk.values(), got_dw = dw.values();
+    const std::vector<float> got[3] = {y.values(), dk.values(), dw.values()};
     std::vector<Errors> e(3);
-    for (std::int64_t row = 0; row < B * C; ++row)
-      for (std::int64_t t = 0; t < T; ++t) {
-        const double *filter = wd.data() + row % C * T, *of_k = kd.data() + row * T, *of_dy = dyd.data() + row * T;
-        e[0].add(got_y[row * T + t], dwconv_detail::output_oracle(of_k, filter, T, t).sum);
-        e[1].add(got_dk[row * T + t], dwconv_detail::k_gradient_oracle(of_dy, filter, T, T, t).sum);
-      }
-    for (std::int64_t c = 0; c < C; ++c)
-      for (std::int64_t lag = 0; lag < T; ++lag) {
-        dwconv_detail::Term sum;
-        for (std::int64_t b = 0; b < B; ++b)
-          dwconv_detail::add_w_gradient_oracle(sum, dyd.data() + (b * C + c) * T, kd.data() + (b * C + c) * T, T, lag);
-        e[2].add(got_dw[c * T + T - 1 - lag], sum.sum);
-      }
+    for (int i = 0; i < 3; ++i)
+      for (std::size_t at = 0; at < want[i].size(); ++at) e[i].add(got[i][at], want[i][at]);
     return e;
   };
   const auto direct = errors("naive");
-  for (const char* variant : {"tensor_8", "tensor_32", "tensor_32_wide"}) {
+  for (const char* variant : names) {
     const auto ours = errors(variant);
     for (int i = 0; i < 3; ++i) {
       std::printf("%s, output %d: greatest error %.3g, of multiply-adds %.3g; root of squares %.3g, %.3g\n", variant, i,
@@ -142,6 +157,54 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
       EXPECT_LE(ours[i].most, 2 * direct[i].most);
       EXPECT_LE(ours[i].squares, 4 * direct[i].squares);
     }
+  }
+}
+
+TEST(DwconvAccuracy, TransformsOfLongRowsAreFloat32) {
+  expect_float32(cpu(), 3, 1, 1600, {"fft_1024", "fft_4096", "fft_8192"});
+}
+
+// The tensor cores' sums are as near as those of multiply-adds in float32.
+TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
+  auto gpu = device(0);
+  if (!gpu || gpu->cc < 80) {
+    std::puts("skipped: no GPU on this machine");
+    GTEST_SKIP() << "no GPU of compute capability 8.0";
+  }
+  expect_float32(*gpu, 32, 2, 768, {"tensor_8", "tensor_32", "tensor_32_wide"});
+  expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_4096", "fft_8192"});
+}
+
+// Two rows are the parts of one transform: neither a larger neighbour nor one with a NaN may be seen in a row.
+TEST(DwconvAccuracy, RowsOfAPairDoNotMeet) {
+  constexpr std::int64_t T = 700;
+  std::vector<float> k(4 * T), w(T), alone(T), together(4 * T);
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  for (float& x : w) x = normal(random);
+  for (float& x : k) x = normal(random);
+  for (std::int64_t t = 0; t < T; ++t) k[t] *= 1e-9f;         // beside a row of 1
+  for (std::int64_t t = 0; t < T; ++t) k[2 * T + t] *= 1e9f;  // beside a row with a NaN
+  k[3 * T + 200] = NAN;
+  for (const char* variant : {"fft_1024", "fft_4096", "fft_8192"}) {
+    const auto run = [&](float* from, std::int64_t rows, float* to) {
+      const TensorView x = view(from, {rows, 1, T}), filter = view(w.data(), {1, T}), y = view(to, {rows, 1, T});
+      auto plan = plan_dwconv(*DwconvProblem::of(x, filter, y), cpu(), {.variant = variant});
+      throw_if(plan.error());
+      throw_if(plan->run(x, filter, y));
+    };
+    run(k.data(), 4, together.data());
+    for (int row : {0, 2}) {
+      run(k.data() + row * T, 1, alone.data());
+      double difference = 0, size = 0;
+      for (std::int64_t t = 0; t < T; ++t) {
+        difference = std::max(difference, std::fabs(static_cast<double>(together[row * T + t]) - alone[t]));
+        size = std::max(size, std::fabs(static_cast<double>(alone[t])));
+      }
+      EXPECT_LT(difference, 1e-6 * size) << variant << ", row " << row;
+    }
+    for (std::int64_t t = 0; t < T; ++t)
+      EXPECT_EQ(std::isnan(together[3 * T + t]), t >= 200) << variant << ", step " << t;
   }
 }
 

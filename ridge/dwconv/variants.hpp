@@ -7,9 +7,10 @@
 namespace ridge::dwconv_detail {
 
 enum class Method : std::uint8_t {
-  element,  // a thread per output, operands from memory
-  tiled,    // tiles of both operands in shared memory
-  tensor,   // tensor cores, by mma.sync
+  element,   // a thread per output, operands from memory
+  tiled,     // tiles of both operands in shared memory
+  spectral,  // tiles of both operands, multiplied by frequency
+  tensor,    // tensor cores, by mma.sync
 };
 
 struct Config {
@@ -19,7 +20,8 @@ struct Config {
   int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor: the same, in eights
   bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
   int row_tiles = 2;      // tensor: 16 outputs each, of a warp
-  int blocks_per_sm = 2;  // tensor: least residency asked of the compiler
+  int blocks_per_sm = 2;  // spectral, tensor: least residency asked of the compiler
+  int points = 0;         // spectral: of a transform; sixteen of each thread
   bool operator==(const Config&) const = default;
 };
 
@@ -35,6 +37,9 @@ inline constexpr Variant variants[] = {
     {"float4", "four outputs of a thread: a filter's elements stay in registers and slide", {.method = Method::tiled, .threads = 64, .outputs = 4}},
     {"batched", "one filter's registers serve four rows of k", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 4}},
     {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
+    {"fft_1024", "by Fourier transforms of 1,024 points, two rows of k in one", {.method = Method::spectral, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
+    {"fft_4096", "of 4,096 points: fewer tiles of a long row meet", {.method = Method::spectral, .threads = 256, .points = 4096}},
+    {"fft_8192", "of 8,192 points", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
     {"tensor_32_wide", "twelve warps with more registers: longer strips, k is split less often", {.method = Method::tensor, .threads = 384, .batches = 4, .blocks_per_sm = 1}},
@@ -43,6 +48,8 @@ inline constexpr Variant variants[] = {
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+constexpr std::int64_t lags(const DwconvProblem& p) { return std::min(p.taps, p.time); }  // that have terms
 
 // ---- tiled -------------------------------------------------------------------------------------------------------
 
@@ -64,6 +71,55 @@ constexpr std::int64_t batch_groups(const Config& c, const DwconvProblem& p, boo
 }
 constexpr std::int64_t tiled_grid(const Config& c, const DwconvProblem& p, std::int64_t outputs, bool summed) {
   return p.channels * batch_groups(c, p, summed) * tiles_of(c, outputs);
+}
+
+// ---- spectral ----------------------------------------------------------------------------------------------------
+
+inline constexpr int fft_radix = 16;  // numbers of a thread
+constexpr int fft_threads(int points) { return points / fft_radix; }
+// Numbers in shared memory: one is left free behind every sixteen, so that lanes that are sixteen apart differ in banks.
+constexpr int fft_place(int i) { return i + i / fft_radix; }
+constexpr int fft_words(int points) { return fft_place(points); }
+// Roots of unity in shared memory: four for each thread's place in a span, as long as spans are longer than a pass.
+constexpr int fft_roots(int points) {
+  int roots = 0;
+  for (int span = points; span > fft_radix; span /= fft_radix) roots += 4 * (span / fft_radix);
+  return roots;
+}
+constexpr bool as_threads_are(const Variant& row) {
+  return row.config.method != Method::spectral || row.config.threads == fft_threads(row.config.points);
+}
+static_assert(std::all_of(std::begin(variants), std::end(variants), as_threads_are));
+
+// Complex numbers that are exchanged, roots, and the transform of the filter.
+constexpr int spectral_smem_bytes(const Config& c) {
+  return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + fft_roots(c.points) + c.points);
+}
+
+// Magnitudes that a transform serves, as exponents of a row's greatest. A row that is scaled: where scale and inverse are
+// normal numbers. A sum over the batch, which is not: products of 2^14 elements, added up over 2^17 tiles and transformed
+// back, stay below 2^127, and what is lost below 2^-149 is less than a rounding of the largest product.
+inline constexpr int spectral_exponent = 100, least_summed_exponent = -60, most_summed_exponent = 30;
+
+// What a block makes: `outputs` neighbours, from tiles of `steps` of p. A transform of N places has room for both where
+// outputs + steps - 1 <= N. A filter of less than half of them needs no more than its own length beside the outputs:
+// then the sum over its lags goes around where no output is.
+struct SpectralTiles {
+  int outputs, steps, lags;
+  int pairs;            // of rows that one transform of the filter serves
+  std::int64_t groups;  // of so many pairs
+};
+constexpr SpectralTiles spectral_tiles(const Config& c, const DwconvProblem& p, bool summed) {
+  const int n = static_cast<int>(lags(p)), half = c.points / 2;
+  const std::int64_t pairs = ceil_div(p.batch, 2);
+  if (n > half) return {half, half, n, 1, summed ? 1 : pairs};
+  if (summed) return {n, c.points - n + 1, n, 1, 1};
+  constexpr int together = 4;
+  return {c.points - n + 1, c.points, n, together, ceil_div(pairs, together)};
+}
+constexpr std::int64_t spectral_grid(const Config& c, const DwconvProblem& p, std::int64_t outputs, bool summed) {
+  const SpectralTiles tiles = spectral_tiles(c, p, summed);
+  return p.channels * tiles.groups * ceil_div(outputs, tiles.outputs);
 }
 
 // ---- tensor: the convolution, and k's gradient ---------------------------------------------------------------------
@@ -107,7 +163,6 @@ inline constexpr int band_window = band_lags / chunk + 1;  // chunks of k that o
 inline constexpr int band_ring = band_window + 1;          // and the one on its way
 inline constexpr int band_pitch = band_tile + 1;           // of a warp's products, when lags are added up
 constexpr int part_bytes = band_rows * line_bytes;         // a chunk of one part
-constexpr std::int64_t lags(const DwconvProblem& p) { return std::min(p.taps, p.time); }
 constexpr int band_stage_bytes(DType dtype) {
   return std::max((band_ring + 2) * parts(dtype) * part_bytes,
                   band_threads / 32 * band_tile * band_pitch * static_cast<int>(sizeof(float)));

@@ -1,8 +1,9 @@
-// What the command line's check and bench know of gemm.
+// What the command line's check and bench know of gemm, grouped_gemm and linear.
 #include <ridge/gemm/cases.hpp>
 
 namespace ridge::gemm_detail {
 
-static const check::RegisterCases registered(book());
+static const check::RegisterCases registered(book()), registered_linear(linear_book()),
+    registered_grouped(grouped_book());
 
 }  // namespace ridge::gemm_detail

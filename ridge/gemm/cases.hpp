@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <random>
 
 namespace ridge::gemm_detail {
 
@@ -27,6 +29,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   if (r.has_c()) matrix(out, m, n);
   if (r.bias != GemmBias::none) types.push_back({out, {r.bias == GemmBias::along_n ? n : m}});
   if (r.residual) matrix(out, m, n);
+  if (r.gate) types.push_back(types[1]);
   return types;
 }
 
@@ -48,72 +51,111 @@ inline double as_stored(DType dtype, double x) {
 //
 // Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
 // relu; then D is the exact result rounded once.
+//
+// A gate multiplies: the error of either factor is multiplied by the other one, and rounding once more.
+class ElementOracle {
+ public:
+  ElementOracle(const check::Case& c, const Request& r) : s_(r.scalars), dtype_(c.dtype), out_(r.out_of(c.dtype)) {
+    k_ = s_.alpha == 0 ? 0 : c.dim("k");
+    const std::string_view fill = c.options.text("fill", "normal");
+    const auto whole = [](double x) { return x == std::floor(x); };
+    exact_ = (dtype_ == i8 || fill == "ints" || fill == "ones") && whole(s_.alpha) && whole(s_.beta) &&
+             whole(s_.scale) && (s_.activation == Activation::none || s_.activation == Activation::relu);
+    u_ = check::roundoff(dtype_ == f64 ? f64 : f32);
+    const double terms = static_cast<double>(s_.math == GemmMath::fast ? k_ : std::min<std::int64_t>(k_, 128));
+    lost_ = s_.math == GemmMath::tf32              ? 0x1p-9 * (1 + 0x1p-10)
+            : s_.math == GemmMath::tf32x3          ? 0x1p-20
+            : dtype_ == f8e4m3 || dtype_ == f8e5m2 ? std::ceil(terms / 32) * 33 * 0x1p-13
+                                                   : 0;
+    least_ = dtype_ == f64 ? 0x1p-1074 : 0x1p-149;
+  }
+
+  std::int64_t k() const { return k_; }  // 0 where alpha is: then there is no product at all, not even of NaN
+
+  struct Addends {
+    const double *c = nullptr, *bias = nullptr, *residual = nullptr;  // the element's
+  };
+  void add_to(check::Expected& e, const DotOracle& dot, const DotOracle* gate, const Addends& addends) const {
+    const double u = u_;
+    long double sum = k_ == 0 ? 0 : s_.alpha * dot.sum, size = k_ == 0 ? 0 : std::fabs(s_.alpha) * dot.magnitude;
+    const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
+    if (addends.c) add(static_cast<long double>(s_.beta) * *addends.c);
+    if (addends.bias) add(*addends.bias);
+    const auto error_of = [&](const DotOracle& product) {
+      return ((k_ + 1) * u + lost_) * (k_ == 0 ? 0 : std::fabs(s_.alpha) * product.magnitude);
+    };
+    long double error = error_of(dot) + 3 * u * size + (k_ + 4) * least_ * (1 + std::fabs(s_.alpha));
+    long double value = activation_oracle(name(s_.activation), sum);
+    if (s_.activation != Activation::none && s_.activation != Activation::relu) {
+      const long double a = std::fabs(sum);
+      const long double amplified = s_.activation == Activation::gelu        ? a * a
+                                    : s_.activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
+                                                                             : a;
+      error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_;
+    }
+    if (gate) {
+      const long double by = k_ == 0 ? 0 : s_.alpha * gate->sum;
+      const long double by_error = error_of(*gate) + u * std::fabs(by) + (k_ + 4) * least_ * (1 + std::fabs(s_.alpha));
+      error = error * (std::fabs(by) + by_error) + std::fabs(value) * by_error + u * std::fabs(value * by) + least_;
+      value *= by;
+    }
+    if (addends.residual) value += *addends.residual;
+    value *= s_.scale;
+    error = std::fabs(s_.scale) * (error + 2 * u * std::fabs(value / (s_.scale == 0 ? 1 : s_.scale))) +
+            u * std::fabs(value);
+    double want = static_cast<double>(value), tolerance = 0;
+    if (exact_ && out_ == i32) {
+      want = static_cast<std::int32_t>(static_cast<std::int64_t>(value));  // wraps
+    } else if (exact_) {
+      want = as_stored(out_, want);
+    } else if (std::isfinite(want)) {
+      const double near = as_stored(out_, want);
+      tolerance = static_cast<double>(error) +
+                  std::max(check::rounding_error(out_, want),
+                           check::rounding_error(out_, std::fabs(want) + static_cast<double>(error)));
+      if (!std::isfinite(near)) want = near, tolerance = 0;  // beyond the type's range
+      if (out_ == i8) tolerance = static_cast<double>(error) + 0.5, want = std::clamp(want, -128.0, 127.0);
+    } else {
+      want = as_stored(out_, want);
+    }
+    e.value.push_back(want);
+    e.tolerance.push_back(tolerance);
+  }
+
+ private:
+  GemmScalars s_;
+  DType dtype_, out_;
+  std::int64_t k_;
+  bool exact_;
+  double u_, lost_, least_;
+};
+
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const Request r = *request_of(c.operator_options());
-  const GemmScalars& s = r.scalars;
-  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = s.alpha == 0 ? 0 : c.dim("k"), all_k = c.dim("k"),
-                     batch = c.dim("batch");
-  const DType out = r.out_of(c.dtype);
-  const std::string_view fill = c.options.text("fill", "normal");
-  const auto whole = [](double x) { return x == std::floor(x); };
-  const bool exact = (c.dtype == i8 || fill == "ints" || fill == "ones") && whole(s.alpha) && whole(s.beta) &&
-                     whole(s.scale) && (s.activation == Activation::none || s.activation == Activation::relu);
-  const double u = check::roundoff(c.dtype == f64 ? f64 : f32);
-  const double terms = static_cast<double>(s.math == GemmMath::fast ? k : std::min<std::int64_t>(k, 128));
-  const double lost = s.math == GemmMath::tf32                 ? 0x1p-9 * (1 + 0x1p-10)
-                      : s.math == GemmMath::tf32x3             ? 0x1p-20
-                      : c.dtype == f8e4m3 || c.dtype == f8e5m2 ? std::ceil(terms / 32) * 33 * 0x1p-13
-                                                               : 0;
-  const double least = c.dtype == f64 ? 0x1p-1074 : 0x1p-149;
+  const ElementOracle element(c, r);
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), all_k = c.dim("k"), batch = c.dim("batch");
   std::size_t next = 2;
   const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
   const double* bias = r.bias != GemmBias::none ? in[next++].values.data() : nullptr;
   const double* residual = r.residual ? in[next++].values.data() : nullptr;
+  const double* gate = r.gate ? in[next++].values.data() : nullptr;
 
   check::Expected e;
   for (std::int64_t b = 0; b < batch; ++b)
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         const double* x = in[0].values.data() + b * m * all_k + (r.transposed_a() ? i : i * all_k);
-        const double* y = in[1].values.data() + b * all_k * n + (r.transposed_b() ? j * all_k : j);
-        const DotOracle dot(x, r.transposed_a() ? m : 1, y, r.transposed_b() ? 1 : n, k);
+        const auto product = [&](const double* by) {
+          return DotOracle(x, r.transposed_a() ? m : 1, by + b * all_k * n + (r.transposed_b() ? j * all_k : j),
+                           r.transposed_b() ? 1 : n, element.k());
+        };
         const std::int64_t at = (b * m + i) * n + j;
-        // alpha == 0 is no product at all, not even of NaN.
-        long double sum = k == 0 ? 0 : s.alpha * dot.sum, size = k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude;
-        const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
-        if (cs) add(static_cast<long double>(s.beta) * cs[at]);
-        if (bias) add(bias[r.bias == GemmBias::along_n ? j : i]);
-        long double error = ((k + 1) * u + lost) * (k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude) + 3 * u * size +
-                            (k + 4) * least * (1 + std::fabs(s.alpha));
-        long double value = activation_oracle(name(s.activation), sum);
-        if (s.activation != Activation::none && s.activation != Activation::relu) {
-          const long double a = std::fabs(sum);
-          const long double amplified = s.activation == Activation::gelu        ? a * a
-                                        : s.activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
-                                                                                : a;
-          error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least;
-        }
-        if (residual) value += residual[at];
-        value *= s.scale;
-        error = std::fabs(s.scale) * (error + 2 * u * std::fabs(value / (s.scale == 0 ? 1 : s.scale))) +
-                u * std::fabs(value);
-        double want = static_cast<double>(value), tolerance = 0;
-        if (exact && out == i32) {
-          want = static_cast<std::int32_t>(static_cast<std::int64_t>(value));  // wraps
-        } else if (exact) {
-          want = as_stored(out, want);
-        } else if (std::isfinite(want)) {
-          const double near = as_stored(out, want);
-          tolerance = static_cast<double>(error) +
-                      std::max(check::rounding_error(out, want),
-                               check::rounding_error(out, std::fabs(want) + static_cast<double>(error)));
-          if (!std::isfinite(near)) want = near, tolerance = 0;  // beyond the type's range
-          if (out == i8) tolerance = static_cast<double>(error) + 0.5, want = std::clamp(want, -128.0, 127.0);
-        } else {
-          want = as_stored(out, want);
-        }
-        e.value.push_back(want);
-        e.tolerance.push_back(tolerance);
+        const DotOracle dot = product(in[1].values.data());
+        const std::optional<DotOracle> by = r.gate ? std::optional(product(gate)) : std::nullopt;
+        element.add_to(e, dot, by ? &*by : nullptr,
+                       {.c = cs ? cs + at : nullptr,
+                        .bias = bias ? bias + (r.bias == GemmBias::along_n ? j : i) : nullptr,
+                        .residual = residual ? residual + at : nullptr});
       }
   return {e};
 }
@@ -154,6 +196,21 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=padded", layout));
   }
   test("f8e5m2:m=20,n=24,k=33:fill=ints");
+  // A gate: tiles of 64 columns of either product; edges of 16 and 64, and rows that start anywhere.
+  for (const char* layout : {"nn", "nt"}) {
+    for (const char* size : {"m=1,n=1,k=1", "m=130,n=68,k=36", "m=33,n=63,k=17", "m=20,n=132,k=64,batch=2"})
+      test(with_layout(std::string("f32:") + size + ":fill=ints:epilogue=gate", layout));
+    for (const char* type : {"f64", "f16", "bf16"})
+      test(with_layout(std::string(type) + ":m=72,n=136,k=40:fill=ints:epilogue=bias+relu+gate", layout));
+    test(with_layout("f32:m=40,n=72,k=52:epilogue=silu+gate:alpha=0.5", layout));
+    test(with_layout("bf16:m=40,n=72,k=56:epilogue=silu+gate", layout));
+    test(with_layout("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=padded", layout));
+  }
+  test("f32:m=40,n=72,k=52:epilogue=bias+gelu+gate+residual:beta=2:scale=0.5");
+  test("f16:m=33,n=65,k=19:fill=ints:epilogue=gate:layout=tt");
+  test("f32:m=33,n=64,k=0:epilogue=bias+gate+residual");
+  test("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=strided");
+  test("f32:m=40,n=72,k=32:fill=ints:epilogue=gate:warp=64");
   // Tensor cores: rows on 16 bytes; edges of 64, 128, 192 and 256, one step and more than there are buffers, more tiles
   // than blocks run at a time.
   for (const char* layout : layouts) {
@@ -256,6 +313,8 @@ inline check::CaseBook book() {
     for (const char* epilogue : {"bias+relu", "bias+gelu"})
       bench(std::string(type) + "m=4096,n=4096,k=4096:layout=nt:epilogue=" + epilogue);
   }
+  for (const char* type : {"bf16:", "f32:"})
+    bench(std::string(type) + "m=4096,n=14336,k=4096:layout=nt:epilogue=silu+gate");
   for (const char* m : {"16", "64", "128", "256", "512"})
     for (const char* nk : {"4096", "8192"}) bench(std::string("bf16:m=") + m + ",n=" + nk + ",k=" + nk + ":layout=nt");
   for (const char* size : {"m=1000,n=1000,k=1000", "m=5120,n=13,k=2880", "m=8192,n=8192,k=1000"})
@@ -276,6 +335,160 @@ inline check::CaseBook book() {
     for (const char* layout : layouts) bench(with_layout(std::string("f64:") + size, layout));
   for (const char* size : {"m=1024,n=1024,k=1024", "m=2048,n=2048,k=2048", "m=4095,n=4095,k=4095"})
     bench(std::string("f64:") + size);
+  return book;
+}
+
+// ---- grouped_gemm ---------------------------------------------------------------------------------------------------
+
+inline Result<std::vector<TensorType>> grouped_inputs(const check::Case& c) {
+  auto request = request_of(c.operator_options(), true);
+  if (!request) return request.error();
+  const Request& r = *request;
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = c.dim("k"), groups = c.dim("groups");
+  const DType out = r.out_of(c.dtype);
+  std::vector<TensorType> types;
+  types.push_back({c.dtype, r.transposed_a() ? std::vector{k, m} : std::vector{m, k}});
+  types.push_back({c.dtype, r.transposed_b() ? std::vector{groups, n, k} : std::vector{groups, k, n}});
+  types.push_back({i32, {groups + 1}});
+  if (r.has_c()) types.push_back({out, {m, n}});
+  if (r.bias != GemmBias::none) types.push_back({out, {groups, n}});
+  if (r.residual) types.push_back({out, {m, n}});
+  return types;
+}
+
+// Offsets that cut all rows into groups of uneven size, every fourth of them empty or of one row.
+inline void cut_into_groups(const check::Case& c, std::vector<check::HostTensor>& in) {
+  std::vector<double>& offsets = in[2].values;
+  const std::int64_t m = c.dim("m"), groups = c.dim("groups");
+  std::mt19937_64 random(static_cast<std::uint64_t>(*c.options.integer(c.op, "seed", 1)));
+  for (double& offset : offsets) offset = static_cast<double>(random() % static_cast<std::uint64_t>(m + 1));
+  offsets.front() = 0;
+  offsets.back() = static_cast<double>(m);
+  std::sort(offsets.begin(), offsets.end());
+  for (std::int64_t g = 1; g < groups; ++g)
+    if (g % 4 == 1) offsets[g] = std::min(offsets[g - 1] + static_cast<double>(g / 4 % 2), offsets[g + 1]);
+}
+
+inline std::vector<check::Expected> grouped_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const Request r = *request_of(c.operator_options(), true);
+  const ElementOracle element(c, r);
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = c.dim("k"), groups = c.dim("groups");
+  std::size_t next = 3;
+  const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
+  const double* bias = r.bias != GemmBias::none ? in[next++].values.data() : nullptr;
+  const double* residual = r.residual ? in[next++].values.data() : nullptr;
+  check::Expected e;
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (auto i = static_cast<std::int64_t>(in[2].values[g]); i < static_cast<std::int64_t>(in[2].values[g + 1]); ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double* x = in[0].values.data() + (r.transposed_a() ? i : i * k);
+        const double* y = in[1].values.data() + g * k * n + (r.transposed_b() ? j * k : j);
+        const DotOracle dot(x, r.transposed_a() ? m : 1, y, r.transposed_b() ? 1 : n, element.k());
+        element.add_to(e, dot, nullptr,
+                       {.c = cs ? cs + i * n + j : nullptr,
+                        .bias = bias ? bias + g * n + j : nullptr,
+                        .residual = residual ? residual + i * n + j : nullptr});
+      }
+  return {e};
+}
+
+inline check::CaseBook grouped_book() {
+  check::CaseBook book{.op = "grouped_gemm",
+                       .keys = {"m", "n", "k", "groups"},
+                       .optional_keys = {},
+                       .inputs = grouped_inputs,
+                       .oracle = grouped_oracle,
+                       .adjust = cut_into_groups,
+                       .tests = {},
+                       .benches = {},
+                       .adjusts_small = true};
+  const auto test = [&](const std::string& rest) { book.tests.push_back("grouped_gemm:" + rest); };
+  // Nothing, one of everything, one group, more groups than rows, groups of many tiles and of part of one.
+  for (const char* layout : {"nn", "nt"}) {
+    const std::string with = std::string(":fill=ints:layout=") + layout;
+    for (const char* size : {"m=0,n=5,k=3,groups=3", "m=1,n=1,k=1,groups=1", "m=129,n=68,k=36,groups=1",
+                             "m=3,n=33,k=8,groups=9", "m=300,n=72,k=20,groups=5", "m=200,n=130,k=33,groups=17"})
+      test("f32:" + std::string(size) + with);
+    for (const char* type : {"f64", "f16", "bf16"}) test(std::string(type) + ":m=150,n=72,k=40,groups=6" + with);
+    test("f32:m=70,n=36,k=24,groups=4:epilogue=bias+gelu+residual:beta=2:layout=" + std::string(layout));
+    test("bf16:m=70,n=40,k=24,groups=4:epilogue=bias+silu:out=f32:layout=" + std::string(layout));
+    test("f32:m=70,n=36,k=24,groups=4:place=offset" + with);
+    test("bf16:m=70,n=40,k=24,groups=4:place=padded" + with);
+  }
+  test("f32:m=40,n=36,k=24,groups=4:fill=ints:layout=tt");
+  test("f32:m=40,n=36,k=0,groups=4:epilogue=bias");
+  test("f32:m=100,n=40,k=32,groups=5:fill=ints:warp=64");
+  test("f16:m=100,n=40,k=32,groups=5:fill=ints:seed=7:warp=64");
+  for (const char* type : {"bf16:", "f32:"}) {
+    book.benches.push_back("grouped_gemm:" + std::string(type) + "m=16384,n=2048,k=2048,groups=64:layout=nt");
+    book.benches.push_back("grouped_gemm:" + std::string(type) + "m=512,n=4096,k=2048,groups=64:layout=nt");
+  }
+  return book;
+}
+
+// ---- linear ---------------------------------------------------------------------------------------------------------
+
+inline bool linear_has(const check::Case& c, std::string_view input) {
+  const std::string list = "," + std::string(c.options.text("inputs")) + ",";
+  return list.find("," + std::string(input) + ",") != std::string::npos;
+}
+
+inline Result<std::vector<TensorType>> linear_inputs(const check::Case& c) {
+  auto out = out_of("linear", c.options);
+  if (!out) return out.error();
+  const std::int64_t m = c.dim("m"), n = c.dim("n"), k = c.dim("k");
+  const DType y = *out ? **out : gemm_default_out(c.dtype);
+  const auto with_rows = [&](DType dtype, std::int64_t cols) {
+    return c.has("batch") ? TensorType{dtype, {c.dim("batch"), m, cols}} : TensorType{dtype, {m, cols}};
+  };
+  std::vector<TensorType> types{with_rows(c.dtype, k), {c.dtype, {n, k}}};
+  if (linear_has(c, "bias")) types.push_back({y, {n}});
+  if (linear_has(c, "residual")) types.push_back(with_rows(y, n));
+  return types;
+}
+
+// As gemm's, of all rows as one matrix: y = x w^T in layout nt, and the inputs lie in gemm's order.
+inline std::vector<check::Expected> linear_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  check::Case product = c;
+  product.op = "gemm";
+  product.dims = {{"m", c.dim("batch") * c.dim("m")}, {"n", c.dim("n")}, {"k", c.dim("k")}};
+  std::string epilogue;
+  const auto with = [&](std::string_view part) { epilogue += (epilogue.empty() ? "" : "+") + std::string(part); };
+  if (linear_has(c, "bias")) with("bias");
+  if (c.options.has("activation")) with(c.options.text("activation"));
+  if (linear_has(c, "residual")) with("residual");
+  product.options.erase("inputs");
+  product.options.erase("activation");
+  product.options.set("epilogue", epilogue);
+  product.options.set("layout", "nt");
+  return case_oracle(product, in);
+}
+
+inline check::CaseBook linear_book() {
+  check::CaseBook book{.op = "linear",
+                       .keys = {"m", "n", "k"},
+                       .optional_keys = {"batch"},
+                       .inputs = linear_inputs,
+                       .oracle = linear_oracle,
+                       .adjust = nullptr,
+                       .tests = {},
+                       .benches = {}};
+  // The kernels are gemm's, with its cases; these are about the views.
+  book.tests = {
+      "linear:f32:m=0,n=5,k=3",
+      "linear:f32:m=5,n=7,k=0:inputs=x,w,bias,residual",
+      "linear:f32:m=1,n=1,k=1",
+      "linear:f32:m=33,n=36,k=20,batch=3:fill=ints:inputs=x,w,bias,residual",
+      "linear:f32:m=12,n=36,k=20,batch=3:fill=ints:inputs=x,w,bias:place=padded",
+      "linear:f32:m=12,n=36,k=20,batch=3:fill=ints:inputs=x,w,residual:place=strided",
+      "linear:f32:m=12,n=36,k=20,batch=3:fill=ints:place=reversed",
+      "linear:bf16:m=17,n=72,k=24,batch=2:inputs=x,w,bias,residual:activation=gelu",
+      "linear:f16:m=17,n=72,k=24:inputs=x,w,bias:activation=silu:out=f32",
+      "linear:f64:m=9,n=34,k=24:inputs=x,w,residual:activation=relu:fill=ints",
+      "linear:i8:m=9,n=34,k=24:fill=ints",
+  };
+  for (const char* size : {"m=4096,n=4096,k=4096", "m=16,n=4096,k=4096"})
+    book.benches.push_back(std::string("linear:bf16:") + size + ":inputs=x,w,bias:activation=gelu");
   return book;
 }
 

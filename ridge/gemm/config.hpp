@@ -2,10 +2,12 @@
 // instantiates a kernel writes a Config of his own.
 #pragma once
 #include <ridge/core/dtype.hpp>
+#include <ridge/gemm/groups.hpp>
 #include <ridge/gemm/raster.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace ridge::gemm_kernels {
 
@@ -13,6 +15,7 @@ enum class Family : std::uint8_t {
   naive,        // naive.cuh: a thread per element of D
   shared,       // shared.cuh: a thread per element, operands from shared memory
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
+  wmma,         // sm80_wmma.cuh: tensor cores by the interface of CUDA C++, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
   wgmma_split,  // sm90_split.cuh: the same, the blocks of a cluster sharing the products of one tile
@@ -39,7 +42,7 @@ struct Config {
   Family family = Family::thread_tile;
   int bm = 128, bn = 128, bk = 8;  // block tile: bm x bn elements of D from bk of each operand at a time
   int tm = 8, tn = 8;              // thread tile
-  int wm = 64, wn = 32;            // warp tile, of Family::mma_sync
+  int wm = 64, wn = 32;            // warp tile, of Family::mma_sync and Family::wmma
   Loads loads = Loads::vectors;
   Pipeline pipeline = Pipeline::single;
   int stages = 1;              // of a multistage pipeline, as of Family::mma_sync, or buffers of Family::wgmma
@@ -51,6 +54,9 @@ struct Config {
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
+  // Of Family::thread_tile (and gated of Family::naive):
+  bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
+  bool grouped = false;  // grouped.cuh: a B for each group of A's rows
   bool operator==(const Config&) const = default;
 };
 
@@ -66,10 +72,21 @@ template <class T> struct Operand {
   const T* data = nullptr;
   std::int64_t outer_stride = 0, k_stride = 0, batch_stride = 0;
 };
+// B, or with Config::gated B and G, whose elements are neighbours in the same axis.
+template <class T> struct GatedOperand { Operand<T> b, gate; };
+template <class Row, class T> using OperandB = std::conditional_t<Row::config.gated, GatedOperand<T>, Operand<T>>;
 
 // Whether every backend has it; else it is compiled by nvcc alone.
 constexpr bool is_hopper(const Config& c) { return c.family == Family::wgmma || c.family == Family::wgmma_split; }
-constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && !is_hopper(c); }
+constexpr bool is_portable(const Config& c) {
+  return c.family != Family::mma_sync && c.family != Family::wmma && !is_hopper(c);
+}
+
+// Rows of D with a gate are made for layers' inputs, and groups begin at any row, which is on 16 bytes along k alone.
+constexpr bool a_is_k_major(const Config& c) { return (c.gated || c.grouped) && c.loads != Loads::strided; }
+
+// Columns of D that a tile has.
+constexpr int columns(const Config& c) { return c.gated && c.family == Family::thread_tile ? c.bn / 2 : c.bn; }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -97,7 +114,7 @@ constexpr int split_multipliers(const Config& c) { return c.bm / 64; }
 constexpr int threads(const Config& c) {
   if (c.family == Family::wgmma_split) return 128 * split_multipliers(c) + 32;
   if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
-  if (c.family == Family::mma_sync) return c.bm / c.wm * (c.bn / c.wn) * 32;
+  if (c.family == Family::mma_sync || c.family == Family::wmma) return c.bm / c.wm * (c.bn / c.wn) * 32;
   return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
 }
 constexpr int stages(const Config& c) {
@@ -131,6 +148,15 @@ constexpr int mma_smem_bytes(const Config& c, DType dtype) {
   return std::max(c.stages * mma_stage_bytes(c, dtype), threads(c) / 32 * warp);
 }
 
+// Family::wmma multiplies 16 x 16 by 16 x 16. Rows of its tiles in shared memory, of elements of 16 bits: 16 bytes longer
+// than they need be, so that those below each other begin in different banks.
+inline constexpr int wmma_edge = 16;
+constexpr int wmma_pitch(int elements) { return elements + 8; }
+constexpr int wmma_smem_bytes(const Config& c) {
+  const int operands = 2 * (c.bm * wmma_pitch(c.bk) + c.bk * wmma_pitch(c.bn));
+  return std::max(operands, threads(c) / 32 * wmma_edge * wmma_edge * 4);
+}
+
 // The tiles of clusters.
 RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
   Raster raster = raster_of(m, n, c.bm * c.cluster, c.bn);
@@ -162,11 +188,19 @@ inline constexpr int max_split = 8;  // blocks of a cluster, on every device tha
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
+// Blocks along a grid's x: the tiles of D, or those that groups may have, wherever they begin; of such, shape's batch is
+// the number.
+constexpr std::int64_t tiles_of(const Config& c, const Shape& shape) {
+  const Raster tiles = raster_of(shape.m, shape.n, c.bm, columns(c));
+  return c.grouped ? group_slots(shape.m, shape.batch, c.bm) * tiles.cols : tiles.tiles();
+}
+
 // Dynamic shared memory.
 constexpr int smem_bytes(const Config& c, DType dtype) {
   if (c.family == Family::wgmma) return wgmma_smem_bytes(c);
   if (c.family == Family::wgmma_split) return split_smem_bytes(c);
   if (c.family == Family::mma_sync) return mma_smem_bytes(c, dtype);
+  if (c.family == Family::wmma) return wmma_smem_bytes(c);
   if (c.family == Family::naive) return 0;
   if (c.family == Family::shared) return c.bk * (c.bm + c.bn + 2 * padding(c)) * staged_bytes(dtype);
   const int operands = stages(c) * (tile_elements(c, dtype, c.bm) + tile_elements(c, dtype, c.bn));

@@ -9,6 +9,8 @@
 // meaning. 1 <= at.count <= V, and at.col is a multiple of V. What is read, and where the result goes, is the
 // epilogue's affair:
 //
+// A kernel with two operands B and G calls epilogue(sums, gates, at), with the sums of A G beside those of A B.
+//
 //   struct Doubled {
 //     float* d;
 //     std::int64_t pitch;
@@ -101,7 +103,8 @@ template <int V, class X> __device__ __forceinline__ void store_row(const Tensor
   });
 }
 
-// The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X. One kernel
+// The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X; with a gate
+// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate) + residual). One kernel
 // serves all of its forms and types of D: they are the same for every thread, and met once per element against k
 // multiply-adds.
 //
@@ -114,13 +117,16 @@ template <class X> struct StandardEpilogue {
   X factors[3];       // beta, 1, 1
   Tensor d;
 
-  template <int V, class Acc> __device__ __forceinline__ simt::vec<X, V> compute(simt::vec<Acc, V> sums, At at) const {
+  // `gates`: nothing, or the sums of A G.
+  template <int V, class Acc, class... Gates>
+  __device__ __forceinline__ simt::vec<X, V> compute(simt::vec<Acc, V> sums, At at, const Gates&... gates) const {
     simt::vec<X, V> x;
     RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) x[v] = multiply(alpha, static_cast<X>(sums[v]));
     RIDGE_KEEP_LOOP
     for (int i = c; i <= residual; ++i) {
       if (i == residual && activation != Activation::none) activate_all(x);
+      if (i == residual) (multiply_all(x, gates), ...);
       if (addends[i].data) add(x, load_row<V, X>(addends[i], at), factors[i]);
     }
     RIDGE_UNROLL_ON_GPU
@@ -131,12 +137,21 @@ template <class X> struct StandardEpilogue {
   template <int V, class Acc> __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, At at) const {
     store_row<V, X>(d, at, compute(sums, at));
   }
+  template <int V, class Acc>
+  __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, simt::vec<Acc, V> gates, At at) const {
+    store_row<V, X>(d, at, compute(sums, at, gates));
+  }
 
  private:
   // Integers wrap; in C++ only unsigned ones may.
   __device__ __forceinline__ static X multiply(X a, X b) {
     if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
     else return a * b;
+  }
+  template <int V, class Acc>
+  __device__ __forceinline__ void multiply_all(simt::vec<X, V>& x, const simt::vec<Acc, V>& gates) const {
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[v] = multiply(x[v], multiply(alpha, static_cast<X>(gates[v])));
   }
   template <int V> __device__ __forceinline__ void activate_all(simt::vec<X, V>& x) const {
     RIDGE_KEEP_LOOP

@@ -1,4 +1,6 @@
-// gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), of matrices or of batches of them.
+// gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), of matrices or of batches of them;
+//       with a gate G  D = scale * (act(alpha * A B + beta * C + bias) * (alpha * A G) + residual);
+//       with groups of A's rows, a B for each of them.
 //
 // Shapes    A [M, K], B [K, N], C, D and residual [M, N], in the notation of row-major arrays: element (i, j) of a view
 //           lies at i * stride(0) + j * stride(1). Nothing else says how an operand lies, so a transposed operand is a
@@ -10,6 +12,11 @@
 //           whose rows start on 16 bytes take the fast path; others are right and slower. On Hopper a plan may ask for
 //           workspace, into which it first copies such operands as its tensor cores read them.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
+//           A gate G is [K, N], or with a batch, as B is. B and G may be views of one tensor.
+//           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory. Rows
+//           from offsets[g] to offsets[g + 1] of D are those of A times B[g]. Groups may be empty. Offsets are read when the
+//           product runs, and may be others each time; they rise from 0 or more to M or less. What of them is beyond that
+//           is taken as 0 or M, and nothing outside of the tensors is touched. Rows of D in no group are not written.
 // Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
 //             f64             f64                                              float64
@@ -28,8 +35,10 @@
 //             fast    f8: all of a sum stays in tensor cores, which keep about 13 bits of its fraction
 //           Without it, tensor cores add up 128 products of f8 at a time, and float32 additions do the rest.
 //           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
+//           A gate, and groups, take f64 f32 f16 bf16, and not both at once; offsets are i32.
 // Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is
 //           scale * (act(beta * C + bias) + residual). relu(NaN) is NaN.
+//           With a gate, act(beta * C + bias) is then multiplied by 0.
 // Aliasing  D may be C or residual itself (the same elements); any other overlap is refused.
 // Empty     M, N or the batch of size 0: nothing is launched.
 // Repeats   bit for bit.
@@ -37,6 +46,7 @@
 #include <ridge/core/activation.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
+#include <ridge/core/tuning.hpp>
 
 #include <optional>
 
@@ -59,7 +69,8 @@ struct GemmScalars {
 // The views of one run.
 struct GemmTensors {
   TensorView a, b, d;
-  std::optional<TensorView> c = {}, bias = {}, residual = {};
+  std::optional<TensorView> c = {}, bias = {}, residual = {}, gate = {};
+  std::optional<TensorView> offsets = {};  // of groups
 };
 
 // How a matrix lies: strides in elements, 0 where an axis has one element or is shared.
@@ -78,8 +89,10 @@ struct GemmProblem {
   GemmScalars scalars = {};
   GemmBias bias = GemmBias::none;
   bool residual = false;
+  bool gate = false;
+  bool grouped = false;  // m rows in `batch` groups
   // Where the tensors are not packed and aligned.
-  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_lies = {}, residual_lies = {};
+  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_lies = {}, residual_lies = {}, gate_lies = {};
   bool operator==(const GemmProblem&) const = default;
 
   // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
@@ -97,13 +110,16 @@ class GemmPlan {
   GemmProblem problem;  // every operand that takes part is given
   DeviceInfo device;
   int variant = 0;         // row of the table in variants.hpp
-  std::int64_t tiles = 0;  // blocks of one matrix
+  std::int64_t tiles = 0;  // blocks of one matrix, or of all groups
   int split = 1;           // blocks that share the products of a tile
   bool swapped = false;    // of such a variant: B's rows are the wide operand
   std::size_t workspace = 0;
 };
 
-RIDGE_API Result<GemmPlan> plan_gemm(const GemmProblem&, const DeviceInfo&, const PlanOptions& = {});
+// Where options name no variant, that of the tuning, if it has measured this problem and the tensors are packed and
+// aligned as they were then; else the one with the least predicted time.
+RIDGE_API Result<GemmPlan> plan_gemm(const GemmProblem&, const DeviceInfo&, const PlanOptions& = {},
+                                     const Tuning* = nullptr);
 
 // The type of D where the caller names none.
 constexpr DType gemm_default_out(DType dtype) {

@@ -1,6 +1,7 @@
 // Launches the portable row of the table that a plan chose, for operands of type T. Everything here is internal to its unit: the
 // same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
+#include <ridge/gemm/grouped.cuh>
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/textbook.cuh>
 #include <ridge/gemm/thread_tile.cuh>
@@ -12,7 +13,8 @@ namespace {
 
 template <class T, class Epilogue> struct Call {
   Shape shape;
-  Operand<T> a, b;
+  Operand<T> a, b, gate;
+  const std::int32_t* offsets;  // of groups
   Epilogue epilogue;
   Major major_a, major_b;
   Stream stream;
@@ -22,24 +24,31 @@ template <class T, class Epilogue> struct Call {
 template <int I, class T, class Epilogue> Status launch_row(const Call<T, Epilogue>& call) {
   constexpr Config c = variants[I].config;
   const simt::Config at = grid_of(c, dtype_of<T>, call.shape, call.stream, call.warp);
+  OperandB<Row<I>, T> b;
+  if constexpr (c.gated) b = {call.b, call.gate};
+  else b = call.b;
   const auto tiled = [&]<Major MA, Major MB>() {
-    return launch_thread_tile<Row<I>, T, MA, MB>(call.a, call.b, call.shape, call.epilogue, call.stream, call.warp);
+    if constexpr (variants[I].config.grouped)
+      return launch_grouped<Row<I>, T, MA, MB>(call.a, b, call.offsets, call.shape, call.epilogue, call.stream,
+                                               call.warp);
+    else return launch_thread_tile<Row<I>, T, MA, MB>(call.a, b, call.shape, call.epilogue, call.stream, call.warp);
   };
   constexpr Major none = Major::none, k = Major::k, outer = Major::outer;
   if constexpr (c.family == Family::naive) {
-    return simt::launch(at, gemm_naive<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
+    return simt::launch(at, gemm_naive<Row<I>, T, Epilogue>, call.a, b, call.shape, call.epilogue);
   } else if constexpr (c.family == Family::shared) {
-    return simt::launch(at, gemm_shared<Row<I>, T, Epilogue>, call.a, call.b, call.shape, call.epilogue);
+    return simt::launch(at, gemm_shared<Row<I>, T, Epilogue>, call.a, b, call.shape, call.epilogue);
   } else if constexpr (c.loads == Loads::strided) {
     return tiled.template operator()<none, none>();
   } else {
     if (call.major_a == k && call.major_b == outer) return tiled.template operator()<k, outer>();  // nn
-    if constexpr (!variants[I].nn_only) {
-      if (call.major_a == k) return tiled.template operator()<k, k>();              // nt
+    if constexpr (!variants[I].nn_only)
+      if (call.major_a == k) return tiled.template operator()<k, k>();  // nt
+    if constexpr (!variants[I].nn_only && !a_is_k_major(c)) {
       if (call.major_b == outer) return tiled.template operator()<outer, outer>();  // tn
       return tiled.template operator()<outer, k>();                                 // tt
     }
-    return Status::error(Code::unsupported, "gemm: this variant takes layout nn");  // refused by fits()
+    return Status::error(Code::unsupported, "gemm: this variant takes other layouts");  // refused by fits()
   }
 }
 
@@ -57,6 +66,8 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
   return launchers[plan.variant]({{p.m, p.n, products(p), p.batch},
                                   operand_a<T>(args),
                                   operand_b<T>(args),
+                                  operand_gate<T>(args),
+                                  p.grouped ? static_cast<const std::int32_t*>(args.tensors.offsets->data) : nullptr,
                                   epilogue,
                                   major_of_a(p),
                                   major_of_b(p),

@@ -20,6 +20,11 @@ template <class T> Operand<T> operand_b(const Arguments& args) {
   const GemmOperand& b = *args.problem.b;
   return {static_cast<const T*>(args.tensors.b.data), b.col_stride, b.row_stride, b.batch_stride};
 }
+template <class T> Operand<T> operand_gate(const Arguments& args) {
+  if (!args.problem.gate_lies) return {};
+  const GemmOperand& g = *args.problem.gate_lies;
+  return {static_cast<const T*>(args.tensors.gate->data), g.col_stride, g.row_stride, g.batch_stride};
+}
 
 // The tensor as epilogues see it.
 Tensor tensor_of(const void* data, const GemmOperand& o) {

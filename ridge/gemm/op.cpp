@@ -1,4 +1,4 @@
-// gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
+// gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>
 
@@ -6,50 +6,62 @@ namespace ridge {
 
 using namespace gemm_detail;
 
-static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t) {
-  auto request = request_of(options);
+template <bool Grouped> static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t) {
+  auto request = request_of(options, Grouped);
   if (!request) return request.error();
   return request->inputs();
 }
 
 // The views as GemmProblem::of takes them. Preconditions: as many inputs as the request has; matrices have 2 or 3 axes.
 static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
-  GemmTensors t{
-      .a = r.transposed_a() ? transposed(in[0]) : in[0], .b = r.transposed_b() ? transposed(in[1]) : in[1], .d = d};
-  std::size_t next = 2;
-  if (r.has_c()) t.c = in[next++];
-  if (r.bias != GemmBias::none) t.bias = in[next++];
+  const auto names = r.inputs();
+  const auto given = [&](std::string_view name) -> std::optional<TensorView> {
+    const TensorView* found = find_view(in, names, name);
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  GemmTensors t{.a = r.transposed_a() ? transposed(in[0]) : in[0],
+                .b = r.transposed_b() ? transposed(in[1]) : in[1],
+                .d = d,
+                .c = given("c"),
+                .bias = given("bias"),
+                .residual = given("residual"),
+                .gate = given("gate"),
+                .offsets = given("offsets")};
+  if (t.gate && r.transposed_b()) t.gate = transposed(*t.gate);
   if (r.bias == GemmBias::along_m) {  // [M] seen as [M, 1]
     t.bias->layout.rank = 2;
     t.bias->layout.shape[1] = t.bias->layout.stride[1] = 1;
   }
-  if (r.residual) t.residual = in[next++];
   return t;
 }
 
-static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto request = request_of(options);
+template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
+  auto request = request_of(options, Grouped);
   if (!request) return request.error();
   const auto names = request->inputs();
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const bool vector = names[i] == "bias";
+    const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
     if (vector ? in[i].rank() != 1 : in[i].rank() != 2 && in[i].rank() != 3)
       return Status::invalid("gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
                              vector ? "of 1 axis" : "of 2 axes, or 3 with a batch");
   }
   const GemmTensors t = tensors_of(*request, in, {});
   TensorType d{request->out_of(t.a.dtype), {t.a.size(-2), t.b.size(-1)}};
-  if (t.a.rank() == 3 || t.b.rank() == 3) d.shape.insert(d.shape.begin(), t.a.rank() == 3 ? t.a.size(0) : t.b.size(0));
+  if (!Grouped && (t.a.rank() == 3 || t.b.rank() == 3))
+    d.shape.insert(d.shape.begin(), t.a.rank() == 3 ? t.a.size(0) : t.b.size(0));
   return std::vector<TensorType>{d};
 }
 
+template <bool Grouped>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto request = request_of(options);
+  auto request = request_of(options, Grouped);
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
   if (!problem) return problem.error();
-  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto tuning = Tuning::from_environment();
+  if (!tuning) return tuning.error();
+  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))}, *tuning);
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan),
                       [r = *request](const GemmPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
@@ -61,11 +73,12 @@ static const RegisterOp registered(
     {.name = "gemm",
      .family = "gemm",
      .summary = "d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual)",
-     .inputs = {"a", "b", "c", "bias", "residual"},
+     .inputs = {"a", "b", "c", "bias", "residual", "gate"},
      .outputs = {"d"},
      .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
      .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [n, k]"},
-                 {"epilogue", "bias+relu ...", "bias (of n) or bias_m (of m), an activation, residual, joined by +"},
+                 {"epilogue", "bias+relu ...",
+                  "bias (of n) or bias_m (of m), an activation, gate, residual, joined by +"},
                  {"alpha", "number", "default 1"},
                  {"beta", "number", "default 0; other than 0, c is an input"},
                  {"scale", "number", "default 1"},
@@ -73,8 +86,27 @@ static const RegisterOp registered(
                   "f32 on tensor cores as TF32; fast: f8 with sums that stay in them"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
      .variants = variant_infos(variants),
-     .infer = infer,
-     .plan = plan_by_name,
-     .takes = takes});
+     .infer = infer<false>,
+     .plan = plan_by_name<false>,
+     .takes = takes<false>});
+
+static const RegisterOp registered_grouped(
+    {.name = "grouped_gemm",
+     .family = "gemm",
+     .summary = "rows offsets[g] to offsets[g + 1] of d are those of a times b[g]",
+     .inputs = {"a", "b", "offsets", "c", "bias", "residual"},
+     .outputs = {"d"},
+     .dtypes = {f32, f16, bf16, f64},
+     .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [groups, n, k]"},
+                 {"epilogue", "bias+relu ...", "bias (of groups x n), an activation, residual, joined by +"},
+                 {"alpha", "number", "default 1"},
+                 {"beta", "number", "default 0; other than 0, c is an input"},
+                 {"scale", "number", "default 1"},
+                 {"math", "exact|tf32|3xtf32", "as gemm has it"},
+                 {"out", "dtype", "of d; default that of a"}},
+     .variants = variant_infos(variants),
+     .infer = infer<true>,
+     .plan = plan_by_name<true>,
+     .takes = takes<true>});
 
 }  // namespace ridge

@@ -17,7 +17,9 @@ using namespace gemm_detail;
 namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t tiles_of(const Config& c, const GemmProblem& p) { return raster_of(p.m, p.n, c.bm, c.bn).tiles(); }
+std::int64_t tiles_of(const Config& c, const GemmProblem& p) {
+  return gemm_kernels::tiles_of(c, {p.m, p.n, p.k, p.batch});
+}
 
 // Why an operand cannot be read 16 bytes at a time; empty: it can.
 std::string unaligned(const char* name, const GemmOperand& o, std::int64_t pitch) {
@@ -43,9 +45,13 @@ std::string hopper_fits(const Config& c, const GemmProblem& p) {
 std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   if (!row.types.contains(p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
+  if (p.grouped != c.grouped)
+    return p.grouped ? "it multiplies by one operand B, or by one for each matrix of a batch, and not by groups of rows"
+                     : "it is for groups of rows";
+  if (p.gate != c.gated) return p.gate ? "it multiplies by one operand B, and not by a gate too" : "it is for a gate";
   if (row.math != GemmMath::exact && row.math != p.scalars.math)
     return "computes as math=" + std::string(name(row.math)) + ", which was not asked for";
-  if (c.family == Family::mma_sync && device.cc < 80)
+  if ((c.family == Family::mma_sync || c.family == Family::wmma) && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
   if (is_hopper(c) && device.cc != 90)
     return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
@@ -66,8 +72,16 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   const Major a = major_of_a(p), b = major_of_b(p);
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
+  if (a_is_k_major(c) && a != Major::k) return "a's elements are not neighbours along k";
+  if (p.gate && major_of(p.gate_lies->col_stride, p.gate_lies->row_stride, p.n, p.k) != b)
+    return "the gate's elements are neighbours in another axis than b's";
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
+  if (p.gate)
+    if (auto why =
+            unaligned("the gate", *p.gate_lies, b == Major::k ? p.gate_lies->col_stride : p.gate_lies->row_stride);
+        !why.empty())
+      return why;
   return unaligned("b", *p.b, b == Major::k ? p.b->col_stride : p.b->row_stride);
 }
 
@@ -76,17 +90,20 @@ Cost cost(const GemmProblem& p) {
     const double n = static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(o.dtype));
     return o.batch_stride == 0 && batch > 1 ? n : n * static_cast<double>(batch);
   };
+  // Groups: of A, D and the like there is one, and of B one for each.
+  const std::int64_t matrices = p.grouped ? 1 : p.batch;
   Cost cost;
-  if (products(p) > 0) cost.bytes_read = elements(p.m, p.k, *p.a, p.batch) + elements(p.k, p.n, *p.b, p.batch);
-  if (p.c) cost.bytes_read += elements(p.m, p.n, *p.c, p.batch);
-  if (p.residual_lies) cost.bytes_read += elements(p.m, p.n, *p.residual_lies, p.batch);
+  if (products(p) > 0)
+    cost.bytes_read = elements(p.m, p.k, *p.a, matrices) + elements(p.k, p.n, *p.b, p.batch) * (p.gate ? 2 : 1);
+  if (p.c) cost.bytes_read += elements(p.m, p.n, *p.c, matrices);
+  if (p.residual_lies) cost.bytes_read += elements(p.m, p.n, *p.residual_lies, matrices);
   if (p.bias_lies)
-    cost.bytes_read +=
-        elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1, *p.bias_lies, 1);
-  cost.bytes_written = elements(p.m, p.n, *p.d, p.batch);
+    cost.bytes_read += elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1,
+                                *p.bias_lies, p.grouped ? p.batch : 1);
+  cost.bytes_written = elements(p.m, p.n, *p.d, matrices);
   // On the fastest unit that has the type: what bounds the operator, and not what a variant uses.
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
-                            static_cast<double>(products(p)) * static_cast<double>(p.batch);
+                            static_cast<double>(products(p)) * static_cast<double>(matrices) * (p.gate ? 2 : 1);
   switch (p.dtype) {
     case f64: cost.on(Unit::fp64) = operations; break;
     case f16:
@@ -152,11 +169,13 @@ double mma_step_clocks(const Config& c, DType dtype, const DeviceInfo& device, d
 double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double resident) {
   const Config& c = row.config;
   if (c.family == Family::mma_sync) return mma_step_clocks(c, p.dtype, device, resident);
+  if (c.family == Family::wmma)  // as such a step, with every wait
+    return mma_step_clocks(c, p.dtype, device, resident) + (load_latency + 2 * barrier_clocks) / resident;
   const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
   if (c.family != Family::thread_tile) {
     // A multiply-add for two loads; those of naive go through the L1 cache, 4 lanes' addresses at a time in one of them.
     const double k = c.family == Family::naive ? 1 : c.bk, loads = c.family == Family::naive ? 6 : 2;
-    const double work = warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
+    const double work = (c.gated ? 2 : 1) * warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
     return work + (c.family == Family::shared ? 2 * (load_latency / 2 + barrier_clocks) / resident : 0);
   }
   const int staged = c.bk / pack(p.dtype), fragment_size = fragment(p.dtype);
@@ -301,16 +320,17 @@ double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& de
     return device.launch_us + std::max(clocks / device.clock_ghz * 1e-3, memory_us) +
            repack_us(repack_of(c, p, way.swapped), p, device);
   }
-  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
+  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch);
   const int smem = smem_bytes(c, p.dtype);
   const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
   // The fullest multiprocessor's tiles: where they are few, little hides their waits.
   const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
-  const int registers_allow = c.family == Family::thread_tile || c.family == Family::mma_sync ? c.blocks_per_sm : 8;
+  const bool in_registers = c.family == Family::thread_tile || c.family == Family::mma_sync || c.family == Family::wmma;
+  const int registers_allow = in_registers ? c.blocks_per_sm : 8;
   const double resident =
       std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
   const double steps = static_cast<double>(ceil_div(products(p), c.family == Family::naive ? 1 : c.bk));
-  const double tile = c.family == Family::mma_sync ? mma_tile_clocks : tile_clocks;
+  const double tile = c.family == Family::mma_sync || c.family == Family::wmma ? mma_tile_clocks : tile_clocks;
   const double clocks = most * (steps * step_clocks(row, p, device, resident) + tile / resident);
   const double sm_us = clocks / device.clock_ghz * 1e-3;
   // Each block reads its operands from the L2 cache.
@@ -325,6 +345,24 @@ Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOpt
   return select<Variant>(
       "gemm", variants, options, [&](const Variant& row) { return fits(row, p, device); },
       [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
+// The row that was measured to be the fastest of a problem whose tensors are packed and aligned; -1: none was.
+Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& tuning) {
+  const Tuning::Entry* entry = tuning.find(device.name, "gemm", p.text());
+  if (!entry) return -1;
+  GemmProblem packed = p;
+  packed.layout = layout_of(p);
+  for (auto* o :
+       {&packed.a, &packed.b, &packed.c, &packed.d, &packed.bias_lies, &packed.residual_lies, &packed.gate_lies})
+    o->reset();
+  packed = with_operands(packed);
+  packed.layout = p.layout;
+  if (packed != p) return -1;
+  for (int i = 0; i < variant_count; ++i)
+    if (variants[i].name == entry->variant) return fits(variants[i], p, device).empty() ? i : -1;
+  return Status::invalid("gemm", "tuning", "'" + entry->variant + "' for " + p.text(),
+                         "a variant that there is; the file is of another version");
 }
 
 Status launch(const Arguments& args) {
@@ -342,7 +380,7 @@ Status launch(const Arguments& args) {
           case f8e5m2: return launch_wgmma_fp8(args);
           default: return launch_wgmma_bf16(args);
         }
-      if (family == Family::mma_sync)
+      if (family == Family::mma_sync || family == Family::wmma)
         return args.problem.dtype == f64   ? launch_mma_f64(args)
                : args.problem.dtype == f16 ? launch_mma_f16(args)
                                            : launch_mma_bf16(args);
@@ -360,13 +398,15 @@ Status launch(const Arguments& args) {
 
 }  // namespace
 
-Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
+Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device, const PlanOptions& options,
+                           const Tuning* tuning) {
   const GemmProblem p = with_operands(problem);
   RIDGE_TRY(validate(p));
-  auto chosen = choose(p, device, options);
+  auto chosen = tuning && options.variant.empty() ? tuned(p, device, *tuning) : -1;
+  if (chosen && *chosen < 0) chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
-  GemmPlan plan{p, device, *chosen, p.batch == 0 ? 0 : tiles_of(c, p)};
+  GemmPlan plan{p, device, *chosen, p.batch == 0 || p.m == 0 ? 0 : tiles_of(c, p)};
   if (!is_hopper(c)) return plan;
   const Arrangement way = arranged(c, p, device);
   plan.split = way.split;
@@ -415,6 +455,7 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
     take_phase(planned.d, given->d);
     take_phase(planned.bias_lies, given->bias_lies);
     take_phase(planned.residual_lies, given->residual_lies);
+    take_phase(planned.gate_lies, given->gate_lies);
     if (*given != planned || !fits(variants[variant], *given, device).empty() || needs_more_copies(*this, *given))
       return Status::invalid("gemm", "tensors", given->text() + " or their strides or alignment",
                              "as planned, " + problem.text());
@@ -427,11 +468,15 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
   return launch({*this, *given, tensors, given_workspace, stream});
 }
 
+static const RegisterTuned registered("gemm");
+
 void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
   thread_local PlanCache<GemmProblem, GemmPlan> cache;
   auto problem = GemmProblem::of(tensors, scalars);
   throw_if(problem.error());
-  auto plan = cache.find(*problem, tensors.d.device, [](auto& p, auto& d) { return plan_gemm(p, d); });
+  auto tuning = Tuning::from_environment();
+  throw_if(tuning.error());
+  auto plan = cache.find(*problem, tensors.d.device, [&](auto& p, auto& d) { return plan_gemm(p, d, {}, *tuning); });
   throw_if(plan.error());
   throw_if(run_with_workspace(**plan, tensors.d.device, stream,
                               [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));

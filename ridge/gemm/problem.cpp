@@ -63,22 +63,51 @@ Status check_like_d(std::string_view argument, const TensorView& v, const Dims& 
 
 }  // namespace
 
+// What is different where A's rows are in groups: the number of groups is B's batch, and nothing else has one.
+static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, const Dims& d) {
+  const TensorView& offsets = *t.offsets;
+  if (a.batch >= 0) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of 2 axes where there are offsets");
+  if (b.batch < 0) return Status::invalid("gemm", "b.shape", t.b.layout.text(), "of 3 axes where there are offsets");
+  if (d.batch >= 0) return Status::invalid("gemm", "d.shape", t.d.layout.text(), "of 2 axes where there are offsets");
+  if (offsets.dtype != i32) return Status::invalid("gemm", "offsets.dtype", std::string(name(offsets.dtype)), "i32");
+  if (offsets.rank() != 1 || offsets.size(0) != b.batch + 1 || offsets.stride(0) != 1)
+    return Status::invalid("gemm", "offsets.shape", offsets.layout.text(),
+                           std::to_string(b.batch + 1) + ", one more than b has matrices, without gaps");
+  if (reinterpret_cast<std::uintptr_t>(offsets.data) % 4 != 0)
+    return Status::invalid("gemm", "offsets", "misaligned", "on 4 bytes");
+  if (offsets.device != t.d.device) return Status::invalid("gemm", "offsets.device", "another", "that of d");
+  if (overlap(offsets, t.d)) return Status::invalid("gemm", "d", "overlapping offsets", "apart from it");
+  if (a.rows > 0x7fffffff) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of at most 2^31 - 1 rows");
+  if (t.gate) return Status::invalid("gemm", "gate", "given", "left away where there are offsets");
+  return {};
+}
+
 Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& scalars) {
   auto a = dims_of("a", t.a), b = dims_of("b", t.b), d = dims_of("d", t.d);
   if (!a) return a.error();
   if (!b) return b.error();
   if (!d) return d.error();
+  if (t.offsets) RIDGE_TRY(check_groups(t, *a, *b, *d));
   if (b->rows != a->cols)
     return Status::invalid("gemm", "b.shape", t.b.layout.text(),
                            "of as many rows as a has columns, " + std::to_string(a->cols));
   if (d->rows != a->rows || d->cols != b->cols)
     return Status::invalid("gemm", "d.shape", t.d.layout.text(), size_text({0, a->rows, b->cols}));
-  const std::int64_t batch = d->batch < 0 ? 1 : d->batch;
+  const std::int64_t batch = t.offsets ? b->batch : d->batch < 0 ? 1 : d->batch;
   for (const auto& [name, dims, view] : {std::tuple("a", &*a, &t.a), std::tuple("b", &*b, &t.b)})
     if (dims->batch >= 0 && dims->batch != batch)
       return Status::invalid("gemm", std::string(name) + ".shape", view->layout.text(),
                              "of a batch of " + std::to_string(batch) + ", as d is");
-  d->batch = batch;
+  d->batch = t.offsets ? 1 : batch;
+  if (t.gate) {
+    auto gate = dims_of("gate", *t.gate);
+    if (!gate) return gate.error();
+    if (gate->rows != b->rows || gate->cols != b->cols || (gate->batch >= 0 && gate->batch != batch))
+      return Status::invalid("gemm", "gate.shape", t.gate->layout.text(), "that of b, " + size_text(*b));
+    if (t.gate->dtype != t.a.dtype)
+      return Status::invalid("gemm", "gate.dtype", std::string(ridge::name(t.gate->dtype)),
+                             "that of a, " + std::string(ridge::name(t.a.dtype)));
+  }
 
   GemmProblem p;
   p.m = a->rows;
@@ -94,6 +123,9 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   p.a = operand_of(t.a);
   p.b = operand_of(t.b);
   p.d = operand_of(t.d);
+  p.grouped = t.offsets.has_value();
+  p.gate = t.gate.has_value();
+  if (t.gate) p.gate_lies = operand_of(*t.gate);
   if (scalars.beta != 0) {
     if (!t.c) return Status::invalid("gemm", "c", "not given", "given where beta is not 0");
     RIDGE_TRY(check_like_d("c", *t.c, *d));
@@ -106,7 +138,11 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   }
   if (t.bias) {
     const TensorView& v = *t.bias;
-    const bool along_n = v.rank() == 1 && v.size(0) == p.n;
+    const bool of_groups = p.grouped && v.rank() == 2 && v.size(0) == batch && v.size(1) == p.n;
+    const bool along_n = of_groups || (!p.grouped && v.rank() == 1 && v.size(0) == p.n);
+    if (p.grouped && !of_groups)
+      return Status::invalid("gemm", "bias.shape", v.layout.text(),
+                             size_text({0, batch, p.n}) + ", one for each group");
     if (!along_n && !(v.rank() == 2 && v.size(0) == p.m && v.size(1) == 1))
       return Status::invalid("gemm", "bias.shape", v.layout.text(),
                              std::to_string(p.n) + ", or " + std::to_string(p.m) + "x1 along M");
@@ -114,18 +150,19 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
     const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16);
     const GemmOperand lies{.dtype = v.dtype,
                            .row_stride = along_n ? 0 : v.stride(0),
-                           .col_stride = along_n ? v.stride(0) : 0,
-                           .batch_stride = 0,
+                           .col_stride = along_n ? v.stride(-1) : 0,
+                           .batch_stride = of_groups ? v.stride(0) : 0,
                            .phase = phase};
-    p.bias_lies = normalised(lies, p.m, p.n, 1);
+    p.bias_lies = normalised(lies, p.m, p.n, of_groups ? batch : 1);
   }
-  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b)})
+  const TensorView& gate = t.gate ? *t.gate : t.b;
+  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
     if (overlap(*view, t.d)) return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
   for (const auto& [name, view] :
        {std::pair("c", p.c ? &t.c : nullptr), std::pair("bias", &t.bias), std::pair("residual", &t.residual)})
     if (view && *view && overlap(**view, t.d) && !same_elements(**view, t.d))
       return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
-  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b)})
+  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
     if (view->device != t.d.device)
       return Status::invalid("gemm", std::string(name) + ".device", "another", "that of d");
   for (const auto& [name, view] :
@@ -140,7 +177,8 @@ std::string GemmProblem::text() const {
   s << ridge::name(dtype);
   if (out && *out != gemm_default_out(dtype)) s << " to " << ridge::name(*out);
   s << " " << m << "x" << n << "x" << k;
-  if (batch != 1) s << " batch " << batch;
+  if (grouped) s << " in " << batch << " groups";
+  else if (batch != 1) s << " batch " << batch;
   s << " " << ridge::name(layout_of(*this));
   if (scalars.math != GemmMath::exact) s << " " << ridge::name(scalars.math);
   if (scalars.alpha != 1) s << ", alpha " << scalars.alpha;
@@ -150,6 +188,7 @@ std::string GemmProblem::text() const {
   if (bias == GemmBias::along_n) with("bias");
   if (bias == GemmBias::along_m) with("bias_m");
   if (scalars.activation != Activation::none) with(ridge::name(scalars.activation));
+  if (gate) with("gate");
   if (residual) with("residual");
   if (!epilogue.empty()) s << ", " << epilogue;
   if (scalars.scale != 1) s << ", scale " << scalars.scale;
@@ -179,14 +218,20 @@ GemmProblem with_operands(GemmProblem p) {
   if (!p.a) p.a = packed(p.dtype, p.m, p.k, transposed_a);
   if (!p.b) p.b = packed(p.dtype, p.k, p.n, transposed_b);
   if (!p.d) p.d = packed(*p.out, p.m, p.n, false);
+  if (!p.gate_lies && p.gate) p.gate_lies = packed(p.dtype, p.k, p.n, transposed_b);
   if (!p.c && p.scalars.beta != 0) p.c = packed(*p.out, p.m, p.n, false);
   if (!p.residual_lies && p.residual) p.residual_lies = packed(*p.out, p.m, p.n, false);
   if (!p.bias_lies && p.bias != GemmBias::none) {
     p.bias_lies = GemmOperand{.dtype = *p.out};
+    if (p.grouped) p.bias_lies->batch_stride = p.n;
     if (p.bias == GemmBias::along_m) p.bias_lies->row_stride = 1, p.bias_lies->col_stride = 0;
   }
   lies(p.a, p.m, p.k);
   lies(p.b, p.k, p.n);
+  lies(p.gate_lies, p.k, p.n);
+  if (p.grouped)
+    for (auto* o : {&p.a, &p.c, &p.d, &p.residual_lies})
+      if (*o) (*o)->batch_stride = 0;
   for (auto* o : {&p.c, &p.d, &p.bias_lies, &p.residual_lies}) lies(*o, p.m, p.n);
   return p;
 }
@@ -237,13 +282,17 @@ Status validate(const GemmProblem& p) {
   }
   if (p.out == i32 && s.activation != Activation::none && s.activation != Activation::relu)
     return Status::invalid("gemm", "activation", std::string(name(s.activation)), "none or relu where d is i32");
+  if ((p.gate || p.grouped) && !is_one_of(p.dtype, "f64 f32 f16 bf16"))
+    return Status::invalid("gemm", p.gate ? "gate" : "offsets", "given",
+                           "left away where a is " + text(p.dtype) + ": it is for f64 f32 f16 bf16");
   const bool float8 = p.dtype == f8e4m3 || p.dtype == f8e5m2;
   if (s.math != GemmMath::exact && (s.math == GemmMath::fast ? !float8 : p.dtype != f32))
     return Status::invalid("gemm", "math", std::string(name(s.math)),
                            std::string("left away: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
-  if ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) || (p.d->batch_stride == 0 && p.batch > 1))
+  if ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) ||
+      (p.d->batch_stride == 0 && p.batch > 1 && !p.grouped))
     return Status::invalid("gemm", "d.strides", "0", "such that elements are apart");
   return {};
 }

@@ -11,7 +11,8 @@ struct Request {
   GemmLayout layout = GemmLayout::nn;
   GemmScalars scalars;
   GemmBias bias = GemmBias::none;
-  bool residual = false;
+  bool residual = false, gate = false;
+  bool grouped = false;  // of grouped_gemm
   std::optional<DType> out;
 
   bool transposed_a() const { return layout == GemmLayout::tn || layout == GemmLayout::tt; }
@@ -20,16 +21,37 @@ struct Request {
   DType out_of(DType dtype) const { return out ? *out : gemm_default_out(dtype); }
   std::vector<std::string_view> inputs() const {
     std::vector<std::string_view> names{"a", "b"};
+    if (grouped) names.push_back("offsets");
     if (has_c()) names.push_back("c");
     if (bias != GemmBias::none) names.push_back("bias");
     if (residual) names.push_back("residual");
+    if (gate) names.push_back("gate");
     return names;
   }
 };
 
-// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+residual  alpha= beta= scale=  math=tf32|tf32x3|fast  out=DTYPE
-inline Result<Request> request_of(const Options& options) {
+// math=tf32|tf32x3|fast
+inline Result<GemmMath> math_of(std::string_view op, const Options& options) {
+  const std::string_view math = options.text("math", "exact");
+  if (math == "exact") return GemmMath::exact;
+  if (math == "tf32") return GemmMath::tf32;
+  if (math == "tf32x3" || math == "3xtf32") return GemmMath::tf32x3;
+  if (math == "fast") return GemmMath::fast;
+  return Status::invalid(op, "math", "'" + std::string(math) + "'", "one of exact tf32 3xtf32 fast");
+}
+
+// out=DTYPE
+inline Result<std::optional<DType>> out_of(std::string_view op, const Options& options) {
+  if (!options.has("out")) return std::optional<DType>();
+  const auto out = parse_dtype(options.text("out"));
+  if (!out) return Status::invalid(op, "out", "'" + std::string(options.text("out")) + "'", "a dtype");
+  return std::optional(*out);
+}
+
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast  out=DTYPE
+inline Result<Request> request_of(const Options& options, bool grouped = false) {
   Request r;
+  r.grouped = grouped;
   const auto wrong = [&](const char* key, std::string_view value, const char* allowed) {
     return Status::invalid("gemm", key, "'" + std::string(value) + "'", allowed);
   };
@@ -45,15 +67,12 @@ inline Result<Request> request_of(const Options& options) {
   r.scalars.alpha = *alpha;
   r.scalars.beta = *beta;
   r.scalars.scale = *scale;
-  const std::string_view math = options.text("math", "exact");
-  if (math == "tf32") r.scalars.math = GemmMath::tf32;
-  else if (math == "tf32x3" || math == "3xtf32") r.scalars.math = GemmMath::tf32x3;
-  else if (math == "fast") r.scalars.math = GemmMath::fast;
-  else if (math != "exact") return wrong("math", math, "one of exact tf32 3xtf32 fast");
-  if (options.has("out")) {
-    r.out = parse_dtype(options.text("out"));
-    if (!r.out) return wrong("out", options.text("out"), "a dtype");
-  }
+  auto math = math_of("gemm", options);
+  if (!math) return math.error();
+  r.scalars.math = *math;
+  auto out = out_of("gemm", options);
+  if (!out) return out.error();
+  r.out = *out;
   std::string_view rest = options.text("epilogue");
   while (!rest.empty()) {
     const std::size_t plus = rest.find('+');
@@ -61,12 +80,16 @@ inline Result<Request> request_of(const Options& options) {
     rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
     const auto activation = parse_activation(part);
     if (part == "bias" && r.bias == GemmBias::none) r.bias = GemmBias::along_n;
-    else if (part == "bias_m" && r.bias == GemmBias::none) r.bias = GemmBias::along_m;
+    else if (part == "bias_m" && !grouped && r.bias == GemmBias::none) r.bias = GemmBias::along_m;
     else if (part == "residual" && !r.residual) r.residual = true;
+    else if (part == "gate" && !r.gate && !grouped) r.gate = true;
     else if (activation && r.scalars.activation == Activation::none) r.scalars.activation = *activation;
     else
       return wrong("epilogue", options.text("epilogue"),
-                   "at most one each of bias or bias_m; relu, gelu, gelu_tanh, silu or sigmoid; residual; joined by +");
+                   grouped
+                       ? "at most one each of bias; relu, gelu, gelu_tanh, silu or sigmoid; residual; joined by +"
+                       : "at most one each of bias or bias_m; relu, gelu, gelu_tanh, silu or sigmoid; gate; residual; "
+                         "joined by +");
   }
   return r;
 }

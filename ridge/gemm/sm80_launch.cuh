@@ -1,7 +1,8 @@
-// Launches the row of Family::mma_sync that a plan chose.
+// Launches the row of Family::mma_sync or Family::wmma that a plan chose.
 #pragma once
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/sm80_mma.cuh>
+#include <ridge/gemm/sm80_wmma.cuh>
 
 #include <utility>
 
@@ -21,9 +22,19 @@ template <int I, class T> Status launch_mma_row(const Arguments& args) {
   return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
 }
 
+template <int I, class T> Status launch_wmma_row(const Arguments& args) {
+  const GemmProblem& p = args.problem;
+  const Shape shape{p.m, p.n, products(p), p.batch};
+  return simt::launch(grid_of(Row<I>::config, dtype_of<T>, shape, args.stream, 32),
+                      gemm_wmma<Row<I>, T, StandardEpilogue<float>>, operand_a<T>(args), operand_b<T>(args), shape,
+                      epilogue_of<float>(args));
+}
+
 template <class T, int I> constexpr auto mma_launcher() -> Status (*)(const Arguments&) {
   if constexpr (variants[I].config.family == Family::mma_sync && variants[I].types.contains(dtype_of<T>))
     return launch_mma_row<I, T>;
+  else if constexpr (variants[I].config.family == Family::wmma && variants[I].types.contains(dtype_of<T>))
+    return launch_wmma_row<I, T>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
 

@@ -1,11 +1,16 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/gemm/gemm.hpp>
+#include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/variants.hpp>
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <vector>
 
@@ -14,7 +19,7 @@ namespace {
 
 using gemm_detail::variants;
 
-const check::TestCasesOf cases{"gemm"};
+const check::TestCasesOf cases{"gemm", "grouped_gemm", "linear"};
 
 std::string chosen(const GemmProblem& p, const char* device = "H200") {
   auto plan = plan_gemm(p, *device_model(device));
@@ -103,6 +108,15 @@ TEST(GemmPlan, AmpereTakesItsTensorCores) {
         EXPECT_EQ(chosen({.m = 256, .n = 512, .k = 4096, .dtype = dtype, .layout = layout}, device), "mma_64x64");
         EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4095, .dtype = dtype, .layout = layout}, device), "mma_unaligned");
       }
+}
+
+TEST(GemmPlan, WmmaIsAStepAndNeverChosen) {
+  for (DType dtype : {f16, bf16})
+    for (std::int64_t size : {16, 64, 1024, 4096}) {
+      const GemmProblem p{.m = size, .n = size, .k = size, .dtype = dtype};
+      EXPECT_GT(predicted(p, "wmma", "A100"), predicted(p, "mma_64x64", "A100")) << size;
+      EXPECT_GT(predicted(p, "wmma"), predicted(p, "mma_64x64")) << size;
+    }
 }
 
 TEST(GemmPlan, WhatTmaCannotReadIsCopiedFirstOnHopper) {
@@ -273,6 +287,65 @@ TEST(GemmPlan, TheContractIsKeptBeforeAnythingRuns) {
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.alpha = NAN}}), "gemm: alpha is nan; it must be finite");
 }
 
+// ---- a tuning -----------------------------------------------------------------------------------------------------
+
+TEST(GemmPlan, ATuningIsAnInputLikeAnyOther) {
+  const GemmProblem p{.m = 4096, .n = 4096, .k = 4096, .dtype = bf16, .layout = GemmLayout::nt};
+  const DeviceInfo device = *device_model("H200");
+  const auto with = [&](const GemmProblem& problem, const Tuning& tuning, const PlanOptions& options = {}) {
+    auto plan = plan_gemm(problem, device, options, &tuning);
+    return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+  };
+  Tuning tuning;
+  EXPECT_EQ(with(p, tuning), chosen(p));
+  tuning.set(device.name, "gemm", p.text(), {"ping_pong", 180});
+  EXPECT_EQ(with(p, tuning), "ping_pong");
+  EXPECT_EQ(with(p, tuning, {.variant = "multicast"}), "multicast");  // who names one has it
+  GemmProblem other = p;
+  other.b = GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 5000};  // not as it was measured
+  EXPECT_EQ(with(other, tuning), chosen(other));
+  tuning.set("another device", "gemm", p.text(), {"naive", 1});
+  EXPECT_EQ(with(p, tuning), "ping_pong");
+  tuning.set(device.name, "gemm", p.text(), {"vec4", 180});  // not for bf16
+  EXPECT_EQ(with(p, tuning), chosen(p));
+  tuning.set(device.name, "gemm", p.text(), {"no_such_row", 180});
+  EXPECT_EQ(
+      with(p, tuning),
+      "gemm: tuning is 'no_such_row' for bf16 4096x4096x4096 nt; it must be a variant that there is; the file is of "
+      "another version");
+}
+
+TEST(Tuning, AFileIsReadBackOrRefused) {
+  const auto path = std::filesystem::temp_directory_path() / ("ridge-tuning-" + std::to_string(getpid()));
+  Tuning tuning;
+  tuning.set("NVIDIA H200", "gemm", "f32 8x8x8 nn", {"async", 12.5});
+  tuning.set("NVIDIA H200", "gemm", "f32 9x8x8 nn", {"async_unaligned", 13});
+  ASSERT_TRUE(tuning.write(path).ok());
+  auto read = Tuning::read(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->size(), 2u);
+  ASSERT_NE(read->find("NVIDIA H200", "gemm", "f32 8x8x8 nn"), nullptr);
+  EXPECT_EQ(*read->find("NVIDIA H200", "gemm", "f32 8x8x8 nn"), (Tuning::Entry{"async", 12.5}));
+  EXPECT_EQ(read->find("NVIDIA H100", "gemm", "f32 8x8x8 nn"), nullptr);
+
+  const std::string name = "tuning file '" + path.string() + "' ";
+  const auto of = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    auto result = Tuning::read(path);
+    return result ? std::string("read") : std::string(result.error().message()).substr(name.size());
+  };
+  EXPECT_EQ(of("ridge tuning 1\n"), "read");
+  EXPECT_EQ(of("{\"device\": 1}\n"), "does not begin with 'ridge tuning 1'");
+  for (const char* line : {"x", "d\tgemm\tp\tasync", "d\tgemm\tp\tasync\tx\n", "d\tgemm\tp\tasync\t-1\n",
+                           "d\tgemm\tp\t\t1\n", "d\tgemm\tp\tasync\tnan\n", "d\tgemm\tasync\t1\n",
+                           "d\tgemm\tp\tasync\t12", "\t1\n", "d\tg\te\tmm\tp\tasync\t1\n"})
+    EXPECT_EQ(of(std::string("ridge tuning 1\nd\tgemm\tq\tasync\t1\n") + line), "is corrupt in line 3") << line;
+  std::filesystem::remove(path);
+  EXPECT_EQ(std::string(Tuning::read(path).error().message()), name + "cannot be read");
+  EXPECT_EQ(std::string(tuning.write("/no/such/folder/x").message()),
+            "tuning file '/no/such/folder/x' cannot be written");
+}
+
 // ---- facts --------------------------------------------------------------------------------------------------------
 
 TEST(GemmTable, KernelsForHopperFitAMultiprocessor) {
@@ -413,6 +486,183 @@ TEST(Gemm, APlanRunsWhatItWasMadeFor) {
   const auto packed = plan_gemm({.m = 2, .n = 2, .k = 3}, cpu());  // by hand, without views
   ASSERT_TRUE(packed.ok());
   EXPECT_TRUE(packed->run({.a = s.A, .b = s.B, .d = s.D}).ok());
+}
+
+// ---- a gate, and groups ----------------------------------------------------------------------------------------------
+
+TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
+  GemmProblem p{.m = 4096, .n = 4096, .k = 4096, .gate = true};
+  EXPECT_EQ(chosen(p), "gate_async");
+  p.dtype = bf16;
+  EXPECT_EQ(chosen(p), "gate_widened");
+  p.k = 4095;
+  EXPECT_EQ(chosen(p), "gate_8x8");
+  EXPECT_EQ(
+      refusal(p, "multicast"),
+      "gemm: variant is multicast; it must be another one here: it multiplies by one operand B, and not by a gate "
+      "too");
+  EXPECT_EQ(chosen({.m = 8, .n = 8, .k = 8, .dtype = i8, .gate = true}),
+            "gemm: gate is given; it must be left away where a is i8: it is for f64 f32 f16 bf16");
+  GemmProblem groups{.m = 4096, .n = 4096, .k = 2048, .batch = 8, .layout = GemmLayout::nt, .grouped = true};
+  EXPECT_TRUE(chosen(groups).starts_with("grouped_async")) << chosen(groups);
+  groups.m = 512;
+  EXPECT_EQ(chosen(groups), "grouped_async_64x64");
+  groups.layout = GemmLayout::tt;
+  EXPECT_EQ(chosen(groups), "grouped_8x8");
+  EXPECT_EQ(refusal(groups, "grouped_async"),
+            "gemm: variant is grouped_async; it must be another one here: a's elements are not neighbours along k");
+  EXPECT_EQ(refusal(groups, "async"),
+            "gemm: variant is async; it must be another one here: it multiplies by one operand B, or by one for each "
+            "matrix of a batch, and not by groups of rows");
+  EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 8}, "grouped_8x8"),
+            "gemm: variant is grouped_8x8; it must be another one here: it is for groups of rows");
+}
+
+TEST(Gemm, AGateMayBeTheOtherHalfOfOneTensor) {
+  Small s;
+  std::vector<float> both{1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 2};  // [3, 4]: b, gate
+  TensorView b = view(both.data(), {3, 2}), gate = view(both.data() + 2, {3, 2});
+  b.layout.stride[0] = gate.layout.stride[0] = 4;
+  gemm({.a = s.A, .b = b, .d = s.D, .gate = gate});
+  EXPECT_EQ(s.d, (std::vector<float>{4 * 6, 5 * 7, 10 * 15, 11 * 16}));
+  GemmTensors t{.a = s.A, .b = b, .d = s.D, .gate = s.A};
+  EXPECT_EQ(std::string(GemmProblem::of(t).error().message()), "gemm: gate.shape is 2x3; it must be that of b, 3x2");
+}
+
+// Every tile of every group once, whatever the offsets, and no slot beyond those that there are.
+TEST(GemmGroups, EveryTileOnce) {
+  using namespace gemm_kernels;
+  for (const std::vector<std::int32_t>& offsets : {std::vector<std::int32_t>{0, 5},
+                                                   {0, 0, 0, 7, 7},
+                                                   {3, 4, 4, 130, 131, 131, 200},
+                                                   {0, 128, 256, 256},
+                                                   {127, 128, 129},
+                                                   {10, 10, 10},
+                                                   {0, 1, 2, 3, 4, 5, 6}})
+    for (const int bm : {1, 3, 16, 128}) {
+      const auto count = static_cast<std::int64_t>(offsets.size()) - 1;
+      const Groups groups{offsets.data(), count, 300};
+      std::set<std::pair<std::int64_t, std::int64_t>> seen;
+      for (std::int64_t slot = 0; slot < group_slots(300, count, bm); ++slot) {
+        const GroupTile at = group_tile(groups, bm, slot);
+        if (at.rows == 0) continue;
+        EXPECT_EQ(at.first, offsets[at.group]);
+        EXPECT_EQ(at.first + at.rows, offsets[at.group + 1]);
+        EXPECT_LT(at.tile * bm, at.rows);
+        EXPECT_TRUE(seen.insert({at.group, at.tile}).second);
+      }
+      std::size_t tiles = 0;
+      for (std::int64_t g = 0; g < count; ++g) tiles += (offsets[g + 1] - offsets[g] + bm - 1) / bm;
+      EXPECT_EQ(seen.size(), tiles);
+    }
+}
+
+TEST(GemmGroups, OffsetsOutsideStayInside) {
+  using namespace gemm_kernels;
+  const std::vector<std::int32_t> wild{-7, 2000000000, 3, -2000000000, 40};
+  const Groups groups{wild.data(), 4, 30};
+  for (std::int64_t slot = 0; slot < group_slots(30, 4, 8); ++slot) {
+    const GroupTile at = group_tile(groups, 8, slot);
+    EXPECT_GE(at.first, 0);
+    EXPECT_LE(at.first + at.rows, 30);
+  }
+}
+
+struct Grouped {  // d [5, 2] = a [5, 3] by b [3, 3, 2]
+  std::vector<float> a = std::vector<float>(15), b = std::vector<float>(18), d = std::vector<float>(10, -1);
+  std::vector<std::int32_t> offsets{0, 2, 2, 5};
+  TensorView A = view(a.data(), {5, 3}), B = view(b.data(), {3, 3, 2}), D = view(d.data(), {5, 2}),
+             O = view(offsets.data(), {4});
+  Grouped() {
+    for (int i = 0; i < 15; ++i) a[i] = static_cast<float>(i);
+    for (int g = 0; g < 3; ++g) b[6 * g] = b[6 * g + 3] = static_cast<float>(g + 1);  // columns 0 and 1 times g + 1
+  }
+};
+
+TEST(GemmGroups, OffsetsMayChangeBetweenRuns) {
+  Grouped s;
+  const auto problem = GemmProblem::of({.a = s.A, .b = s.B, .d = s.D, .offsets = s.O});
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  const auto plan = plan_gemm(*problem, cpu());
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE(plan->run({.a = s.A, .b = s.B, .d = s.D, .offsets = s.O}).ok());
+  EXPECT_EQ(s.d, (std::vector<float>{0, 1, 3, 4, 18, 21, 27, 30, 36, 39}));
+  s.offsets = {1, 1, 3, 4};  // the first row and the last are in no group
+  std::fill(s.d.begin(), s.d.end(), -1.0f);
+  ASSERT_TRUE(plan->run({.a = s.A, .b = s.B, .d = s.D, .offsets = s.O}).ok());
+  EXPECT_EQ(s.d, (std::vector<float>{-1, -1, 6, 8, 12, 14, 27, 30, -1, -1}));
+}
+
+TEST(GemmGroups, ShapesThatDoNotFitAreRefused) {
+  Grouped s;
+  const auto why = [](const GemmTensors& t) { return std::string(GemmProblem::of(t).error().message()); };
+  EXPECT_EQ(why({.a = s.A, .b = view(s.b.data(), {3, 2}), .d = s.D, .offsets = s.O}),
+            "gemm: b.shape is 3x2; it must be of 3 axes where there are offsets");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .offsets = view(s.offsets.data(), {3})}),
+            "gemm: offsets.shape is 3; it must be 4, one more than b has matrices, without gaps");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .offsets = view(s.a.data(), {4})}),
+            "gemm: offsets.dtype is f32; it must be i32");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .bias = view(s.b.data(), {2}), .offsets = s.O}),
+            "gemm: bias.shape is 2; it must be 3x2, one for each group");
+}
+
+// ---- linear -------------------------------------------------------------------------------------------------------
+
+TEST(Linear, AnyLeadingAxes) {
+  const std::vector<float> w{1, 0, 1, 0, 1, 1}, x{1, 2, 3, 4, 5, 6};  // w [2, 3]
+  std::vector<float> y(4, -1);
+  const TensorView W = view(w.data(), {2, 3});
+  linear({.x = view(x.data(), {2, 3}), .w = W, .y = view(y.data(), {2, 2})});
+  EXPECT_EQ(y, (std::vector<float>{4, 5, 10, 11}));
+  y.assign(4, -1);
+  linear({.x = view(x.data(), {1, 2, 1, 3}), .w = W, .y = view(y.data(), {1, 2, 1, 2})});
+  EXPECT_EQ(y, (std::vector<float>{4, 5, 10, 11}));
+  y.assign(4, -1);
+  linear({.x = view(x.data(), {3}), .w = W, .y = view(y.data(), {2})});  // none
+  EXPECT_EQ(y, (std::vector<float>{4, 5, -1, -1}));
+  linear({.x = view(x.data(), {4, 0, 3}), .w = W, .y = view(y.data(), {4, 0, 2})});  // empty
+  EXPECT_EQ(y, (std::vector<float>{4, 5, -1, -1}));
+}
+
+TEST(Linear, LeadingAxesThatDoNotMergeAreABatch) {
+  std::vector<float> x(2 * 4 * 3), y(8, -1), residual{1, 2, 3, 4, 5, 6, 7, 8};  // x [2, 2, 3], of every other row
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  const std::vector<float> w{1, 0, 0, 0, 0, 1}, bias{100, 200};
+  TensorView X = view(x.data(), {2, 2, 3});
+  X.layout.stride = {12, 3, 1};  // rows 0, 1 and 4, 5
+  linear({.x = X,
+          .w = view(w.data(), {2, 3}),
+          .y = view(y.data(), {2, 2, 2}),
+          .bias = view(bias.data(), {2}),
+          .residual = view(residual.data(), {2, 2, 2})});
+  EXPECT_EQ(y, (std::vector<float>{101, 204, 106, 209, 117, 220, 122, 225}));
+  TensorView deep = view(x.data(), {2, 2, 2, 3});
+  deep.layout.stride = {1, 7, 3, 1};
+  try {
+    linear({.x = deep, .w = view(w.data(), {2, 3}), .y = view(y.data(), {2, 2, 2, 2})});
+    FAIL() << "three axes apart";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "linear: x.shape is 2x2x2x3 strides 1,7,3,1; it must be with leading axes that lie, together with those "
+              "of y and residual, as one or two axes");
+  }
+}
+
+TEST(Linear, ARefusalNamesItsOwnTensors) {
+  Small s;
+  const auto why = [](const LinearTensors& t, const LinearOptions& options = {}) {
+    auto plan = plan_linear(t, options, cpu());
+    return std::string(plan.error().message());
+  };
+  const TensorView w = transposed(s.B);
+  EXPECT_EQ(why({.x = s.A, .w = s.B, .y = s.D}), "linear: w.shape is 3x2; it must be of as many columns as x has, 3");
+  EXPECT_EQ(why({.x = s.A, .w = w, .y = s.A}), "linear: y.shape is 2x3; it must be 2x2");
+  EXPECT_EQ(why({.x = s.A, .w = w, .y = s.D, .bias = s.A}), "linear: bias.shape is 2x3; it must be 2");
+  EXPECT_EQ(why({.x = s.A, .w = w, .y = view(s.a.data(), {2, 2})}),
+            "linear: y is overlapping a; it must be apart from it");
+  TensorView half_w = w;
+  half_w.dtype = f16;
+  EXPECT_EQ(why({.x = s.A, .w = half_w, .y = s.D}), "linear: w.dtype is f16; it must be that of a, f32");
 }
 
 }  // namespace

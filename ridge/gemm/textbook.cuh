@@ -6,12 +6,12 @@
 
 namespace ridge::gemm_kernels {
 
-// epilogue(A B)                                      a: [m, k]  b: [n, k]
+// epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
 // Every operand element is read from global memory (the caches help) as often as it is used.
 // Precondition: gridDim.x is the number of tiles.
 template <class Row, class T, class Epilogue>
 __global__ void __launch_bounds__(threads(Row::config))
-    gemm_naive(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
+    gemm_naive(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {
   constexpr Config c = Row::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
   const std::int64_t row = place.row * c.bm + simt::thread_rank() / c.bn,
@@ -19,10 +19,15 @@ __global__ void __launch_bounds__(threads(Row::config))
   if (row >= shape.m || col >= shape.n) return;
   for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z) {
     const T* x = a.data + batch * a.batch_stride + row * a.outer_stride;
-    const T* y = b.data + batch * b.batch_stride + col * b.outer_stride;
-    simt::vec<Accumulator<T>, 1> sum{};
-    for (std::int64_t k = 0; k < shape.k; ++k) sum[0] = multiply_add_one(x[k * a.k_stride], y[k * b.k_stride], sum[0]);
-    epilogue(sum, At{batch, row, col, 1});
+    const auto product = [&](const Operand<T>& by) {
+      const T* y = by.data + batch * by.batch_stride + col * by.outer_stride;
+      simt::vec<Accumulator<T>, 1> sum{};
+      for (std::int64_t k = 0; k < shape.k; ++k)
+        sum[0] = multiply_add_one(x[k * a.k_stride], y[k * by.k_stride], sum[0]);
+      return sum;
+    };
+    if constexpr (c.gated) epilogue(product(b.b), product(b.gate), At{batch, row, col, 1});
+    else epilogue(product(b), At{batch, row, col, 1});
   }
 }
 

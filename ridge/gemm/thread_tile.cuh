@@ -11,6 +11,9 @@ namespace ridge::gemm_kernels {
 
 // ThreadTile: which elements of a block's tile a thread computes, and their accumulators.
 //
+// With Config::gated the tile's first half of columns are sums of A B and its second half the same columns of A G; a
+// thread knows nothing of that, and the halves meet in finish().
+//
 // A thread's rows come in fragments of neighbours, what one 16-byte access of shared memory brings, and so do its
 // columns. Plain, a thread has tm x tn neighbours. With Config::conflict_free, 32 threads are 4 x 8: fragment f of
 // thread (i, j) begins at row 4 f F + i F and column 8 f F + j F of theirs, so that the 16 bytes which neighbouring
@@ -67,11 +70,12 @@ template <class Row, class T> class ThreadTile {
 
   // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
   // whole lines and the epilogue's code is there once. All threads call; what scratch held is no longer needed by any.
+  // With Config::gated it is called as epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(Accumulator<T>* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {
     constexpr int parts = epilogue_parts(c, dtype_of<T>), pitch = epilogue_pitch(c, dtype_of<T>);
-    constexpr int rows = c.bm / parts, row_units = c.bn / F;
+    constexpr int rows = c.bm / parts, row_units = columns(c) / F;
     RIDGE_KEEP_LOOP
     for (int part = 0; part < parts; ++part) {
       if (part > 0) __syncthreads();
@@ -91,10 +95,13 @@ template <class Row, class T> class ThreadTile {
       for (int u = simt::thread_rank(); u < rows * row_units; u += threads(c)) {
         const int r = u / row_units, col = u % row_units * F;
         const std::int64_t row = place.row * c.bm + row_of(r / F, part * F + r % F);
-        const std::int64_t left = shape.n - place.col * c.bn - col;  // columns of D from here on
-        if (row < shape.m && left > 0)
-          epilogue(simt::load<F>(static_cast<const Accumulator<T>*>(scratch) + r * pitch + col),
-                   At{batch, row, place.col * c.bn + col, static_cast<int>(::min(left, std::int64_t{F}))});
+        const std::int64_t left = shape.n - place.col * columns(c) - col;  // columns of D from here on
+        const Accumulator<T>* from = scratch + r * pitch + col;
+        const At at{batch, row, place.col * columns(c) + col, static_cast<int>(::min(left, std::int64_t{F}))};
+        if (row < shape.m && left > 0) {
+          if constexpr (c.gated) epilogue(simt::load<F>(from), simt::load<F>(from + columns(c)), at);
+          else epilogue(simt::load<F>(from), at);
+        }
       }
     }
   }
@@ -117,6 +124,22 @@ template <class Row, class T> class ThreadTile {
   Accumulator<T> sums_[TM][TN];
 };
 
+// The tiles of B and G, side by side as one tile in shared memory; as OperandTile is for one. Half: the tile of either.
+template <class T, class Half, int Columns> class GatedTile {
+  using S = Staged<T>;
+
+ public:
+  __device__ __forceinline__ GatedTile(const GatedOperand<T>& from, std::int64_t batch, std::int64_t from_outer,
+                                       std::int64_t outer_size, int k_size)
+      : b_(from.b, batch, from_outer, outer_size, k_size), gate_(from.gate, batch, from_outer, outer_size, k_size) {}
+  __device__ __forceinline__ void fetch() { b_.fetch(), gate_.fetch(); }
+  __device__ __forceinline__ void put(S* tile) const { b_.put(tile), gate_.put(tile + Columns); }
+  __device__ __forceinline__ void start_copies(S* tile) { b_.start_copies(tile), gate_.start_copies(tile + Columns); }
+
+ private:
+  Half b_, gate_;
+};
+
 // What of a Config and its operands' layouts one kernel is made of.
 template <class Row, class T, Major MA, Major MB> struct ThreadTileKernel {
   static constexpr Config c = Row::config;
@@ -125,15 +148,15 @@ template <class Row, class T, Major MA, Major MB> struct ThreadTileKernel {
   static constexpr bool vectors = c.loads == Loads::vectors, async = c.pipeline == Pipeline::multistage;
   static_assert((MA == Major::none) == (c.loads == Loads::strided) && (MB == Major::none) == (MA == Major::none));
   using A = OperandTile<T, MA, c.bm, c.bk, pitch_a, threads(c), vectors, async>;
-  using B = OperandTile<T, MB, c.bn, c.bk, pitch_b, threads(c), vectors, async>;
+  using OneB = OperandTile<T, MB, columns(c), c.bk, pitch_b, threads(c), vectors, async>;
+  using B = std::conditional_t<c.gated, GatedTile<T, OneB, columns(c)>, OneB>;
 };
 
-// epilogue(A B)                                      a: [m, k]  b: [n, k]
-// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are neighbours, and
-// with Loads::vectors every row of them starts on 16 bytes.
+// One tile of D, from the operands to the epilogue. All threads of a block call; dynamic shared memory is free for its
+// use, before and after.                             a: [m, k]  b: [n, k]
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_thread_tile(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
+__device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB<Row, T>& b, std::int64_t batch,
+                                             TileAt place, const Shape& shape, const Epilogue& epilogue) {
   constexpr Config c = Row::config;
   using K = ThreadTileKernel<Row, T, MA, MB>;
   using S = Staged<T>;
@@ -141,43 +164,52 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
   const auto stage_a = [=](int stage) { return shared + stage * (K::tile_a + K::tile_b); };
   const auto stage_b = [=](int stage) { return shared + stage * (K::tile_a + K::tile_b) + K::tile_a; };
 
-  const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
   const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
-  for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z) {
-    typename K::A tile_a(a, batch, place.row * c.bm, shape.m, k);
-    typename K::B tile_b(b, batch, place.col * c.bn, shape.n, k);
-    ThreadTile<Row, T> product;
+  typename K::A tile_a(a, batch, place.row * c.bm, shape.m, k);
+  typename K::B tile_b(b, batch, place.col * columns(c), shape.n, k);
+  ThreadTile<Row, T> product;
 
-    const auto compute = [&](int stage) {
-      product.template add_products<c.bk / staged_pack<T>, K::pitch_a, K::pitch_b>(stage_a(stage), stage_b(stage));
+  const auto compute = [&](int stage) {
+    product.template add_products<c.bk / staged_pack<T>, K::pitch_a, K::pitch_b>(stage_a(stage), stage_b(stage));
+  };
+  if constexpr (c.pipeline == Pipeline::multistage) {
+    const auto start = [&](int stage) {
+      tile_a.start_copies(stage_a(stage));
+      tile_b.start_copies(stage_b(stage));
     };
-    if constexpr (c.pipeline == Pipeline::multistage) {
-      const auto start = [&](int stage) {
-        tile_a.start_copies(stage_a(stage));
-        tile_b.start_copies(stage_b(stage));
-      };
-      tile::run_multistage<c.stages>(steps, start, compute);
-    } else {
-      const auto fetch = [&] {
-        tile_a.fetch();
-        tile_b.fetch();
-      };
-      const auto put = [&](int stage) {
-        tile_a.put(stage_a(stage));
-        tile_b.put(stage_b(stage));
-      };
-      if constexpr (c.pipeline == Pipeline::single) tile::run_single_stage(steps, fetch, put, compute);
-      else tile::run_double_buffered(steps, fetch, put, compute);
-    }
-    __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
-    product.finish(shared, batch, place, shape, epilogue);
-    __syncthreads();  // and the next product's
+    tile::run_multistage<c.stages>(steps, start, compute);
+  } else {
+    const auto fetch = [&] {
+      tile_a.fetch();
+      tile_b.fetch();
+    };
+    const auto put = [&](int stage) {
+      tile_a.put(stage_a(stage));
+      tile_b.put(stage_b(stage));
+    };
+    if constexpr (c.pipeline == Pipeline::single) tile::run_single_stage(steps, fetch, put, compute);
+    else tile::run_double_buffered(steps, fetch, put, compute);
   }
+  __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
+  product.finish(shared, batch, place, shape, epilogue);
+  __syncthreads();  // and the next product's
+}
+
+// epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
+// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are neighbours, and
+// with Loads::vectors every row of them starts on 16 bytes.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+    gemm_thread_tile(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {
+  constexpr Config c = Row::config;
+  const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
+  for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z)
+    compute_tile<Row, T, MA, MB>(a, b, batch, place, shape, epilogue);
 }
 
 // Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const Operand<T>& b, const Shape& shape,
+[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const OperandB<Row, T>& b, const Shape& shape,
                                                const Epilogue& epilogue, Stream stream = {},
                                                int warp = simt::native_warp) {
   return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, warp),

@@ -2,7 +2,7 @@
 #pragma once
 #include <ridge/gemv/epilogue.cuh>
 #include <ridge/tile/block_reduce.cuh>
-#include <ridge/tile/widen.cuh>
+#include <ridge/tile/packed.cuh>
 
 namespace ridge::gemv_detail {
 

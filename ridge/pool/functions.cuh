@@ -2,7 +2,6 @@
 #pragma once
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>
-#include <ridge/tile/widen.cuh>
 
 namespace ridge::pool_detail {
 

@@ -13,7 +13,7 @@
 #include <ridge/reduce/variants.hpp>
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/extreme.cuh>
-#include <ridge/tile/widen.cuh>
+#include <ridge/tile/packed.cuh>
 
 #include <cstring>
 

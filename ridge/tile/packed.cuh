@@ -37,27 +37,53 @@ template <class T> __device__ __forceinline__ void store_packed(T* p, const Pack
   else simt::store_global(p, unpack<T>(packed));
 }
 
-// The elements of a unit as floats, and a unit of such. 16-bit elements are converted by pairs, as they lie in a word: one
-// by one, nvcc takes three instructions for each second of them.
+// Two neighbours of a 16-bit type in the word that they lie in, as floats, and rounded to it. One by one, nvcc takes three
+// instructions for each second of them.
+template <class T> inline constexpr bool has_pairs = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T> __device__ __forceinline__ void unpack_pair(unsigned word, float& first, float& second) {
+  static_assert(has_pairs<T>);
+  if constexpr (std::is_same_v<T, bfloat16>) {  // the upper half of its float
+    first = __builtin_bit_cast(float, word << 16);
+    second = __builtin_bit_cast(float, word & 0xffff0000u);
+  } else if constexpr (RIDGE_SIMT_ON_CUDA) {
+    unsigned low, high;  // as words: hipcc, which looks at this too, knows no other constraint
+    asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}"
+        : "=r"(low), "=r"(high)
+        : "r"(word));
+    first = __builtin_bit_cast(float, low);
+    second = __builtin_bit_cast(float, high);
+  } else {
+    T pair[2];
+    memcpy(pair, &word, sizeof pair);
+    first = float(pair[0]);
+    second = float(pair[1]);
+  }
+}
+template <class T> __device__ __forceinline__ unsigned pack_pair(float first, float second) {
+  static_assert(has_pairs<T>);
+  unsigned word;
+  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+        : "=r"(word)
+        : "r"(__builtin_bit_cast(unsigned, second)), "r"(__builtin_bit_cast(unsigned, first)));
+  } else if constexpr (RIDGE_SIMT_ON_CUDA) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+        : "=r"(word)
+        : "r"(__builtin_bit_cast(unsigned, second)), "r"(__builtin_bit_cast(unsigned, first)));
+  } else {
+    const T pair[2] = {T(first), T(second)};
+    memcpy(&word, pair, sizeof word);
+  }
+  return word;
+}
+
+// The elements of a unit as floats, and a unit of such.
 template <class T> using Floats = simt::vec<float, unit_elements<T>>;
 template <class T> __device__ __forceinline__ Floats<T> unpack_floats(const Packed& packed) {
   Floats<T> floats;
-  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+  if constexpr (has_pairs<T>) {
 #pragma unroll
-    for (int w = 0; w < unit_words; ++w) {  // a bfloat16 is the upper half of its float
-      floats[2 * w] = __builtin_bit_cast(float, packed[w] << 16);
-      floats[2 * w + 1] = __builtin_bit_cast(float, packed[w] & 0xffff0000u);
-    }
-  } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
-#pragma unroll
-    for (int w = 0; w < unit_words; ++w) {
-      unsigned low, high;  // as words: hipcc, which looks at this too, knows no other constraint
-      asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}"
-          : "=r"(low), "=r"(high)
-          : "r"(packed[w]));
-      floats[2 * w] = __builtin_bit_cast(float, low);
-      floats[2 * w + 1] = __builtin_bit_cast(float, high);
-    }
+    for (int w = 0; w < unit_words; ++w) unpack_pair<T>(packed[w], floats[2 * w], floats[2 * w + 1]);
   } else {
     const Unit<T> unit = unpack<T>(packed);
 #pragma unroll
@@ -67,18 +93,9 @@ template <class T> __device__ __forceinline__ Floats<T> unpack_floats(const Pack
 }
 template <class T> __device__ __forceinline__ Packed pack_floats(const Floats<T>& floats) {
   Packed packed;
-  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+  if constexpr (has_pairs<T>) {
 #pragma unroll
-    for (int w = 0; w < unit_words; ++w)
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-          : "=r"(packed[w])
-          : "r"(__builtin_bit_cast(unsigned, floats[2 * w + 1])), "r"(__builtin_bit_cast(unsigned, floats[2 * w])));
-  } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
-#pragma unroll
-    for (int w = 0; w < unit_words; ++w)
-      asm("cvt.rn.f16x2.f32 %0, %1, %2;"
-          : "=r"(packed[w])
-          : "r"(__builtin_bit_cast(unsigned, floats[2 * w + 1])), "r"(__builtin_bit_cast(unsigned, floats[2 * w])));
+    for (int w = 0; w < unit_words; ++w) packed[w] = pack_pair<T>(floats[2 * w], floats[2 * w + 1]);
   } else {
     Unit<T> unit;
 #pragma unroll
@@ -86,6 +103,19 @@ template <class T> __device__ __forceinline__ Packed pack_floats(const Floats<T>
     packed = pack<T>(unit);
   }
   return packed;
+}
+
+// The values of neighbouring elements in float32.
+template <class T, int V> __device__ __forceinline__ void to_floats(const simt::vec<T, V>& x, float (&f)[V]) {
+  if constexpr (has_pairs<T> && V % 2 == 0) {
+    unsigned words[V / 2];
+    memcpy(words, &x, sizeof words);
+    RIDGE_UNROLL_ON_GPU
+    for (int w = 0; w < V / 2; ++w) unpack_pair<T>(words[w], f[2 * w], f[2 * w + 1]);
+  } else {
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) f[v] = static_cast<float>(x[v]);
+  }
 }
 
 // Calls f with each element of a unit, as a float, and its place.

@@ -491,6 +491,8 @@ def _gemm_inputs(case, make):
         tensors.append(make(m if "bias_m" in parts else n, dtype=out))
     if "residual" in parts:
         tensors.append(make(*batch, m, n, dtype=out))
+    if "gate" in parts:
+        tensors.append(make(*tensors[1].shape))
     return tensors
 
 
@@ -529,6 +531,9 @@ def _gemm(case):
         elif "bias_m" in parts:
             d = d + rest.pop(0).unsqueeze(-1)
         d = _ACTIVATIONS[activation](d) if activation else d
+        if "gate" in parts:
+            by = _matmul(case, *_operands(case, a, rest.pop()))
+            d = d * (by * alpha if alpha != 1 else by)
         d = d + rest.pop(0) if "residual" in parts else d
         return d * scale if scale != 1 else d
 

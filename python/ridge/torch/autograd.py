@@ -218,9 +218,10 @@ def _through_activation(call, g, inputs):
     return g
 
 
-@formula("gemm", keep=("a", "b", "c", "bias", "residual"))
+@formula("gemm", keep=("a", "b", "c", "bias", "residual", "gate"))
 def _(call, dd):
-    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual), in the axes of d: [batch,] m, n."""
+    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) [* alpha * op(a) op(gate)] + residual), in the axes of d:
+    [batch,] m, n."""
     a, b, options = call.a, call.b, call.options
     gemm = _ridge("gemm")
     layout = options.get("layout") or "nn"
@@ -232,6 +233,12 @@ def _(call, dd):
     g = dd * scale if scale != 1 else dd
     if call.residual is not None:
         gradients["residual"] = g.to(call.residual.dtype)
+    by_gate = None
+    if call.gate is not None:  # both factors are computed again
+        again = {k: v for k, v in options.items() if k not in ("scale", "variant", "epilogue")}
+        kept = "+".join(p for p in parts if p not in ("gate", "residual")) or None
+        by_gate = (g * gemm(a, b, call.c, call.bias, epilogue=kept, **again)).to(a.dtype)
+        g = g * gemm(a, call.gate, **{k: v for k, v in again.items() if k != "beta"})
     g = _through_activation(call, g, (a, b, call.c, call.bias))
     if call.bias is not None and call.needs["bias"]:
         along = g if "bias" in parts else g.transpose(-1, -2)
@@ -241,20 +248,46 @@ def _(call, dd):
     g = g.to(a.dtype)
     rest = {"alpha": alpha, "math": options.get("math")}
     ta, tb = layout[0] == "t", layout[1] == "t"
-    if call.needs["a"]:  # g op(b)^T as [m, k], or its transpose op(b) g^T as [k, m]
-        da = (
-            gemm(b, g, layout=("t" if tb else "n") + "t", **rest)
-            if ta
-            else gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
-        )
-        gradients["a"] = da.sum(0) if da.dim() > a.dim() else da
-    if call.needs["b"]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
-        db = (
-            gemm(g, a, layout="t" + ("t" if ta else "n"), **rest)
-            if tb
-            else gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
-        )
-        gradients["b"] = db.sum(0) if db.dim() > b.dim() else db
+    for name, b, g in (("b", b, g), ("gate", call.gate, by_gate)):
+        if g is None:
+            continue
+        if call.needs["a"]:  # g op(b)^T as [m, k], or its transpose op(b) g^T as [k, m]
+            da = (
+                gemm(b, g, layout=("t" if tb else "n") + "t", **rest)
+                if ta
+                else gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
+            )
+            da = da.sum(0) if da.dim() > a.dim() else da
+            gradients["a"] = gradients["a"] + da if "a" in gradients else da
+        if call.needs[name]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
+            db = (
+                gemm(g, a, layout="t" + ("t" if ta else "n"), **rest)
+                if tb
+                else gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
+            )
+            gradients[name] = db.sum(0) if db.dim() > b.dim() else db
+    return gradients
+
+
+@formula("linear", keep=("x", "w", "bias", "residual"))
+def _(call, dy):
+    """y = act(x w^T + bias) + residual."""
+    x, w, options = call.x, call.w, call.options
+    gradients = {}
+    if call.residual is not None:
+        gradients["residual"] = dy.to(call.residual.dtype)
+    g, activation = dy, options.get("activation")
+    if activation in _ACTIVATIONS:
+        again = {k: v for k, v in options.items() if k not in ("activation", "variant")}
+        g = _ACTIVATIONS[activation](g, _ridge("linear")(x, w, call.bias, **again))
+    rows = g.reshape(-1, g.shape[-1])
+    if call.bias is not None and call.needs["bias"]:
+        gradients["bias"] = rows.sum(0).to(call.bias.dtype)
+    rows = rows.to(x.dtype)
+    if call.needs["x"]:
+        gradients["x"] = _ridge("gemm")(rows, w, math=options.get("math")).reshape(x.shape)
+    if call.needs["w"]:
+        gradients["w"] = _ridge("gemm")(rows, x.reshape(-1, x.shape[-1]), layout="tn", math=options.get("math"))
     return gradients
 
 

@@ -28,6 +28,11 @@ inline float __powf(float x, float y) noexcept { return powf(x, y); }
 inline float __sinf(float x) noexcept { return sinf(x); }
 inline float __cosf(float x) noexcept { return cosf(x); }
 inline float __tanf(float x) noexcept { return tanf(x); }
+inline void sincospif(float x, float* sine, float* cosine) {
+  const double angle = 3.14159265358979323846 * static_cast<double>(x);
+  *sine = static_cast<float>(sin(angle));
+  *cosine = static_cast<float>(cos(angle));
+}
 
 // Rounded once, never contracted into an fma.
 namespace ridge::simt {

@@ -52,6 +52,7 @@ RIDGE_API void sync_warp(lane_mask, where);
 // ---- the rest ----------------------------------------------------------------------------------------------------
 RIDGE_API void yield();  // lets the block's other threads run
 RIDGE_API void* dynamic_shared_memory();
+RIDGE_API std::size_t block_number();  // counts the blocks that this OS thread has begun, from 1
 [[noreturn]] RIDGE_API void misaligned(const volatile void* address, std::size_t alignment, where);
 
 // What a launch runs: body(arguments), once per thread of the grid.

@@ -72,6 +72,7 @@ void fiber_main() {
 }
 
 void* detail::dynamic_shared_memory() { return here().smem.get(); }
+std::size_t detail::block_number() { return here().number; }
 
 void detail::misaligned(const volatile void* address, std::size_t alignment, where at) {
   Worker& w = here();
@@ -158,6 +159,7 @@ static void reset_after_failure(Worker& w) {
 void run_block(Worker& w, uint3 block, std::uint32_t dice) {
   w.block = blockIdx = block;
   w.dice = dice;
+  ++w.number;
   w.block_parity ^= 1;
   w.started = w.returned = w.arrived = 0;
   w.ready_warps = 0;

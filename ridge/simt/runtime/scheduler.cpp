@@ -11,7 +11,8 @@ namespace ridge::simt {
 // ---- random order (RIDGE_SEED): any order is legal, so tries them ------------------------------------------------
 static unsigned roll(Worker& w, unsigned sides) {
   w.dice = w.dice * 1664525u + 1013904223u;
-  const unsigned result = (w.dice >> 8) % sides;
+  // The high bits: low ones repeat so soon that threads which spin could keep another from ever being picked.
+  const auto result = static_cast<unsigned>(std::uint64_t{w.dice} * sides >> 32);
   w.dice += w.dice == 0;  // 0 would mean the default order
   return result;
 }

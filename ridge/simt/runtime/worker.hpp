@@ -94,6 +94,7 @@ struct Worker {
   int warps = 0, width = 32, width_log2 = 5;
   lane_mask ready[max_warps] = {};  // the lanes of each warp that can run
   unsigned ready_warps = 0;         // the warps that have such lanes, as bits
+  std::size_t number = 0;           // of the block, among those of this worker
   where barrier_at;
   struct {
     int yes, seen;

@@ -7,6 +7,10 @@ namespace ridge::tile::sm90 {
 // As simt::launch; neighbouring blocks in x are clusters of `cluster`.
 template <class... P, class... A>
 [[nodiscard]] Status launch_clusters(const simt::Config& config, int cluster, void (*kernel)(P...), const A&... args) {
+#if !RIDGE_SIMT_ON_CUDA
+  if (cluster > 1) return Status::error(Code::unsupported, "clusters of blocks are not emulated on the CPU");
+  return simt::launch(config, kernel, args...);
+#else
   if (const cudaError_t e =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
       e != cudaSuccess) {
@@ -26,6 +30,7 @@ template <class... P, class... A>
   const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
   if (e != cudaSuccess) (void)cudaGetLastError();
   return simt::detail::report(config, e);
+#endif
 }
 
 }  // namespace ridge::tile::sm90

@@ -4,6 +4,9 @@
 #pragma once
 #include <ridge/tile/sm90/arch.cuh>
 
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/mbarrier.hpp>
+#else
 namespace ridge::tile::sm90 {
 
 using Barrier = std::uint64_t;
@@ -44,6 +47,12 @@ __device__ __forceinline__ void wait(Barrier* b, unsigned parity) {
       "r"(parity)
       : "memory");
 }
+
+}  // namespace ridge::tile::sm90
+#endif
+
+namespace ridge::tile::sm90 {
+
 // A place in a ring of N buffers, each with its barriers.
 template <int N> struct RingPlace {
   int stage = 0;

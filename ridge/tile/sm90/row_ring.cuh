@@ -90,7 +90,7 @@ template <int Threads, int Lanes> class RingTeam {
       inboxes[i] = 0;  // no message's number
   }
   __device__ __forceinline__ void start() const {
-    if (ring.cluster > 1) sync_cluster_memory();
+    if (ring.cluster > 1) sync_cluster_and_stores();
     else __syncthreads();
   }
   // No block leaves while another one may still write to it.

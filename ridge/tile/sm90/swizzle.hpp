@@ -8,6 +8,8 @@
 //   K-major   its lines are rows along k, one per outer; atoms follow each other along outer
 //   MN-major  (16-bit elements)  its lines are 64 neighbours along outer, one per k; atoms follow each other along k, and behind the 64
 //             lines of one group of 64 outer elements comes the next group
+//
+// A tile may have more lines along k than 64; then that is how many lie between two groups.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -31,13 +33,14 @@ RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k, unsigned size = 2) {
   return axis == Axis::k ? k * size : k * line_bytes;  // inside the line of 128 bytes; or k lines on
 }
 
-// wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle.
+// wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle. lines: of a group of 64
+// outer elements, MN-major.
 //   bits 0-13   address / 16
 //   bits 16-29  MN-major: bytes / 16 from one group of 64 outer elements to the next. K-major: not used
 //   bits 32-45  bytes / 16 from one atom to the next: along outer, or MN-major along k
 //   bits 62-63  1: the 128-byte swizzle
-RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address) {
-  const std::uint64_t groups = axis == Axis::k ? 1 : line_elements * line_bytes / 16;
+RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address, unsigned lines = line_elements) {
+  const std::uint64_t groups = axis == Axis::k ? 1 : lines * line_bytes / 16;
   return (address & 0x3ffff) >> 4 | groups << 16 | std::uint64_t{atom_bytes / 16} << 32 | std::uint64_t{1} << 62;
 }
 

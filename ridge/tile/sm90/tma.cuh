@@ -2,25 +2,35 @@
 // (tensor_map.cuh) says how the tensor lies; what of a tile is outside of it is read as zero and not written.
 #pragma once
 #include <ridge/tile/sm90/mbarrier.cuh>
+#include <ridge/tile/sm90/tensor_map.cuh>
 
-#include <cuda.h>
-
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/tma.hpp>
+#else
 namespace ridge::tile::sm90 {
 
-__device__ __forceinline__ void prefetch(const CUtensorMap* map) {
+__device__ __forceinline__ void prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 // The tile at (x, y, z), x being the axis of neighbours; `full` receives its bytes.
-__device__ __forceinline__ void load(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z) {
+__device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
           "r"(shared_address(to)),
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
+// Of a map of four axes, the tile at (x, y, z, w).
+__device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
 // To the same place in all blocks of the cluster that `mask` names, and to the same barrier there.
-__device__ __forceinline__ void load_multicast(const CUtensorMap* map, void* to, Barrier* full, int x, int y, int z,
+__device__ __forceinline__ void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z,
                                                std::uint16_t mask) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, "
@@ -33,9 +43,14 @@ __device__ __forceinline__ void load_multicast(const CUtensorMap* map, void* to,
 __device__ __forceinline__ void fence_shared_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-__device__ __forceinline__ void store(const CUtensorMap* map, const void* from, int x, int y, int z) {
+__device__ __forceinline__ void store(const TensorMap* map, const void* from, int x, int y, int z) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)
+               : "memory");
+}
+__device__ __forceinline__ void store(const TensorMap* map, const void* from, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+               "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(w)
                : "memory");
 }
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
@@ -45,3 +60,4 @@ template <int Pending> __device__ __forceinline__ void wait_stores_read() {
 }
 
 }  // namespace ridge::tile::sm90
+#endif

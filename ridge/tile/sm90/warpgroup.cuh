@@ -10,6 +10,13 @@ inline constexpr int warpgroup_threads = 128;
 __device__ __forceinline__ int warpgroup_index() { return __shfl_sync(~0u, threadIdx.x / warpgroup_threads, 0); }
 __device__ __forceinline__ int warp_of_warpgroup() { return __shfl_sync(~0u, threadIdx.x / 32 % 4, 0); }
 
+}  // namespace ridge::tile::sm90
+
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/warpgroup.hpp>
+#else
+namespace ridge::tile::sm90 {
+
 // Gives registers back, or takes them: all warps of a warpgroup, in a kernel with __launch_bounds__(threads, 1).
 template <int Registers> __device__ __forceinline__ void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -21,6 +28,13 @@ template <int Registers> __device__ __forceinline__ void take_registers() {
 // A barrier of this warpgroup alone. Ids 1 to 15; 0 is __syncthreads.
 __device__ __forceinline__ void sync_warpgroup(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(warpgroup_threads) : "memory");
+}
+// A barrier of Threads threads, some of which arrive and go on, while the others wait for all of them.
+template <int Threads> __device__ __forceinline__ void await_named(int id) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+template <int Threads> __device__ __forceinline__ void arrive_named(int id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
 }
 
 __device__ __forceinline__ unsigned cluster_rank() {
@@ -49,14 +63,6 @@ __device__ __forceinline__ void sync_cluster() {
           : "memory");
 }
 
-// The same, and what all threads wrote to shared memory before it.
-__device__ __forceinline__ void sync_cluster_memory() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;" ::
-          : "memory");
-}
-
 // Four 8x8 matrices of 16-bit elements from a warp's registers to shared memory; lane l says where row l % 8 of
 // matrix l / 8 goes. Register i holds elements (l / 4, 2 (l % 4)) and its neighbour of matrix i.
 __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
@@ -66,3 +72,4 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
 }
 
 }  // namespace ridge::tile::sm90
+#endif

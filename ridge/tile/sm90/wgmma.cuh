@@ -10,6 +10,17 @@
 
 namespace ridge::tile::sm90 {
 
+// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
+template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
+
+}  // namespace ridge::tile::sm90
+
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/wgmma.hpp>
+#else
+namespace ridge::tile::sm90 {
+
 // Before the first product, and after sums were touched by anything else.
 __device__ __forceinline__ void fence_sums() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Ends a group of products: those issued since the last one.
@@ -20,7 +31,8 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
 }
 
 // The instruction lists its registers one by one: the first `S` operands of the statement are the sums, then come the
-// descriptors a and b, whether to accumulate, and for 16-bit types whether a and b are transposed.
+// descriptors a and b, whether to accumulate, and for 16-bit types whether a and b are transposed. An operand a in
+// registers is four of them, and not transposed.
 
 // clang-format off
 #define RIDGE_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
@@ -35,12 +47,12 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
 #define RIDGE_NAMES_128 RIDGE_NAMES_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define RIDGE_OPERANDS_8 "%8", "%9", "%10", "%11", "%12"
-#define RIDGE_OPERANDS_16 "%16", "%17", "%18", "%19", "%20"
-#define RIDGE_OPERANDS_32 "%32", "%33", "%34", "%35", "%36"
-#define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68"
-#define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100"
-#define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132"
+#define RIDGE_OPERANDS_8 "%8", "%9", "%10", "%11", "%12", "%13", "%14"
+#define RIDGE_OPERANDS_16 "%16", "%17", "%18", "%19", "%20", "%21", "%22"
+#define RIDGE_OPERANDS_32 "%32", "%33", "%34", "%35", "%36", "%37", "%38"
+#define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68", "%69", "%70"
+#define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100", "%101", "%102"
+#define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132", "%133", "%134"
 #define RIDGE_SUMS_4(C, I) C(d[I]), C(d[I + 1]), C(d[I + 2]), C(d[I + 3])
 #define RIDGE_SUMS_8(C, I) RIDGE_SUMS_4(C, I), RIDGE_SUMS_4(C, I + 4)
 #define RIDGE_SUMS_16(C, I) RIDGE_SUMS_8(C, I), RIDGE_SUMS_8(C, I + 8)
@@ -54,7 +66,7 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
 #define RIDGE_FLAGS_INTEGER(TA, TB) ""
 
 // N: columns, S = N / 2: sums; C: their constraint; TYPES: from k on, of d, a and b.
-#define RIDGE_WGMMA_WITH(N, S, C, TYPES, FLAGS, A_, B_, P_, TA_, TB_) \
+#define RIDGE_WGMMA_WITH(N, S, C, TYPES, FLAGS, A_, B_, P_, TA_, TB_, ...) \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P_ ", 0;\n" \
       "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" RIDGE_NAMES_##S "}, " A_ ", " B_ ", p" FLAGS(TA_, TB_) ";\n}" : \
       RIDGE_SUMS_##S(C, 0) : \
@@ -68,11 +80,19 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
   else if constexpr (N == 128) RIDGE_WGMMA(128, 64, C, TYPES, FLAGS); \
   else if constexpr (N == 192) RIDGE_WGMMA(192, 96, C, TYPES, FLAGS); \
   else if constexpr (N == 256) RIDGE_WGMMA(256, 128, C, TYPES, FLAGS)
+#define RIDGE_WGMMA_KEPT_WITH(N, S, TYPES, A0, A1, A2, A3, B_, P_, TB_) \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P_ ", 0;\n" \
+      "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" RIDGE_NAMES_##S "}, {" A0 ", " A1 ", " A2 ", " A3 "}, " B_ \
+      ", p, 1, 1, " TB_ ";\n}" : \
+      RIDGE_SUMS_##S("+f", 0) : \
+      "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(B == Axis::outer))
+#define RIDGE_WGMMA_KEPT_OF(...) RIDGE_WGMMA_KEPT_WITH(__VA_ARGS__)
+#define RIDGE_WGMMA_KEPT(N, S, TYPES) RIDGE_WGMMA_KEPT_OF(N, S, TYPES, RIDGE_OPERANDS_##S)
+#define RIDGE_WGMMA_KEPT_WIDTHS(TYPES) \
+  if constexpr (N == 64) RIDGE_WGMMA_KEPT(64, 32, TYPES); \
+  else if constexpr (N == 128) RIDGE_WGMMA_KEPT(128, 64, TYPES); \
+  else RIDGE_WGMMA_KEPT(256, 128, TYPES)
 // clang-format on
-
-// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
-template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
-template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
 
 // d = a b + (accumulate ? d : 0), of a [64, k] and b [N, k] of T by their descriptors; k: product_k. Asynchronous.
 // float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
@@ -93,6 +113,21 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
   } else {
     static_assert(std::is_same_v<T, std::int8_t>);
     RIDGE_WGMMA_WIDTHS("+r", "k32.s32.s8.s8", RIDGE_FLAGS_INTEGER);
+  }
+}
+
+// The same with `a` of 16 bits in registers: thread t has the elements k 2 (t % 4) and its neighbour of row
+// t / 32 * 16 + t % 32 / 4 in a[0], of the row 8 further down in a[1], and those 8 further along k in a[2] and a[3]. That is
+// how the sums of 16 columns lie. They must stay as they are until the product has been waited for.
+template <class T, Axis B, int N>
+__device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
+                                              bool accumulate) {
+  static_assert(N == 64 || N == 128 || N == 256, "the widths that are written out");
+  if constexpr (std::is_same_v<T, half>) {
+    RIDGE_WGMMA_KEPT_WIDTHS("k16.f32.f16.f16");
+  } else {
+    static_assert(std::is_same_v<T, bfloat16>);
+    RIDGE_WGMMA_KEPT_WIDTHS("k16.f32.bf16.bf16");
   }
 }
 
@@ -122,5 +157,10 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
 #undef RIDGE_WGMMA_OF
 #undef RIDGE_WGMMA
 #undef RIDGE_WGMMA_WIDTHS
+#undef RIDGE_WGMMA_KEPT_WITH
+#undef RIDGE_WGMMA_KEPT_OF
+#undef RIDGE_WGMMA_KEPT
+#undef RIDGE_WGMMA_KEPT_WIDTHS
 
 }  // namespace ridge::tile::sm90
+#endif

@@ -1,0 +1,182 @@
+// Gradients of attention. Of a product x of a query and a key, whose score s has the weight p = exp(s - lse):
+//
+//   dP = dO V^T     dX = p (dP - delta) ds/dx     dV = P^T dO     dQ = scale dX K     dK = scale dX^T Q
+//
+// with delta = sum of dO O over the query's columns, and ds/dx = 1 - (s / c)^2 under a softcap c. Weights are computed
+// again from Q, K and LSE. A block owns rows of one side, keys or queries, and walks over those of the other, so that
+// nothing is added to by two blocks and sums have one order: one kernel, run for either side. (Dao, "FlashAttention-2",
+// 2023.)
+//
+// Here is what the kernels share, and the textbook's; gradient_tile.cuh keeps tiles in registers.
+#pragma once
+#include <ridge/attention/textbook.cuh>
+
+namespace ridge::attention_kernels {
+
+// Of a query: LSE in the exponent of 2, which its weights are taken relative to, and delta.
+struct QueryFacts {
+  float offset, delta;
+};
+
+// Besides what the forward pass is given, of which o and lse are read.
+template <class T> struct GradientArguments : Arguments<T> {
+  const T* grad_o;              // [batch, heads, sq, dv]
+  T *grad_q, *grad_k, *grad_v;  // as q, k and v
+  Strides at_grad_o, at_grad_q, at_grad_k, at_grad_v;
+  int key_heads;      // heads / group
+  QueryFacts* facts;  // [batch, heads, sq]
+};
+
+enum class Side { queries, keys };
+
+// Rows of one head's tensor.
+template <class T> struct Matrix {
+  T* data;
+  std::int64_t row, element;
+  __device__ __forceinline__ Matrix(T* from, const Strides& s, int batch, int head)
+      : data(from + batch * s.batch + head * s.head), row(s.row), element(s.element) {}
+  __device__ __forceinline__ T* operator()(int i) const { return data + i * row; }
+};
+
+// What of one side the other's rows meet: products of `x` are scores, and those of `y` are dP.
+template <class T> struct SideRows { Matrix<const T> x, y; };
+template <Side S, class T>
+__device__ __forceinline__ SideRows<T> rows_of(const GradientArguments<T>& a, int batch, int head) {
+  if constexpr (S == Side::queries) return {{a.q, a.at_q, batch, head}, {a.grad_o, a.at_grad_o, batch, head}};
+  else return {{a.k, a.at_k, batch, head}, {a.v, a.at_v, batch, head}};
+}
+
+// A block's own rows of side S, and what they meet.
+template <Side S> struct Meeting {
+  static constexpr Side other = S == Side::queries ? Side::keys : Side::queries;
+
+  int batch, head, first;  // head: of this side's
+  // Precondition: gridDim.x is batch * heads of this side * tiles of `rows`.
+  template <class T> __device__ __forceinline__ Meeting(const GradientArguments<T>& a, int rows) {
+    const int tiles = (count(a) + rows - 1) / rows;
+    const Place at(tiles, S == Side::queries ? a.heads : a.key_heads);
+    batch = at.batch;
+    head = at.head;
+    // Behind a causal mask the last queries and the first keys take longest: they come first.
+    first = (S == Side::queries ? at.tile : tiles - 1 - at.tile) * rows;
+  }
+  template <class T> static __device__ __forceinline__ int count(const GradientArguments<T>& a) {
+    return S == Side::queries ? a.sq : a.sk;
+  }
+  // Heads of the queries that these rows meet: their own, or all that share the keys.
+  template <class T> __device__ __forceinline__ int first_head(const GradientArguments<T>& a) const {
+    return S == Side::queries ? head : head * a.group;
+  }
+  template <class T> static __device__ __forceinline__ int heads(const GradientArguments<T>& a) {
+    return S == Side::queries ? 1 : a.group;
+  }
+  // And the other side's head, of the queries' head.
+  template <class T> __device__ __forceinline__ int other_head(const GradientArguments<T>& a, int query_head) const {
+    return S == Side::queries ? query_head / a.group : query_head;
+  }
+  // The other side's rows that any of the rows from i on to j meets, but for the mask tensor.
+  template <class T> static __device__ __forceinline__ Keys range(const GradientArguments<T>& a, int i, int j) {
+    if constexpr (S == Side::queries) return keys_of(a, i, j);
+    else return {::max(0, i - a.shift - a.right), ::min(a.sq, j - a.shift + a.left + 1)};
+  }
+};
+
+template <class T>
+__device__ __forceinline__ const QueryFacts& facts_of(const GradientArguments<T>& a, int batch, int head, int i) {
+  return a.facts[(std::int64_t{batch} * a.heads + head) * a.sq + i];
+}
+
+// A product and its dP become the score before the mask, and dX / p.
+template <class T>
+__device__ __forceinline__ void score_gradient(const Scores<T>& scores, const QueryFacts& query, float& product,
+                                               float& grad) {
+  product = scores.of(product);
+  const float ratio = scores.softcap == 0 ? 0 : product / scores.softcap;
+  grad = (grad - query.delta) * (1 - ratio * ratio);
+}
+// And these the weight and dX; both no_weight where the score is -inf, which is that of a key not attended to.
+__device__ __forceinline__ void weigh_gradient(float factor, const QueryFacts& query, float& score, float& grad) {
+  const bool none = score == minus_infinity;
+  const float weight = simt::fast_exp2(fmaf(score, factor, -query.offset));
+  grad = none ? no_weight : weight * grad;
+  score = none ? no_weight : weight;
+}
+
+inline constexpr int facts_threads = 128, facts_lanes = 32;  // of a query
+
+// The facts of every query.
+// Precondition: gridDim.x * facts_threads / facts_lanes is at least batch * heads * sq.
+template <class T> __global__ void __launch_bounds__(facts_threads) attention_gradient_facts(GradientArguments<T> a) {
+  const simt::tile<facts_lanes> lanes;
+  const std::int64_t row = std::int64_t{blockIdx.x} * (facts_threads / facts_lanes) + lanes.index();
+  if (row >= std::int64_t{a.batch} * a.heads * a.sq) return;
+  const int i = static_cast<int>(row % a.sq), head = static_cast<int>(row / a.sq % a.heads);
+  const int batch = static_cast<int>(row / a.sq / a.heads);
+  const Matrix<const T> o(a.o, a.at_o, batch, head), grad(a.grad_o, a.at_grad_o, batch, head);
+  float sum = 0;
+  for (int c = lanes.rank(); c < a.dv; c += facts_lanes)
+    sum += static_cast<float>(o(i)[c * o.element]) * static_cast<float>(grad(i)[c * grad.element]);
+  sum = lanes.reduce(sum, [](float x, float y) { return x + y; });
+  const float lse = a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row];
+  // A query without keys has no weights, whatever they would be taken relative to.
+  if (lanes.rank() == 0) a.facts[row] = {lse == minus_infinity ? 0 : lse * log2_e, sum};
+}
+
+// A block for each row of side S. A thread has one row of the other at a time, and of the sums its column and the one
+// `threads` further.
+// Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most 2 threads(c).
+template <Side S, class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads) attention_gradient_naive(GradientArguments<T> a) {
+  constexpr int threads = Row::config.threads;
+  static_assert(Row::config.dv <= 2 * threads && Row::config.d <= 2 * threads);
+  __shared__ float weights[threads], grads[threads];
+  const int rank = simt::thread_rank();
+  const Meeting<S> at(a, 1);
+  const SideRows<T> own = rows_of<S>(a, at.batch, at.head);
+  const Scores<T> scores(a);
+  const Keys range = at.range(a, at.first, at.first);
+  float of_x[2] = {0, 0}, of_y[2] = {0, 0};  // dQ, or dK and dV
+  for (int h = 0; h < at.heads(a); ++h) {
+    const int head = at.first_head(a) + h;
+    const SideRows<T> other = rows_of<Meeting<S>::other>(a, at.batch, at.other_head(a, head));
+    for (int first = range.first; first < range.last; first += threads) {
+      const int count = ::min(threads, range.last - first);
+      if (rank < count) {
+        const int n = first + rank, i = S == Side::queries ? at.first : n, key = S == Side::queries ? n : at.first;
+        float weight = product_of(own.x(at.first), own.x.element, other.x(n), other.x.element, a.d);
+        float grad = product_of(own.y(at.first), own.y.element, other.y(n), other.y.element, a.dv);
+        const QueryFacts& query = facts_of(a, at.batch, head, i);
+        score_gradient(scores, query, weight, grad);
+        weight = scores.where_attends(a, at.batch, head, i, key, weight);
+        weigh_gradient(scores.factor, query, weight, grad);
+        weights[rank] = weight;
+        grads[rank] = grad;
+      }
+      __syncthreads();
+      for (int n = 0; n < count; ++n) {
+        if (is_no_weight(weights[n])) continue;
+        RIDGE_UNROLL_ON_GPU
+        for (int half = 0; half < 2; ++half) {
+          const int c = rank + half * threads;
+          if (c < a.d) of_x[half] += grads[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
+          if (S == Side::keys && c < a.dv)
+            of_y[half] += weights[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
+        }
+      }
+      __syncthreads();
+    }
+  }
+  const auto put = [&](const Matrix<T>& to, int columns, const float(&sums)[2], float scale) {
+    RIDGE_UNROLL_ON_GPU
+    for (int half = 0; half < 2; ++half)
+      if (const int c = rank + half * threads; c < columns) to(at.first)[c * to.element] = T(sums[half] * scale);
+  };
+  if constexpr (S == Side::queries) {
+    put({a.grad_q, a.at_grad_q, at.batch, at.head}, a.d, of_x, a.scale);
+  } else {
+    put({a.grad_k, a.at_grad_k, at.batch, at.head}, a.d, of_x, a.scale);
+    put({a.grad_v, a.at_grad_v, at.batch, at.head}, a.dv, of_y, 1);
+  }
+}
+
+}  // namespace ridge::attention_kernels

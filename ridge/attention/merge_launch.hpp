@@ -1,0 +1,19 @@
+// What merge.cpp knows of merge.cu.
+#pragma once
+#include <ridge/attention/merge.hpp>
+#include <ridge/core/backend.hpp>
+
+namespace ridge::attention_detail {
+
+struct MergeVariant {
+  std::string_view name, step;
+  int threads;
+};
+inline constexpr MergeVariant merge_variants[] = {
+    {"block", "a block for each query, a thread for each of its columns", 128},
+};
+
+// Precondition: there are queries, and the tensors are as the plan's problem says.
+template <class Backend> Status launch_merge(const AttentionMergePlan&, const AttentionMergeTensors&, Stream);
+
+}  // namespace ridge::attention_detail

@@ -1,0 +1,43 @@
+// Launches the row of Family::wgmma that a plan chose.
+#pragma once
+#include <ridge/attention/launch_arguments.cuh>
+#include <ridge/attention/sm90_wgmma.cuh>
+
+#include <utility>
+
+namespace ridge::attention_detail {
+namespace {
+
+// A tensor [batch, heads, rows, columns] as TMA reads it, `box` rows at a time.
+template <class T>
+Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOperand& at, std::int64_t columns,
+                std::int64_t rows, std::int64_t heads, std::int64_t batch, int box) {
+  return tile::sm90::make_tensor_map(map, data, dtype_of<T>, columns,
+                                     {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
+}
+
+template <int I, class T> Status launch_wgmma_row(const Call& call) {
+  constexpr Config c = variants[I].config;
+  const AttentionProblem& p = call.problem;
+  const AttentionTensors& t = call.tensors;
+  WgmmaMaps maps;
+  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, c.bm));
+  RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bn));
+  RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, p.sk, p.hkv, p.b, c.bn));
+  RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, p.sq, p.hq, p.b, 64));  // a multiplier's rows
+  return tile::sm90::launch_clusters(grid_of(c, call, simt::native_warp), 1, attention_wgmma<Row<I>, T>, maps,
+                                     arguments_of<T>(call));
+}
+
+template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Call&) {
+  if constexpr (variants[I].config.family == Family::wgmma) return launch_wgmma_row<I, T>;
+  else return nullptr;  // refused by fits(), or launched elsewhere
+}
+
+template <class T, int... I> Status launch_wgmma_table(const Call& call, std::integer_sequence<int, I...>) {
+  static constexpr Status (*launchers[])(const Call&) = {wgmma_launcher<T, I>()...};
+  return launchers[call.plan.variant](call);
+}
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,0 +1,193 @@
+// Hopper's forward on the CPU runtime, which emulates TMA, mbarrier and wgmma: against a product in double.
+#include <ridge/attention/sm90_wgmma.cuh>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace ridge::attention_kernels {
+namespace {
+
+enum class Causal { no, upper_left, lower_right };
+
+struct Case {
+  const char* about;
+  int heads = 2, group = 1, sq, sk, d, dv;
+  Causal causal = Causal::no;
+  int left = -1;  // of the window; -1: none
+  float softcap = 0;
+  bool special_values = false;
+};
+
+constexpr int all_keys = (1 << 30) - 1;
+
+// Whether query i may attend to key j.
+bool attends(const Case& c, int i, int j) {
+  const int at = i + (c.causal == Causal::lower_right ? c.sk - c.sq : 0);
+  return (c.causal == Causal::no || j <= at) && (c.left < 0 || j >= at - c.left);
+}
+
+// Rows of 16 bytes, so that TMA takes them.
+int pitch_of(int columns) { return (columns + 7) / 8 * 8; }
+
+template <class T> struct Tensor {
+  int heads, rows, columns, pitch;
+  std::vector<T> data;
+  Tensor(int h, int r, int c, float fill)
+      : heads(h), rows(r), columns(c), pitch(pitch_of(c)), data(static_cast<std::size_t>(h * r * pitch), T(fill)) {}
+  T& at(int head, int row, int column) { return data[static_cast<std::size_t>((head * rows + row) * pitch + column)]; }
+  Strides strides() const { return {heads * rows * std::int64_t{pitch}, rows * std::int64_t{pitch}, pitch, 1}; }
+  void randomise(std::mt19937& bits) {
+    std::normal_distribution<float> normal;
+    for (T& x : data) x = T(normal(bits));
+  }
+  tile::sm90::TensorMap map(int box) {
+    tile::sm90::TensorMap m;
+    EXPECT_TRUE(tile::sm90::make_tensor_map(&m, data.data(), dtype_of<T>, columns,
+                                            {{rows, pitch}, {heads, std::int64_t{rows} * pitch}, {1, 0}}, box)
+                    .ok());
+    return m;
+  }
+};
+
+// As the table has them, but for the tiles' sizes.
+template <int BM, int BN, int D, int DV> struct Tiles {
+  static constexpr Config config = {
+      .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128};
+};
+
+template <class Row, class T> void check(const Case& c) {
+  SCOPED_TRACE(c.about);
+  constexpr Config config = Row::config;
+  constexpr float untouched = 7;
+  std::mt19937 bits(1);
+  const int kv_heads = c.heads / c.group;
+  Tensor<T> q(c.heads, c.sq, c.d, 0), k(kv_heads, c.sk, c.d, 0), v(kv_heads, c.sk, c.dv, 0),
+      o(c.heads, c.sq, c.dv, untouched);
+  for (Tensor<T>* t : {&q, &k, &v}) t->randomise(bits);
+  if (c.special_values)
+    for (int h = 0; h < kv_heads; ++h) {
+      v.at(h, c.sk - 1, 1) = T(NAN);
+      v.at(h, c.sk / 2, 3) = T(INFINITY);
+      k.at(h, c.sk - 2, 2) = T(NAN);
+    }
+  std::vector<float> lse(static_cast<std::size_t>(c.heads * c.sq), untouched);
+
+  Arguments<T> a{};
+  a.q = q.data.data(), a.k = k.data.data(), a.v = v.data.data(), a.o = o.data.data(), a.lse = lse.data();
+  a.at_q = q.strides(), a.at_k = k.strides(), a.at_v = v.strides(), a.at_o = o.strides();
+  a.at_lse = {std::int64_t{c.heads} * c.sq, c.sq, 1, 1};
+  a.batch = 1, a.heads = c.heads, a.group = c.group, a.sq = c.sq, a.sk = c.sk, a.d = c.d, a.dv = c.dv;
+  a.shift = c.causal == Causal::lower_right ? c.sk - c.sq : 0;
+  a.left = c.left < 0 ? all_keys : c.left;
+  a.right = c.causal == Causal::no ? all_keys : 0;
+  a.scale = 1 / std::sqrt(static_cast<float>(c.d)), a.softcap = c.softcap;
+  a.vectors = true, a.pack = 1, a.splits = 1;
+  const WgmmaMaps maps{q.map(config.bm), k.map(config.bn), v.map(config.bn), o.map(64)};
+  const int tiles = (c.sq + config.bm - 1) / config.bm;
+  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(tiles * c.heads)),
+                                      .block = dim3(config.threads),
+                                      .smem = smem_bytes(config, config.d, config.dv),
+                                      .warp = 32},
+                                     attention_wgmma<Row, T>, maps, a);
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
+  const double tolerance = 4 * (std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8);
+  for (int h = 0; h < c.heads; ++h)
+    for (int i = 0; i < c.sq; ++i) {
+      std::vector<double> score(static_cast<std::size_t>(c.sk));
+      double top = -INFINITY, sum = 0;
+      for (int j = 0; j < c.sk; ++j) {
+        double& s = score[static_cast<std::size_t>(j)];
+        for (int e = 0; e < c.d; ++e) s += double{float(q.at(h, i, e))} * double{float(k.at(h / c.group, j, e))};
+        s *= double{a.scale};
+        if (c.softcap != 0) s = c.softcap * std::tanh(s / c.softcap);
+        if (!attends(c, i, j)) s = -INFINITY;
+        top = std::fmax(top, s);  // a NaN comes through the weights
+      }
+      std::vector<double> want(static_cast<std::size_t>(c.dv));
+      for (int j = 0; j < c.sk; ++j) {
+        if (!attends(c, i, j)) continue;
+        const double weight = std::exp(score[static_cast<std::size_t>(j)] - top);
+        sum += weight;
+        for (int e = 0; e < c.dv; ++e)
+          want[static_cast<std::size_t>(e)] += weight * double{float(v.at(h / c.group, j, e))};
+      }
+      const bool none = top == -INFINITY;
+      const double log_sum = none ? top : top + std::log(sum);
+      const float got_log_sum = lse[static_cast<std::size_t>(h * c.sq + i)];
+      if (std::isfinite(log_sum)) ASSERT_NEAR(got_log_sum, log_sum, 1e-4 * (1 + std::abs(log_sum))) << h << " " << i;
+      else ASSERT_EQ(std::isnan(log_sum), std::isnan(got_log_sum)) << h << " " << i;
+      for (int e = 0; e < c.dv; ++e) {
+        const double expected = none ? 0 : want[static_cast<std::size_t>(e)] / sum;
+        const double got = double{float(o.at(h, i, e))};
+        if (std::isfinite(expected)) ASSERT_NEAR(got, expected, tolerance * (1 + std::abs(expected))) << i << " " << e;
+        else if (std::isnan(expected)) ASSERT_TRUE(std::isnan(got)) << i << " " << e;
+        else ASSERT_EQ(got, expected) << i << " " << e;
+      }
+      for (int e = c.dv; e < o.pitch; ++e) ASSERT_EQ(float(o.at(h, i, e)), untouched);
+    }
+}
+
+using Wide = Tiles<128, 128, 128, 128>;
+
+TEST(AttentionOnHopper, OneTile) {
+  check<Wide, half>({.about = "one tile", .sq = 128, .sk = 128, .d = 128, .dv = 128});
+}
+TEST(AttentionOnHopper, WholeTilesAndSharedHeads) {
+  check<Wide, half>({.about = "", .group = 2, .sq = 130, .sk = 384, .d = 128, .dv = 128});
+}
+TEST(AttentionOnHopper, CausalKeepsNaNWhereItIs) {
+  check<Wide, half>(
+      {.about = "", .sq = 256, .sk = 256, .d = 128, .dv = 128, .causal = Causal::upper_left, .special_values = true});
+}
+TEST(AttentionOnHopper, LowerRightNarrowerHeads) {
+  check<Wide, bfloat16>(
+      {.about = "", .sq = 200, .sk = 333, .d = 120, .dv = 104, .causal = Causal::lower_right, .special_values = true});
+}
+TEST(AttentionOnHopper, MoreQueriesThanKeys) {
+  check<Wide, half>(
+      {.about = "", .heads = 1, .sq = 200, .sk = 130, .d = 128, .dv = 128, .causal = Causal::lower_right});
+}
+TEST(AttentionOnHopper, WindowAndSoftcap) {
+  check<Wide, half>({.about = "",
+                     .heads = 1,
+                     .sq = 140,
+                     .sk = 500,
+                     .d = 128,
+                     .dv = 128,
+                     .causal = Causal::lower_right,
+                     .left = 100,
+                     .softcap = 5,
+                     .special_values = true});
+}
+TEST(AttentionOnHopper, ThreeMultipliers) {
+  using Narrow = Tiles<192, 128, 64, 64>;
+  check<Narrow, half>({.about = "causal",
+                       .sq = 200,
+                       .sk = 500,
+                       .d = 64,
+                       .dv = 64,
+                       .causal = Causal::upper_left,
+                       .special_values = true});
+  check<Narrow, bfloat16>({.about = "many tiles", .heads = 1, .sq = 193, .sk = 700, .d = 40, .dv = 64});
+}
+TEST(AttentionOnHopper, WideHeads) {
+  check<Tiles<128, 64, 256, 256>, half>({.about = "256",
+                                         .heads = 1,
+                                         .sq = 129,
+                                         .sk = 150,
+                                         .d = 256,
+                                         .dv = 256,
+                                         .causal = Causal::upper_left,
+                                         .special_values = true});
+  check<Tiles<128, 128, 192, 128>, half>(
+      {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
+}
+TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.about = "", .sq = 10, .sk = 0, .d = 128, .dv = 128}); }
+
+}  // namespace
+}  // namespace ridge::attention_kernels

@@ -1,0 +1,429 @@
+// Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
+//
+// A block has one warpgroup that brings K and V by TMA, and two or three that multiply, each with 64 queries of its own.
+// A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
+// both run; and the multipliers take turns in starting products, so that one of them has the tensor cores while another
+// has the units of exponentials. (Shah et al., "FlashAttention-3", 2024.)
+//
+// Zero times NaN would reach O from values that a query may not attend to. Where that can be, at the edges of masks,
+// spare warps look through the tile first: they put 0 in the place of values that are NaN or infinite, and multipliers
+// add such values one by one, to the queries that attend to them.
+#pragma once
+#include <ridge/attention/arguments.cuh>
+#include <ridge/attention/special.cuh>
+#include <ridge/tile/packed.cuh>
+#include <ridge/tile/sm90/launch.cuh>
+#include <ridge/tile/sm90/tensor_map.cuh>
+#include <ridge/tile/sm90/tma.cuh>
+#include <ridge/tile/sm90/warpgroup.cuh>
+#include <ridge/tile/sm90/wgmma.cuh>
+
+namespace ridge::attention_kernels {
+
+// The tensors as [batch, heads, rows, columns], in boxes of wgmma_box rows and 64 columns.
+struct WgmmaMaps {
+  tile::sm90::TensorMap q, k, v, o;
+};
+
+// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q, whose place
+// O leaves through; stages of K and V; barriers.
+template <class Row> struct WgmmaKernel {
+  static constexpr Config c = Row::config;
+  static constexpr int multipliers = c.bm / 64;
+  static_assert(c.threads == (multipliers + 1) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
+  static_assert(c.d % panel == 0 && c.dv % panel == 0);
+
+  static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
+                       v_bytes = mma_tile_bytes(c.bn, c.dv);
+  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, barriers_at = v_at + c.stages * v_bytes;
+  static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
+
+  // Of 65,536 registers; the loader has few, and multipliers what is left, in steps of 8.
+  static constexpr int loader_registers = multipliers == 2 ? 24 : 32,
+                       multiplier_registers = multipliers == 2 ? 240 : 160;
+  // Named barriers: a multiplier's turn, and that of its threads alone.
+  static constexpr int turn = 1, own = turn + multipliers;
+  static constexpr int checkers = 96;  // the loader's other warps
+};
+
+// Barriers and marks in shared memory. K and V have stages of their own. Values that are to be looked through arrive at
+// the checkers, and are full when those have done so.
+template <int Stages> struct WgmmaSync {
+  tile::sm90::Barrier full_q, full_k[Stages], full_v[Stages], empty_k[Stages], empty_v[Stages], arrived[Stages],
+      checked[Stages];
+  int special[Stages];  // the latest tile of this stage, counted from 1, that had NaN or infinite values
+};
+
+// The parities of barriers of which a thread waits for each phase, but not one in each round of the stages.
+struct Parities {
+  unsigned bits = 0;
+  __device__ __forceinline__ void await(tile::sm90::Barrier* barriers, int stage) {
+    tile::sm90::wait(barriers + stage, bits >> stage & 1);
+    bits ^= 1u << stage;
+  }
+};
+
+// The keys of a block: tiles of bn from keys.first on.
+template <class Row, class T> struct WgmmaWalk {
+  static constexpr int bn = Row::config.bn;
+  const Arguments<T>& a;
+  int first_query, last_query;
+  Keys keys;
+  int tiles;
+
+  __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query)
+      : a(args), first_query(query), last_query(::min(query + Row::config.bm, args.sq) - 1) {
+    keys = keys_of(a, first_query, last_query);
+    tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
+  }
+  __device__ __forceinline__ int first(int tile) const { return keys.first + tile * bn; }
+  // Whether queries i to j attend to all of a tile.
+  __device__ __forceinline__ bool whole(int tile, int i, int j) const {
+    return first(tile) + bn <= keys.last && all_attend(a, i, j, first(tile), first(tile) + bn);
+  }
+  __device__ __forceinline__ bool whole(int tile) const { return whole(tile, first_query, last_query); }
+};
+
+// Brings a tile of Rows x Columns, panel by panel.
+template <int Rows, int Columns>
+__device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
+                                            tile::sm90::Barrier* full, int row, int head, int batch) {
+  tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
+#pragma unroll
+  for (int p = 0; p < Columns / panel; ++p)
+    tile::sm90::load(map, to + mma_tile_bytes(Rows, p * panel), full, p * panel, row, head, batch);
+}
+
+// Of a tile in shared memory, 0 in the place of what is NaN or infinite, by `Threads` threads; whether this one found any.
+template <int Bytes, int Threads, class T>
+__device__ __forceinline__ bool clear_special(unsigned char* tile, int thread) {
+  bool found = false;
+#pragma unroll 2  // few registers
+  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
+    auto* piece = reinterpret_cast<unsigned*>(tile + at);
+    simt::vec<unsigned, 4> words = simt::load<4>(piece);
+    bool here = false;
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      here = here || has_special<T>(words[w]);
+      words[w] = without_special<T>(words[w]);
+    }
+    if (here) simt::store(piece, words);
+    found = found || here;
+  }
+  return found;
+}
+
+// A multiplier's part: 64 queries, of which a thread has two rows' scores with a tile of keys, their weights and their O.
+template <class Row, class T> class WgmmaMultiplier {
+  static constexpr Config c = Row::config;
+  using K = WgmmaKernel<Row>;
+  using Axis = tile::sm90::Axis;
+  static constexpr int line = panel * 2;
+
+ public:
+  static constexpr int rows = 2;
+
+  // first: the multiplier's first row in the block's tile
+  __device__ __forceinline__ explicit WgmmaMultiplier(int first)
+      : first_(first), lane_(static_cast<int>(threadIdx.x) % 32), warp_(static_cast<int>(threadIdx.x) / 32 % 4) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) running[r] = RunningRow::nothing();
+#pragma unroll
+    for (int i = 0; i < c.dv / 2; ++i) o_[i] = 0;
+  }
+
+  // This thread's row r in the block's tile; the first of its pair n of keys or columns.
+  __device__ __forceinline__ int row(int r) const { return first_ + warp_ * 16 + r * 8 + lane_ / 4; }
+  __device__ __forceinline__ int pair(int n) const { return n * 8 + lane_ % 4 * 2; }
+
+  // Starts s = q k^T.
+  __device__ __forceinline__ void start_scores(unsigned q, unsigned k) {
+#pragma unroll
+    for (int d = 0; d < c.d; d += 16) {
+      const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
+      const unsigned a = q + mma_tile_bytes(c.bm, d / panel * panel) + tile::sm90::outer_offset(first_) + in_line;
+      const unsigned b = k + mma_tile_bytes(c.bn, d / panel * panel) + in_line;
+      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(s_, tile::sm90::descriptor(Axis::k, a),
+                                                      tile::sm90::descriptor(Axis::k, b), d > 0);
+    }
+    tile::sm90::commit_products();
+  }
+  // Starts o += p v.
+  __device__ __forceinline__ void start_values(unsigned v) {
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16)
+      tile::sm90::multiply_kept<T, Axis::outer, c.dv>(
+          o_, p_[n / 16], tile::sm90::descriptor(Axis::outer, v + tile::sm90::k_offset(Axis::outer, n), c.bn), true);
+    tile::sm90::commit_products();
+  }
+
+  // f(r, key, score) of every score, which becomes what it returns.
+  template <class F> __device__ __forceinline__ void for_scores(F f) {
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) s_[4 * n + i] = f(i / 2, pair(n) + i % 2, s_[4 * n + i]);
+  }
+  // Leaves of each row the keys of span(r).
+  template <class F> __device__ __forceinline__ void keep_spans(F span) {
+    const Span of[rows] = {span(0), span(1)};
+    for_scores([&](int r, int key, float score) { return of[r].contains(key) ? score : minus_infinity; });
+  }
+
+  // Scores become weights. What O so far is to be multiplied with, where a maximum has risen, is kept for rescale().
+  template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
+    const simt::tile<4> quad;  // lanes that share a row
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      float top = running[r].top;
+#pragma unroll
+      for (int n = 0; n < c.bn / 8; ++n) top = fmaxf(top, fmaxf(s_[4 * n + 2 * r], s_[4 * n + 2 * r + 1]));
+      top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
+      change_[r] = running[r].raise(top, factor);
+    }
+    for_scores([&](int r, int, float score) {
+      const float weight = MayMiss ? running[r].weight_or_none(score, factor) : running[r].weight(score, factor);
+      running[r].sum += weight;
+      return weight;
+    });
+  }
+  __device__ __forceinline__ void rescale() {
+    if (!simt::tile<32>().any(!(change_[0] == 1) || !(change_[1] == 1))) return;
+#pragma unroll
+    for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
+  }
+  // Weights become the next product's operand, as soon as the last one has read it.
+  __device__ __forceinline__ void keep_weights() {
+#pragma unroll
+    for (int n = 0; n < c.bn / 16; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) p_[n][i] = tile::pack_pair<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
+  }
+
+  // value(key, column): of V, 0 where there is none. Adds those of `keys` keys that are NaN or infinite.
+  template <class Value, class SpanOf> __device__ __forceinline__ void add_special(int keys, Value value, SpanOf span) {
+    const Span of[rows] = {span(0), span(1)};
+    for (int key = 0; key < keys; ++key)
+#pragma unroll
+      for (int i = 0; i < c.dv / 2; ++i) {
+        const float v = value(key, pair(i / 4) + i % 2);
+        if (!(fabsf(v) < -minus_infinity) && of[i / 2 % 2].contains(key)) o_[i] += v;
+      }
+  }
+
+  // After the last tile: sums of whole rows, and O divided by them.
+  __device__ __forceinline__ void finish() {
+    const simt::tile<4> quad;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      running[r].sum = quad.reduce(running[r].sum, [](float x, float y) { return x + y; });
+      change_[r] = running[r].inverse();
+    }
+#pragma unroll
+    for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
+  }
+
+  // O as T, to panels in shared memory.
+  __device__ __forceinline__ void put(unsigned char* to) const {
+#pragma unroll
+    for (int n = 0; n < c.dv / 8; ++n)
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const unsigned place =
+            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
+            tile::sm90::swizzled(static_cast<unsigned>(row(r)), static_cast<unsigned>(pair(n) % panel * 2));
+        *reinterpret_cast<unsigned*>(to + place) = tile::pack_pair<T>(o_[4 * n + 2 * r], o_[4 * n + 2 * r + 1]);
+      }
+  }
+
+  RunningRow running[rows];
+
+ private:
+  int first_, lane_, warp_;
+  float change_[rows];
+  float s_[c.bn / 2], o_[c.dv / 2];  // sums of wgmma: [64][bn] and [64][dv] of the warpgroup
+  unsigned p_[c.bn / 16][4];         // weights [64][bn], by 16 keys
+};
+
+// o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
+// Preconditions: cc 90; maps in boxes of bm (q), bn (k, v) and 64 (o) rows; rows of o are whole units of 16 bytes; no mask
+// tensor, one split, pack 1; d and dv are at most the Config's; gridDim.x is batch * heads * tiles of queries.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, 1)
+    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> a) {
+  namespace sm90 = tile::sm90;
+  if constexpr (sm90::available) {
+    constexpr Config c = Row::config;
+    using K = WgmmaKernel<Row>;
+    unsigned char* shared = sm90::swizzled_shared();
+    auto& sync = *reinterpret_cast<WgmmaSync<c.stages>*>(shared + K::barriers_at);
+    const auto stage_k = [=](int stage) { return shared + K::k_at + stage * K::k_bytes; };
+    const auto stage_v = [=](int stage) { return shared + K::v_at + stage * K::v_bytes; };
+    const int group = sm90::warpgroup_index();
+
+    const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
+    const WgmmaWalk<Row, T> walk(a, at.tile * c.bm);
+    const int kv_head = at.head / a.group;
+
+    if (threadIdx.x == 0) {
+      sm90::init(&sync.full_q, 1);
+      for (int s = 0; s < c.stages; ++s) {
+        sm90::init(sync.full_k + s, 1);
+        sm90::init(sync.full_v + s, 1);
+        sm90::init(sync.empty_k + s, K::multipliers);
+        sm90::init(sync.empty_v + s, K::multipliers);
+        sm90::init(sync.arrived + s, 1);
+        sm90::init(sync.checked + s, K::checkers);
+        sync.special[s] = 0;
+      }
+      sm90::fence_init();
+    }
+    __syncthreads();
+
+    if (group == 0) {
+      sm90::keep_registers<K::loader_registers>();
+      if (threadIdx.x == 0) {
+        // K of a tile, then V of the one before, which is needed later.
+        load_panels<c.bm, c.d>(&maps.q, shared, &sync.full_q, walk.first_query, at.head, at.batch);
+        sm90::RingPlace<c.stages> k, v;
+        for (int tile = 0; tile <= walk.tiles; ++tile) {
+          if (tile < walk.tiles) {
+            sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
+            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
+                                   at.batch);
+            k.next();
+          }
+          if (tile > 0) {
+            sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
+            sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
+            load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage, walk.first(tile - 1), kv_head, at.batch);
+            v.next();
+          }
+        }
+      } else if (threadIdx.x >= 32) {
+        sm90::RingPlace<c.stages> v;
+        Parities arrived;
+        for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
+          if (walk.whole(tile)) continue;
+          arrived.await(sync.arrived, v.stage);
+          if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
+            atomicMax(sync.special + v.stage, tile + 1);
+          sm90::fence_shared_for_copies();  // and before products
+          sm90::arrive(sync.checked + v.stage);
+        }
+      }
+      return;
+    }
+
+    sm90::take_registers<K::multiplier_registers>();
+    const int multiplier = group - 1, first_row = multiplier * 64;
+    const bool speaks = threadIdx.x % 128 == 0;
+    WgmmaMultiplier<Row, T> m(first_row);
+    const Scores<T> scores(a);
+    const auto span = [&](int tile) {
+      return [&, first = walk.first(tile)](int r) {
+        return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
+      };
+    };
+    // Between these two a multiplier starts its products. The one before it in the round has then started its own.
+    const auto await_turn = [&] { sm90::await_named<256>(K::turn + multiplier); };
+    const auto end_turn = [&] { sm90::arrive_named<256>(K::turn + (multiplier + 1) % K::multipliers); };
+
+    // What becomes of the scores of a tile.
+    const auto weigh = [&](int tile) {
+      if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
+      if (walk.whole(tile, walk.first_query + first_row, walk.first_query + first_row + 63)) {
+        m.template weigh<false>(scores.factor);
+      } else {
+        m.keep_spans(span(tile));
+        m.template weigh<true>(scores.factor);
+      }
+    };
+    sm90::RingPlace<c.stages> k, v;
+    Parities full, checked;
+    const auto start_scores = [&] {
+      sm90::wait(sync.full_k + k.stage, k.parity);
+      sm90::fence_sums();
+      m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(k.stage)));
+    };
+    const auto end_scores = [&] {
+      if (speaks) sm90::arrive(sync.empty_k + k.stage);
+      k.next();
+    };
+    const auto start_values = [&](int tile) {
+      if (walk.whole(tile)) full.await(sync.full_v, v.stage);
+      else checked.await(sync.checked, v.stage);
+      sm90::fence_sums();
+      m.start_values(sm90::shared_address(stage_v(v.stage)));
+    };
+    const auto end_values = [&](int tile) {
+      if (!walk.whole(tile)) {
+        if (sync.special[v.stage] == tile + 1) {
+          const int first = walk.first(tile);
+          const T* values = a.v + at.batch * a.at_v.batch + kv_head * a.at_v.head + first * a.at_v.row;
+          m.add_special(
+              ::min(c.bn, walk.keys.last - first),
+              [&](int key, int column) {
+                return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
+              },
+              span(tile));
+        }
+        sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
+      }
+      if (speaks) sm90::arrive(sync.empty_v + v.stage);
+      v.next();
+    };
+
+    if (walk.tiles > 0) {
+      if (multiplier == K::multipliers - 1) end_turn();  // the first one's begins
+      sm90::wait(&sync.full_q, 0);
+      await_turn();
+      start_scores();
+      end_turn();
+      sm90::wait_products<0>();
+      end_scores();
+      weigh(0);
+      m.keep_weights();
+      for (int tile = 1; tile < walk.tiles; ++tile) {
+        await_turn();
+        start_scores();
+        start_values(tile - 1);
+        end_turn();
+        sm90::wait_products<1>();
+        end_scores();
+        weigh(tile);
+        sm90::wait_products<0>();
+        end_values(tile - 1);
+        m.rescale();
+        m.keep_weights();
+      }
+      start_values(walk.tiles - 1);
+      sm90::wait_products<0>();
+      end_values(walk.tiles - 1);
+    }
+    m.finish();
+
+    // O goes through this multiplier's rows of Q's place.
+    if (walk.tiles == 0) sm90::wait(&sync.full_q, 0);
+    sm90::sync_warpgroup(K::own + multiplier);  // all of it has read Q
+    m.put(shared);
+    sm90::fence_shared_for_copies();
+    sm90::sync_warpgroup(K::own + multiplier);
+    if (speaks && walk.first_query + first_row < a.sq) {
+#pragma unroll
+      for (int p = 0; p < c.dv / panel; ++p)
+        sm90::store(&maps.o, shared + mma_tile_bytes(c.bm, p * panel) + sm90::outer_offset(first_row), p * panel,
+                    walk.first_query + first_row, at.head, at.batch);
+      sm90::commit_stores();
+      sm90::wait_stores_read<0>();
+    }
+#pragma unroll
+    for (int r = 0; r < m.rows; ++r) {
+      const int query = walk.first_query + m.row(r);
+      if (threadIdx.x % 4 == 0 && query < a.sq) put_lse(a, at.batch, at.head, query, m.running[r].log_sum());
+    }
+  }
+}
+
+}  // namespace ridge::attention_kernels

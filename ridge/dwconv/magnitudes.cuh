@@ -1,0 +1,34 @@
+// How large elements are, as exponents, and scales that are powers of two.
+#pragma once
+#include <ridge/simt/simt.hpp>
+
+namespace ridge::dwconv_detail {
+
+inline constexpr int exponent_bias = 127, fraction_bits = 23;  // of float
+
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __builtin_bit_cast(float, static_cast<unsigned>(exponent + exponent_bias) << fraction_bits);
+}
+
+// The greatest magnitude of some elements, and the least but 0, as bits, which have the magnitudes' order.
+struct Magnitudes {
+  unsigned greatest = 0, least = ~0u;
+
+  __device__ __forceinline__ void add(float x) {
+    const unsigned bits = __builtin_bit_cast(unsigned, x) & 0x7fffffffu;
+    greatest = ::max(greatest, bits);
+    least = ::min(least, bits - 1);  // 0 becomes the most; a magnitude one place lower has the same span, or one more
+  }
+  template <class Tile> __device__ __forceinline__ Magnitudes across(const Tile& lanes) const {
+    Magnitudes m;
+    m.greatest = lanes.reduce(greatest, [](unsigned a, unsigned b) { return ::max(a, b); });
+    m.least = lanes.reduce(least, [](unsigned a, unsigned b) { return ::min(a, b); });
+    return m;
+  }
+  __device__ __forceinline__ bool finite() const { return greatest < 0x7f800000u; }
+  __device__ __forceinline__ int exponent() const {
+    return static_cast<int>(greatest >> fraction_bits) - exponent_bias;
+  }
+};
+
+}  // namespace ridge::dwconv_detail

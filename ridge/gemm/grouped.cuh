@@ -1,0 +1,51 @@
+// Many products in one launch, each of some rows of A with a B of its own: the tiles of thread_tile.cuh, found on the
+// device from where the groups begin.
+#pragma once
+#include <ridge/gemm/groups.hpp>
+#include <ridge/gemm/thread_tile.cuh>
+
+namespace ridge::gemm_kernels {
+
+// An epilogue that counts rows from the first of a group.
+template <class Epilogue> struct RowsFrom {
+  const Epilogue& epilogue;
+  std::int64_t first;
+  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, At at) const {
+    at.row += first;
+    epilogue(sums, at);
+  }
+  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, const Sums& gates, At at) const {
+    at.row += first;
+    epilogue(sums, gates, at);
+  }
+};
+
+// epilogue(A_g B_g) for the rows of each group g     a: [m, k]  b: [groups, n, k]  offsets: [groups + 1]
+// The epilogue is called with At::batch = g and the row in A. Rows before offsets[0] and from offsets[groups] on are in
+// no group, and the epilogue does not meet them.
+// Preconditions: those of gemm_thread_tile, with a's elements neighbours along k or in no axis, for groups begin at any
+// row; shape.batch is the number of groups; gridDim.x is grouped_tiles().
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+    gemm_grouped(Operand<T> a, OperandB<Row, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
+  constexpr Config c = Row::config;
+  static_assert(MA != Major::outer, "a group's first row would have to start on what an access needs");
+  // Slots side by side: blocks that run at the same time share columns of B.
+  const std::int64_t slots = group_slots(shape.m, shape.batch, c.bm), col = blockIdx.x / slots;
+  const GroupTile at = group_tile({offsets, shape.batch, shape.m}, c.bm, blockIdx.x - col * slots);
+  if (at.rows == 0) return;  // all threads of the block
+  a.data += at.first * a.outer_stride;
+  compute_tile<Row, T, MA, MB>(a, b, at.group, {at.tile, col}, {at.rows, shape.n, shape.k},
+                               RowsFrom<Epilogue>{epilogue, at.first});
+}
+
+// Launches it.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_grouped(const Operand<T>& a, const OperandB<Row, T>& b, const std::int32_t* offsets,
+                                           const Shape& shape, const Epilogue& epilogue, Stream stream = {},
+                                           int warp = simt::native_warp) {
+  return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, warp), gemm_grouped<Row, T, MA, MB, Epilogue>, a,
+                      b, offsets, shape, epilogue);
+}
+
+}  // namespace ridge::gemm_kernels

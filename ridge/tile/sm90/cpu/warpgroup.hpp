@@ -1,0 +1,54 @@
+// Barriers of some of a block's threads on the CPU runtime. A block has 16 of them, and they are fresh when it begins.
+#pragma once
+#include <ridge/tile/sm90/arch.cuh>
+
+#include <atomic>
+
+namespace ridge::tile::sm90 {
+
+namespace detail {
+
+inline constexpr int named_barriers = 16, warpgroups = 8;
+
+// What a multiprocessor has for a block besides memory; a block never leaves its OS thread.
+struct BlockUnits {
+  std::atomic<std::size_t> block{0};
+  struct {
+    std::atomic<unsigned> arrived{0}, phase{0};
+  } barrier[named_barriers + warpgroups];  // and one of each warpgroup's that the emulation itself needs
+};
+inline BlockUnits& block_units() {
+  static thread_local BlockUnits units;
+  if (const std::size_t block = simt::detail::block_number(); units.block != block) {
+    units.block = block;
+    for (auto& b : units.barrier) b.arrived = b.phase = 0;
+  }
+  return units;
+}
+
+// Returns the phase that the arrival belongs to.
+inline unsigned arrive_at_named(int id, unsigned threads) {
+  auto& b = block_units().barrier[id];
+  const unsigned phase = b.phase;
+  if (++b.arrived == threads) {
+    b.arrived = 0;
+    ++b.phase;
+  }
+  return phase;
+}
+inline void sync_named(int id, unsigned threads) {
+  const unsigned phase = arrive_at_named(id, threads);
+  const auto& b = block_units().barrier[id];
+  while (b.phase == phase) simt::detail::yield();
+}
+
+}  // namespace detail
+
+template <int Registers> void keep_registers() {}
+template <int Registers> void take_registers() {}
+
+inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
+template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
+template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+
+}  // namespace ridge::tile::sm90
