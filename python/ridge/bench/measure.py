@@ -56,7 +56,7 @@ def measure(case, device, clock, wanted=None, repeats=None):
     """One case on one device. `wanted`: names of peers; None: all that the table has for the operator."""
     row = TABLE.get(case.op)
     if row is None:
-        return Measurement(case.text, error=f"no row for '{case.op}' in ridge/bench/peers.py")
+        return Measurement(case.text, error=f"no row for '{case.op}' in ridge/bench/peers")
     try:
         with torch.no_grad():
             return _measure(case, row, device, clock, wanted, repeats or clock.repeats)
