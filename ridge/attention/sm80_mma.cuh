@@ -7,6 +7,7 @@
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/special.cuh>
 #include <ridge/tile/async_copy.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
 namespace ridge::attention_kernels {
@@ -320,7 +321,7 @@ template <class Row, class T> class MmaWarp {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float* pair = &s_[m][2 * n + i / 2][i % 2 * 2];
-      to[i] = tile::sm80::pack<T>(pair[0], pair[1]);
+      to[i] = tile::pack_pair<T>(pair[0], pair[1]);
     }
   }
 
@@ -424,7 +425,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     // A warp's rows of O go through its rows of Q's place, so that it writes whole sectors.
     using TileO = PanelTile<c.bm>;
     warp.for_pairs([&](int r, int column, simt::vec<float, 2> o) {
-      const unsigned pair = tile::sm80::pack<T>(o[0], o[1]);
+      const unsigned pair = tile::pack_pair<T>(o[0], o[1]);
       *reinterpret_cast<unsigned*>(q + TileO::at(warp.row(r), column)) = pair;
     });
     __syncwarp();

@@ -13,7 +13,7 @@ namespace {
 enum class Causal { no, upper_left, lower_right };
 
 struct Case {
-  const char* about;
+  const char* about = "";
   int heads = 2, group = 1, sq, sk, d, dv;
   Causal causal = Causal::no;
   int left = -1;  // of the window; -1: none
@@ -138,23 +138,20 @@ TEST(AttentionOnHopper, OneTile) {
   check<Wide, half>({.about = "one tile", .sq = 128, .sk = 128, .d = 128, .dv = 128});
 }
 TEST(AttentionOnHopper, WholeTilesAndSharedHeads) {
-  check<Wide, half>({.about = "", .group = 2, .sq = 130, .sk = 384, .d = 128, .dv = 128});
+  check<Wide, half>({.group = 2, .sq = 130, .sk = 384, .d = 128, .dv = 128});
 }
 TEST(AttentionOnHopper, CausalKeepsNaNWhereItIs) {
-  check<Wide, half>(
-      {.about = "", .sq = 256, .sk = 256, .d = 128, .dv = 128, .causal = Causal::upper_left, .special_values = true});
+  check<Wide, half>({.sq = 256, .sk = 256, .d = 128, .dv = 128, .causal = Causal::upper_left, .special_values = true});
 }
 TEST(AttentionOnHopper, LowerRightNarrowerHeads) {
   check<Wide, bfloat16>(
-      {.about = "", .sq = 200, .sk = 333, .d = 120, .dv = 104, .causal = Causal::lower_right, .special_values = true});
+      {.sq = 200, .sk = 333, .d = 120, .dv = 104, .causal = Causal::lower_right, .special_values = true});
 }
 TEST(AttentionOnHopper, MoreQueriesThanKeys) {
-  check<Wide, half>(
-      {.about = "", .heads = 1, .sq = 200, .sk = 130, .d = 128, .dv = 128, .causal = Causal::lower_right});
+  check<Wide, half>({.heads = 1, .sq = 200, .sk = 130, .d = 128, .dv = 128, .causal = Causal::lower_right});
 }
 TEST(AttentionOnHopper, WindowAndSoftcap) {
-  check<Wide, half>({.about = "",
-                     .heads = 1,
+  check<Wide, half>({.heads = 1,
                      .sq = 140,
                      .sk = 500,
                      .d = 128,
@@ -187,7 +184,7 @@ TEST(AttentionOnHopper, WideHeads) {
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }
-TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.about = "", .sq = 10, .sk = 0, .d = 128, .dv = 128}); }
+TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
 
 }  // namespace
 }  // namespace ridge::attention_kernels

@@ -4,10 +4,4 @@ ridge_operator(SOURCES problem.cpp plan.cpp op.cpp linear.cpp
     sm90_tf32.cu sm90_fp8.cu sm90_i8.cu repack.cu
   PEERS peers.cu)
 # The copies of operands, as kernels of their own.
-if(RIDGE_TESTS)
-  add_executable(gemm_repack_test)
-  ridge_cpu_kernels(gemm_repack_test ${CMAKE_CURRENT_LIST_DIR}/repack_test.cu)
-  target_link_libraries(gemm_repack_test PRIVATE ridge GTest::gtest_main)
-  add_test(NAME gemm_repack COMMAND gemm_repack_test)
-  set_tests_properties(gemm_repack PROPERTIES LABELS cpu)
-endif()
+ridge_kernel_test(gemm_repack repack_test.cu)

@@ -27,15 +27,6 @@ template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigne
                  : "memory");
 }
 
-// Two neighbours, rounded to T, in a register of a fragment.
-template <class T> __device__ __forceinline__ unsigned pack(float first, float second) {
-  unsigned word;
-  if constexpr (std::is_same_v<T, ridge::half>)
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
-  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
-  return word;
-}
-
 // sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
 template <class T>
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
