@@ -47,6 +47,7 @@ struct Place {
     place.head = other;
     return place;
   }
+  __device__ __forceinline__ Place(int batch_, int head_, int tile_) : batch(batch_), head(head_), tile(tile_) {}
   __device__ __forceinline__ Place(int tiles, int heads) {
     const unsigned block = blockIdx.x, rest = block / static_cast<unsigned>(tiles);
     tile = tiles - 1 - static_cast<int>(block % static_cast<unsigned>(tiles));

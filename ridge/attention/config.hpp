@@ -64,7 +64,11 @@ constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c
 
 // ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
 
-constexpr int wgmma_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4; }
+constexpr int wgmma_barrier_bytes(const Config& c) {
+  return c.bm / 64 * 2 * 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4;
+}
+// O leaves through a place of its own where wide heads leave room for it: the next tile of queries can come meanwhile.
+constexpr int wgmma_o_bytes(const Config& c) { return c.dv <= 128 ? mma_tile_bytes(c.bm, c.dv) : 0; }
 
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
@@ -74,7 +78,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
     case Family::wgmma:
-      return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) +
+      return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_o_bytes(c) +
              wgmma_barrier_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }

@@ -16,17 +16,30 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
                                      {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
 }
 
+// As many heads at a time as have their keys and values in half of the L2 cache, and those that share keys together.
+WgmmaOrder order_of(const Config& c, const Call& call) {
+  const AttentionProblem& p = call.problem;
+  const std::int64_t group = p.hq / p.hkv, heads = p.b * p.hq,
+                     bytes = std::max<std::int64_t>(1, p.sk * (p.d + p.dv) * 2),
+                     fit = std::max<std::int64_t>(1, call.plan.device.l2_bytes / 2 / bytes) * group;
+  return {.tiles = static_cast<unsigned>((p.sq + c.bm - 1) / c.bm),
+          .heads = static_cast<unsigned>(std::min(heads, fit)),
+          .all_heads = static_cast<unsigned>(heads),
+          .heads_of_batch = static_cast<unsigned>(p.hq)};
+}
+
 template <int I, class T> Status launch_wgmma_row(const Call& call) {
   constexpr Config c = variants[I].config;
   const AttentionProblem& p = call.problem;
   const AttentionTensors& t = call.tensors;
   WgmmaMaps maps;
-  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, c.bm));
+  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, 64));
   RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bn));
   RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, p.sk, p.hkv, p.b, c.bn));
   RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, p.sq, p.hq, p.b, 64));  // a multiplier's rows
-  return tile::sm90::launch_clusters(grid_of(c, call, simt::native_warp), 1, attention_wgmma<Row<I>, T>, maps,
-                                     arguments_of<T>(call));
+  simt::Config at = grid_of(c, call, simt::native_warp);
+  at.grid.x = std::min(at.grid.x, static_cast<unsigned>(call.plan.device.sms));  // blocks stay
+  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order_of(c, call));
 }
 
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Call&) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -85,13 +86,18 @@ template <class Row, class T> void check(const Case& c) {
   a.right = c.causal == Causal::no ? all_keys : 0;
   a.scale = 1 / std::sqrt(static_cast<float>(c.d)), a.softcap = c.softcap;
   a.vectors = true, a.pack = 1, a.splits = 1;
-  const WgmmaMaps maps{q.map(config.bm), k.map(config.bn), v.map(config.bn), o.map(64)};
+  const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
-  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(tiles * c.heads)),
+  // Two heads at a time, and fewer blocks than there are tiles.
+  const WgmmaOrder order{.tiles = static_cast<unsigned>(tiles),
+                         .heads = static_cast<unsigned>(std::min(2, c.heads)),
+                         .all_heads = static_cast<unsigned>(c.heads),
+                         .heads_of_batch = static_cast<unsigned>(c.heads)};
+  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(std::min(2, tiles * c.heads))),
                                       .block = dim3(config.threads),
                                       .smem = smem_bytes(config, config.d, config.dv),
                                       .warp = 32},
-                                     attention_wgmma<Row, T>, maps, a);
+                                     attention_wgmma<Row, T>, maps, a, order);
   ASSERT_TRUE(status.ok()) << status.message();
 
   // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.

@@ -1,6 +1,8 @@
 // Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
 //
 // A block has one warpgroup that brings K and V by TMA, and two or three that multiply, each with 64 queries of its own.
+// Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the last
+// is divided and stored.
 // A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
 // both run; and the multipliers take turns in starting products, so that one of them has the tensor cores while another
 // has the units of exponentials. (Shah et al., "FlashAttention-3", 2024.)
@@ -11,6 +13,7 @@
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/special.cuh>
+#include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
@@ -25,8 +28,8 @@ struct WgmmaMaps {
   tile::sm90::TensorMap q, k, v, o;
 };
 
-// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q, whose place
-// O leaves through; stages of K and V; barriers.
+// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of K
+// and V; the place that O leaves through, which is Q's where there is no other; barriers.
 template <class Row> struct WgmmaKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = c.bm / 64;
@@ -35,23 +38,25 @@ template <class Row> struct WgmmaKernel {
 
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
-  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, barriers_at = v_at + c.stages * v_bytes;
+  static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
+  static constexpr bool o_apart = wgmma_o_bytes(c) > 0;
+  static constexpr int o_at = o_apart ? end_v : 0, barriers_at = end_v + wgmma_o_bytes(c);
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
+  static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
   // Of 65,536 registers; the loader has few, and multipliers what is left, in steps of 8.
-  static constexpr int loader_registers = multipliers == 2 ? 24 : 32,
-                       multiplier_registers = multipliers == 2 ? 240 : 160;
+  static constexpr int loader_registers = 32, multiplier_registers = multipliers == 2 ? 240 : 160;
   // Named barriers: a multiplier's turn, and that of its threads alone.
   static constexpr int turn = 1, own = turn + multipliers;
   static constexpr int checkers = 96;  // the loader's other warps
 };
 
-// Barriers and marks in shared memory. K and V have stages of their own. Values that are to be looked through arrive at
-// the checkers, and are full when those have done so.
-template <int Stages> struct WgmmaSync {
-  tile::sm90::Barrier full_q, full_k[Stages], full_v[Stages], empty_k[Stages], empty_v[Stages], arrived[Stages],
-      checked[Stages];
-  int special[Stages];  // the latest tile of this stage, counted from 1, that had NaN or infinite values
+// Barriers and marks in shared memory. Q is each multiplier's own; K and V have stages of their own. Values that are to be
+// looked through arrive at the checkers, and are full when those have done so.
+template <int Multipliers, int Stages> struct WgmmaSync {
+  tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_k[Stages], full_v[Stages], empty_k[Stages],
+      empty_v[Stages], arrived[Stages], checked[Stages];
+  int special[Stages];  // the block's latest tile of this stage, counted from 1, that had NaN or infinite values
 };
 
 // The parities of barriers of which a thread waits for each phase, but not one in each round of the stages.
@@ -63,7 +68,28 @@ struct Parities {
   }
 };
 
-// The keys of a block: tiles of bn from keys.first on.
+// The tiles of queries in the order in which they are taken: of a few heads at a time, whose keys and values the L2 cache
+// holds. Of those the last queries come first: behind a causal mask they take longest. Blocks take them as they sit in
+// rows, every other row from its end on, so that none has the longest of each.
+struct WgmmaOrder {
+  unsigned tiles, heads, all_heads;  // tiles of a head; heads at a time, and in all of the batch
+  unsigned heads_of_batch;
+
+  template <class F> __device__ __forceinline__ void for_each(F f) const {
+    const unsigned total = tiles * all_heads;
+    bool from_end = false;
+    for (unsigned row = 0; row < total; row += gridDim.x, from_end = !from_end) {
+      const unsigned index = row + (from_end ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+      if (index >= total) continue;
+      const unsigned section = index / (heads * tiles), first = section * heads, place = index - first * tiles,
+                     here = ::min(heads, all_heads - first), head = first + place % here;
+      f(Place(static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch),
+              static_cast<int>(tiles - 1 - place / here)));
+    }
+  }
+};
+
+// The keys of a tile of queries: tiles of bn from keys.first on.
 template <class Row, class T> struct WgmmaWalk {
   static constexpr int bn = Row::config.bn;
   const Arguments<T>& a;
@@ -84,14 +110,15 @@ template <class Row, class T> struct WgmmaWalk {
   __device__ __forceinline__ bool whole(int tile) const { return whole(tile, first_query, last_query); }
 };
 
-// Brings a tile of Rows x Columns, panel by panel.
+// Brings Rows x Columns, panel by panel, which lie `apart` bytes from each other.
 template <int Rows, int Columns>
 __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
-                                            tile::sm90::Barrier* full, int row, int head, int batch) {
+                                            tile::sm90::Barrier* full, int row, int head, int batch,
+                                            int apart = mma_tile_bytes(Rows, panel)) {
   tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
   for (int p = 0; p < Columns / panel; ++p)
-    tile::sm90::load(map, to + mma_tile_bytes(Rows, p * panel), full, p * panel, row, head, batch);
+    tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
 }
 
 // Of a tile in shared memory, 0 in the place of what is NaN or infinite, by `Threads` threads; whether this one found any.
@@ -126,7 +153,10 @@ template <class Row, class T> class WgmmaMultiplier {
 
   // first: the multiplier's first row in the block's tile
   __device__ __forceinline__ explicit WgmmaMultiplier(int first)
-      : first_(first), lane_(static_cast<int>(threadIdx.x) % 32), warp_(static_cast<int>(threadIdx.x) / 32 % 4) {
+      : first_(first), lane_(static_cast<int>(threadIdx.x) % 32), warp_(static_cast<int>(threadIdx.x) / 32 % 4) {}
+
+  // Before a tile of queries.
+  __device__ __forceinline__ void clear() {
 #pragma unroll
     for (int r = 0; r < rows; ++r) running[r] = RunningRow::nothing();
 #pragma unroll
@@ -167,8 +197,19 @@ template <class Row, class T> class WgmmaMultiplier {
   }
   // Leaves of each row the keys of span(r).
   template <class F> __device__ __forceinline__ void keep_spans(F span) {
-    const Span of[rows] = {span(0), span(1)};
-    for_scores([&](int r, int key, float score) { return of[r].contains(key) ? score : minus_infinity; });
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const Span of = span(r);
+      unsigned place = static_cast<unsigned>(pair(0) - of.first);  // in the span, of the first key
+#pragma unroll
+      for (int n = 0; n < c.bn / 8; ++n) {
+        tile::make_opaque(place);  // or all comparisons come first, and wait in registers
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          if (!(place + static_cast<unsigned>(i) < of.count)) s_[4 * n + 2 * r + i] = minus_infinity;
+        place += 8;
+      }
+    }
   }
 
   // Scores become weights. What O so far is to be multiplied with, where a maximum has risen, is kept for rescale().
@@ -189,9 +230,13 @@ template <class Row, class T> class WgmmaMultiplier {
     });
   }
   __device__ __forceinline__ void rescale() {
-    if (!simt::tile<32>().any(!(change_[0] == 1) || !(change_[1] == 1))) return;
+    if (simt::tile<32>().any(!(change_[0] == 1) || !(change_[1] == 1))) {
 #pragma unroll
-    for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
+      for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
+    }
+    // Or the compiler puts off what the branch changes until the next products are under way, and has to stop them.
+#pragma unroll
+    for (int i = 0; i < c.dv / 2; ++i) tile::make_opaque(o_[i]);
   }
   // Weights become the next product's operand, as soon as the last one has read it.
   __device__ __forceinline__ void keep_weights() {
@@ -225,7 +270,9 @@ template <class Row, class T> class WgmmaMultiplier {
   }
 
   // O as T, to panels in shared memory.
-  __device__ __forceinline__ void put(unsigned char* to) const {
+  __device__ __forceinline__ void put(unsigned char* shared, unsigned at) const {
+    tile::make_opaque(at);  // or the places of all elements wait in registers for the next tile of queries
+    unsigned char* const to = shared + at;
 #pragma unroll
     for (int n = 0; n < c.dv / 8; ++n)
 #pragma unroll
@@ -247,27 +294,28 @@ template <class Row, class T> class WgmmaMultiplier {
 };
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
-// Preconditions: cc 90; maps in boxes of bm (q), bn (k, v) and 64 (o) rows; rows of o are whole units of 16 bytes; no mask
-// tensor, one split, pack 1; d and dv are at most the Config's; gridDim.x is batch * heads * tiles of queries.
+// Preconditions: cc 90; maps in boxes of 64 (q, o) and bn (k, v) rows; rows of o are whole units of 16 bytes; no mask
+// tensor, one split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
-    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> a) {
+    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> a,
+                    const __grid_constant__ WgmmaOrder order) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
     using K = WgmmaKernel<Row>;
+    using Walk = WgmmaWalk<Row, T>;
     unsigned char* shared = sm90::swizzled_shared();
-    auto& sync = *reinterpret_cast<WgmmaSync<c.stages>*>(shared + K::barriers_at);
+    auto& sync = *reinterpret_cast<WgmmaSync<K::multipliers, c.stages>*>(shared + K::barriers_at);
     const auto stage_k = [=](int stage) { return shared + K::k_at + stage * K::k_bytes; };
     const auto stage_v = [=](int stage) { return shared + K::v_at + stage * K::v_bytes; };
     const int group = sm90::warpgroup_index();
 
-    const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
-    const WgmmaWalk<Row, T> walk(a, at.tile * c.bm);
-    const int kv_head = at.head / a.group;
-
     if (threadIdx.x == 0) {
-      sm90::init(&sync.full_q, 1);
+      for (int m = 0; m < K::multipliers; ++m) {
+        sm90::init(sync.full_q + m, 1);
+        sm90::init(sync.empty_q + m, 1);
+      }
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(sync.full_k + s, 1);
         sm90::init(sync.full_v + s, 1);
@@ -285,33 +333,50 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::keep_registers<K::loader_registers>();
       if (threadIdx.x == 0) {
         // K of a tile, then V of the one before, which is needed later.
-        load_panels<c.bm, c.d>(&maps.q, shared, &sync.full_q, walk.first_query, at.head, at.batch);
         sm90::RingPlace<c.stages> k, v;
-        for (int tile = 0; tile <= walk.tiles; ++tile) {
-          if (tile < walk.tiles) {
-            sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
-            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
-                                   at.batch);
-            k.next();
+        sm90::RingPlace<1> q;
+        order.for_each([&](const Place& at) {
+          const Walk walk(a, at.tile * c.bm);
+          const int kv_head = at.head / a.group;
+          for (int tile = 0; tile <= walk.tiles; ++tile) {
+            if (tile < walk.tiles) {
+              sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
+              load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
+                                     at.batch);
+              k.next();
+            }
+            if (tile == 0) {
+              for (int m = 0; m < K::multipliers; ++m) {
+                sm90::wait(sync.empty_q + m, q.parity ^ 1);
+                load_panels<64, c.d>(&maps.q, shared + sm90::outer_offset(m * 64), sync.full_q + m,
+                                     walk.first_query + m * 64, at.head, at.batch, K::q_panel);
+              }
+              q.next();
+            } else {
+              sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
+              sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
+              load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage, walk.first(tile - 1), kv_head,
+                                      at.batch);
+              v.next();
+            }
           }
-          if (tile > 0) {
-            sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
-            sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
-            load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage, walk.first(tile - 1), kv_head, at.batch);
-            v.next();
-          }
-        }
+        });
       } else if (threadIdx.x >= 32) {
         sm90::RingPlace<c.stages> v;
         Parities arrived;
-        for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
-          if (walk.whole(tile)) continue;
-          arrived.await(sync.arrived, v.stage);
-          if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
-            atomicMax(sync.special + v.stage, tile + 1);
-          sm90::fence_shared_for_copies();  // and before products
-          sm90::arrive(sync.checked + v.stage);
-        }
+        int seen = 0;
+        order.for_each([&](const Place& at) {
+          const Walk walk(a, at.tile * c.bm);
+          for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
+            ++seen;
+            if (walk.whole(tile)) continue;
+            arrived.await(sync.arrived, v.stage);
+            if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
+              atomicMax(sync.special + v.stage, seen);
+            sm90::fence_shared_for_copies();  // and before products
+            sm90::arrive(sync.checked + v.stage);
+          }
+        });
       }
       return;
     }
@@ -321,108 +386,123 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const bool speaks = threadIdx.x % 128 == 0;
     WgmmaMultiplier<Row, T> m(first_row);
     const Scores<T> scores(a);
-    const auto span = [&](int tile) {
-      return [&, first = walk.first(tile)](int r) {
-        return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
-      };
-    };
     // Between these two a multiplier starts its products. The one before it in the round has then started its own.
     const auto await_turn = [&] { sm90::await_named<256>(K::turn + multiplier); };
     const auto end_turn = [&] { sm90::arrive_named<256>(K::turn + (multiplier + 1) % K::multipliers); };
+    if (multiplier == K::multipliers - 1) end_turn();  // the first one's begins
 
-    // What becomes of the scores of a tile.
-    const auto weigh = [&](int tile) {
-      if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
-      if (walk.whole(tile, walk.first_query + first_row, walk.first_query + first_row + 63)) {
-        m.template weigh<false>(scores.factor);
-      } else {
-        m.keep_spans(span(tile));
-        m.template weigh<true>(scores.factor);
-      }
-    };
     sm90::RingPlace<c.stages> k, v;
+    sm90::RingPlace<1> q;
     Parities full, checked;
-    const auto start_scores = [&] {
-      sm90::wait(sync.full_k + k.stage, k.parity);
-      sm90::fence_sums();
-      m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(k.stage)));
-    };
-    const auto end_scores = [&] {
-      if (speaks) sm90::arrive(sync.empty_k + k.stage);
-      k.next();
-    };
-    const auto start_values = [&](int tile) {
-      if (walk.whole(tile)) full.await(sync.full_v, v.stage);
-      else checked.await(sync.checked, v.stage);
-      sm90::fence_sums();
-      m.start_values(sm90::shared_address(stage_v(v.stage)));
-    };
-    const auto end_values = [&](int tile) {
-      if (!walk.whole(tile)) {
-        if (sync.special[v.stage] == tile + 1) {
-          const int first = walk.first(tile);
-          const T* values = a.v + at.batch * a.at_v.batch + kv_head * a.at_v.head + first * a.at_v.row;
-          m.add_special(
-              ::min(c.bn, walk.keys.last - first),
-              [&](int key, int column) {
-                return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
-              },
-              span(tile));
+    int seen = 0;  // tiles of V
+    order.for_each([&](const Place& at) {
+      const Walk walk(a, at.tile * c.bm);
+      const auto span = [&](int tile) {
+        return [&, first = walk.first(tile)](int r) {
+          return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
+        };
+      };
+      // What becomes of the scores of a tile.
+      const auto weigh = [&](int tile) {
+        if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
+        if (walk.whole(tile, walk.first_query + first_row, walk.first_query + first_row + 63)) {
+          m.template weigh<false>(scores.factor);
+        } else {
+          m.keep_spans(span(tile));
+          m.template weigh<true>(scores.factor);
         }
-        sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
-      }
-      if (speaks) sm90::arrive(sync.empty_v + v.stage);
-      v.next();
-    };
+      };
+      const auto start_scores = [&] {
+        sm90::wait(sync.full_k + k.stage, k.parity);
+        sm90::fence_sums();
+        m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(k.stage)));
+      };
+      const auto end_scores = [&](int tile) {
+        if (speaks) {
+          sm90::arrive(sync.empty_k + k.stage);
+          if (K::o_apart && tile == walk.tiles - 1) sm90::arrive(sync.empty_q + multiplier);
+        }
+        k.next();
+      };
+      const auto start_values = [&](int tile) {
+        if (walk.whole(tile)) full.await(sync.full_v, v.stage);
+        else checked.await(sync.checked, v.stage);
+        sm90::fence_sums();
+        m.start_values(sm90::shared_address(stage_v(v.stage)));
+      };
+      const auto end_values = [&](int tile) {
+        ++seen;
+        if (!walk.whole(tile)) {
+          if (sync.special[v.stage] == seen) {
+            const int first = walk.first(tile);
+            const T* values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
+            m.add_special(
+                ::min(c.bn, walk.keys.last - first),
+                [&](int key, int column) {
+                  return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
+                },
+                span(tile));
+          }
+          sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
+        }
+        if (speaks) sm90::arrive(sync.empty_v + v.stage);
+        v.next();
+      };
 
-    if (walk.tiles > 0) {
-      if (multiplier == K::multipliers - 1) end_turn();  // the first one's begins
-      sm90::wait(&sync.full_q, 0);
-      await_turn();
-      start_scores();
-      end_turn();
-      sm90::wait_products<0>();
-      end_scores();
-      weigh(0);
-      m.keep_weights();
-      for (int tile = 1; tile < walk.tiles; ++tile) {
+      m.clear();
+      sm90::wait(sync.full_q + multiplier, q.parity);
+      q.next();
+      if (walk.tiles > 0) {
         await_turn();
         start_scores();
-        start_values(tile - 1);
         end_turn();
-        sm90::wait_products<1>();
-        end_scores();
-        weigh(tile);
         sm90::wait_products<0>();
-        end_values(tile - 1);
-        m.rescale();
+        end_scores(0);
+        weigh(0);
         m.keep_weights();
+        for (int tile = 1; tile < walk.tiles; ++tile) {
+          await_turn();
+          start_scores();
+          start_values(tile - 1);
+          end_turn();
+          sm90::wait_products<1>();
+          end_scores(tile);
+          weigh(tile);
+          sm90::wait_products<0>();
+          end_values(tile - 1);
+          m.rescale();
+          m.keep_weights();
+        }
+        start_values(walk.tiles - 1);
+        sm90::wait_products<0>();
+        end_values(walk.tiles - 1);
       }
-      start_values(walk.tiles - 1);
-      sm90::wait_products<0>();
-      end_values(walk.tiles - 1);
-    }
-    m.finish();
+      m.finish();
 
-    // O goes through this multiplier's rows of Q's place.
-    if (walk.tiles == 0) sm90::wait(&sync.full_q, 0);
-    sm90::sync_warpgroup(K::own + multiplier);  // all of it has read Q
-    m.put(shared);
-    sm90::fence_shared_for_copies();
-    sm90::sync_warpgroup(K::own + multiplier);
-    if (speaks && walk.first_query + first_row < a.sq) {
+      // O goes through this multiplier's rows of its place.
+      unsigned char* const out = shared + K::o_at;
+      if (K::o_apart && speaks) sm90::wait_stores_read<0>();  // the last one has left
+      sm90::sync_warpgroup(K::own + multiplier);              // or: all of it has read Q
+      m.put(shared, K::o_at);
+      sm90::fence_shared_for_copies();
+      sm90::sync_warpgroup(K::own + multiplier);
+      if (speaks) {
+        if (walk.first_query + first_row < a.sq)
 #pragma unroll
-      for (int p = 0; p < c.dv / panel; ++p)
-        sm90::store(&maps.o, shared + mma_tile_bytes(c.bm, p * panel) + sm90::outer_offset(first_row), p * panel,
-                    walk.first_query + first_row, at.head, at.batch);
-      sm90::commit_stores();
-      sm90::wait_stores_read<0>();
-    }
+          for (int p = 0; p < c.dv / panel; ++p)
+            sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), p * panel,
+                        walk.first_query + first_row, at.head, at.batch);
+        sm90::commit_stores();
+        if (!K::o_apart) sm90::wait_stores_read<0>();
+        if (!K::o_apart || walk.tiles == 0) sm90::arrive(sync.empty_q + multiplier);
+      }
 #pragma unroll
-    for (int r = 0; r < m.rows; ++r) {
-      const int query = walk.first_query + m.row(r);
-      if (threadIdx.x % 4 == 0 && query < a.sq) put_lse(a, at.batch, at.head, query, m.running[r].log_sum());
-    }
+      for (int r = 0; r < m.rows; ++r) {
+        const int query = walk.first_query + m.row(r);
+        if (threadIdx.x % 4 == 0 && query < a.sq) put_lse(a, at.batch, at.head, query, m.running[r].log_sum());
+      }
+    });
+    if (speaks) sm90::wait_stores_read<0>();
   }
 }
 

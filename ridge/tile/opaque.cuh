@@ -17,8 +17,16 @@ template <class T, int N> __device__ __forceinline__ void make_opaque([[maybe_un
   }
 }
 
+__device__ __forceinline__ void make_opaque([[maybe_unused]] unsigned& value) {
+  if constexpr (RIDGE_SIMT_ON_CUDA) asm volatile("" : "+r"(value));
+}
+__device__ __forceinline__ void make_opaque([[maybe_unused]] float& value) {
+#if RIDGE_SIMT_ON_CUDA  // other compilers refuse these constraints even where they are discarded
+  asm volatile("" : "+f"(value));
+#endif
+}
 template <class T> __device__ __forceinline__ void make_opaque([[maybe_unused]] const T*& pointer) {
-#if RIDGE_SIMT_ON_CUDA  // other compilers refuse the constraint even where it is discarded
+#if RIDGE_SIMT_ON_CUDA
   asm volatile("" : "+l"(pointer));
 #endif
 }
