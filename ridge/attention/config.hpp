@@ -65,10 +65,17 @@ constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c
 // ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
 
 constexpr int wgmma_barrier_bytes(const Config& c) {
-  return c.bm / 64 * 2 * 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4;
+  return c.bm / 64 * 2 * 8 + c.stages * (5 * 8 + 4) + c.stages % 2 * 4;
 }
-// O leaves through a place of its own where wide heads leave room for it: the next tile of queries can come meanwhile.
-constexpr int wgmma_o_bytes(const Config& c) { return c.dv <= 128 ? mma_tile_bytes(c.bm, c.dv) : 0; }
+constexpr int wgmma_tile_bytes(const Config& c) {
+  return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
+}
+// O leaves through a place of its own where there is room for it: the next tile of queries can come meanwhile.
+inline constexpr int hopper_smem = 232448;  // of a block
+constexpr int wgmma_o_bytes(const Config& c) {
+  const int bytes = mma_tile_bytes(c.bm, c.dv);
+  return wgmma_tile_bytes(c) + bytes <= hopper_smem ? bytes : 0;
+}
 
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
@@ -77,9 +84,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
-    case Family::wgmma:
-      return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_o_bytes(c) +
-             wgmma_barrier_bytes(c);
+    case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }

@@ -51,6 +51,7 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (device.cc != 90)
       return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
     if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.sk == 0) return "there are no keys, and TMA reads no empty tensor";
     if (p.dv * 2 % 16 != 0)
       return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
     for (const auto& operand : {p.q, p.k, p.v, p.o})

@@ -45,18 +45,28 @@ template <class Row> struct WgmmaKernel {
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
   // Of 65,536 registers; the loader has few, and multipliers what is left, in steps of 8.
-  static constexpr int loader_registers = 32, multiplier_registers = multipliers == 2 ? 240 : 160;
+  static constexpr int loader_registers = multipliers == 2 ? 24 : 32,
+                       multiplier_registers = multipliers == 2 ? 240 : 160;
+  // What a block is launched with: in more, take_registers() would wait for ever.
+  static_assert(128 * (loader_registers + multipliers * multiplier_registers) <= 65536 / c.threads / 8 * 8 * c.threads);
   // Named barriers: a multiplier's turn, and that of its threads alone.
-  static constexpr int turn = 1, own = turn + multipliers;
+  static constexpr int turn = 1, own = turn + multipliers, all_checkers = own + multipliers;
   static constexpr int checkers = 96;  // the loader's other warps
 };
 
 // Barriers and marks in shared memory. Q is each multiplier's own; K and V have stages of their own. Values that are to be
-// looked through arrive at the checkers, and are full when those have done so.
+// looked through arrive at the checkers, who say that they are full.
 template <int Multipliers, int Stages> struct WgmmaSync {
   tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_k[Stages], full_v[Stages], empty_k[Stages],
-      empty_v[Stages], arrived[Stages], checked[Stages];
-  int special[Stages];  // the block's latest tile of this stage, counted from 1, that had NaN or infinite values
+      empty_v[Stages], arrived[Stages];
+  unsigned special[Stages];  // the block's latest tile of this stage, counted from 1, that had NaN or infinite values
+};
+
+// Of stages that are gone through one after the other: where the next tile is.
+template <int Stages> struct Counted {
+  unsigned tiles;
+  __device__ __forceinline__ unsigned stage() const { return tiles % Stages; }
+  __device__ __forceinline__ unsigned parity() const { return tiles / Stages & 1; }
 };
 
 // The parities of barriers of which a thread waits for each phase, but not one in each round of the stages.
@@ -75,17 +85,17 @@ struct WgmmaOrder {
   unsigned tiles, heads, all_heads;  // tiles of a head; heads at a time, and in all of the batch
   unsigned heads_of_batch;
 
+  __device__ __forceinline__ Place place(unsigned index) const {
+    const unsigned section = index / (heads * tiles), first = section * heads, in_section = index - first * tiles,
+                   here = ::min(heads, all_heads - first), head = first + in_section % here;
+    return {static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch),
+            static_cast<int>(tiles - 1 - in_section / here)};
+  }
+  // f(index) of the tiles of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
-    const unsigned total = tiles * all_heads;
-    bool from_end = false;
-    for (unsigned row = 0; row < total; row += gridDim.x, from_end = !from_end) {
-      const unsigned index = row + (from_end ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-      if (index >= total) continue;
-      const unsigned section = index / (heads * tiles), first = section * heads, place = index - first * tiles,
-                     here = ::min(heads, all_heads - first), head = first + place % here;
-      f(Place(static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch),
-              static_cast<int>(tiles - 1 - place / here)));
-    }
+    const unsigned total = tiles * all_heads, back = gridDim.x - 1 - 2 * blockIdx.x;
+    for (unsigned row = 0, index = blockIdx.x; index < total; row ^= 1, index += gridDim.x + (row ? back : 0 - back))
+      f(index);
   }
 };
 
@@ -169,6 +179,7 @@ template <class Row, class T> class WgmmaMultiplier {
 
   // Starts s = q k^T.
   __device__ __forceinline__ void start_scores(unsigned q, unsigned k) {
+    tile::make_opaque(q);  // or descriptors of all its parts wait in registers for the next tile
 #pragma unroll
     for (int d = 0; d < c.d; d += 16) {
       const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
@@ -269,19 +280,19 @@ template <class Row, class T> class WgmmaMultiplier {
     for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
   }
 
-  // O as T, to panels in shared memory.
-  __device__ __forceinline__ void put(unsigned char* shared, unsigned at) const {
-    tile::make_opaque(at);  // or the places of all elements wait in registers for the next tile of queries
-    unsigned char* const to = shared + at;
+  // O as T, to panels in shared memory from `to` on.
+  __device__ __forceinline__ void put(unsigned to) const {
+    unsigned lane = static_cast<unsigned>(lane_);
+    tile::make_opaque(lane);  // or the places of all elements wait in registers for the next tile of queries
+    // This lane's row of four matrices, 16 rows and 16 columns, and its piece of them.
+    const unsigned row = static_cast<unsigned>(first_ + warp_ * 16) + lane % 16, piece = lane / 16;
 #pragma unroll
-    for (int n = 0; n < c.dv / 8; ++n)
-#pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const unsigned place =
-            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
-            tile::sm90::swizzled(static_cast<unsigned>(row(r)), static_cast<unsigned>(pair(n) % panel * 2));
-        *reinterpret_cast<unsigned*>(to + place) = tile::pack_pair<T>(o_[4 * n + 2 * r], o_[4 * n + 2 * r + 1]);
-      }
+    for (int n = 0; n < c.dv; n += 16) {
+      const auto pair = [&](int i) { return tile::pack_pair<T>(o_[n / 2 + 2 * i], o_[n / 2 + 2 * i + 1]); };
+      tile::sm90::store_matrices(to + mma_tile_bytes(c.bm, n / panel * panel) +
+                                     tile::sm90::swizzled(row, (n % panel / 8 + piece) * 16),
+                                 pair(0), pair(1), pair(2), pair(3));
+    }
   }
 
   RunningRow running[rows];
@@ -307,8 +318,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     using Walk = WgmmaWalk<Row, T>;
     unsigned char* shared = sm90::swizzled_shared();
     auto& sync = *reinterpret_cast<WgmmaSync<K::multipliers, c.stages>*>(shared + K::barriers_at);
-    const auto stage_k = [=](int stage) { return shared + K::k_at + stage * K::k_bytes; };
-    const auto stage_v = [=](int stage) { return shared + K::v_at + stage * K::v_bytes; };
+    const auto stage_k = [=](unsigned stage) { return shared + K::k_at + stage * K::k_bytes; };
+    const auto stage_v = [=](unsigned stage) { return shared + K::v_at + stage * K::v_bytes; };
     const int group = sm90::warpgroup_index();
 
     if (threadIdx.x == 0) {
@@ -322,7 +333,6 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::init(sync.empty_k + s, K::multipliers);
         sm90::init(sync.empty_v + s, K::multipliers);
         sm90::init(sync.arrived + s, 1);
-        sm90::init(sync.checked + s, K::checkers);
         sync.special[s] = 0;
       }
       sm90::fence_init();
@@ -335,7 +345,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         // K of a tile, then V of the one before, which is needed later.
         sm90::RingPlace<c.stages> k, v;
         sm90::RingPlace<1> q;
-        order.for_each([&](const Place& at) {
+        order.for_each([&](unsigned index) {
+          const Place at = order.place(index);
           const Walk walk(a, at.tile * c.bm);
           const int kv_head = at.head / a.group;
           for (int tile = 0; tile <= walk.tiles; ++tile) {
@@ -364,8 +375,9 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       } else if (threadIdx.x >= 32) {
         sm90::RingPlace<c.stages> v;
         Parities arrived;
-        int seen = 0;
-        order.for_each([&](const Place& at) {
+        unsigned seen = 0;
+        order.for_each([&](unsigned index) {
+          const Place at = order.place(index);
           const Walk walk(a, at.tile * c.bm);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
@@ -374,7 +386,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
             if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
               atomicMax(sync.special + v.stage, seen);
             sm90::fence_shared_for_copies();  // and before products
-            sm90::arrive(sync.checked + v.stage);
+            sm90::await_named<K::checkers>(K::all_checkers);
+            if (threadIdx.x == 32) sm90::arrive(sync.full_v + v.stage);
           }
         });
       }
@@ -391,11 +404,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto end_turn = [&] { sm90::arrive_named<256>(K::turn + (multiplier + 1) % K::multipliers); };
     if (multiplier == K::multipliers - 1) end_turn();  // the first one's begins
 
-    sm90::RingPlace<c.stages> k, v;
-    sm90::RingPlace<1> q;
-    Parities full, checked;
-    int seen = 0;  // tiles of V
-    order.for_each([&](const Place& at) {
+    unsigned parity_q = 0;
+    Counted<c.stages> scored{0}, added{0};  // tiles of K and of V that this multiplier is through with
+    order.for_each([&](unsigned index) {
+      const Place at = order.place(index);
       const Walk walk(a, at.tile * c.bm);
       const auto span = [&](int tile) {
         return [&, first = walk.first(tile)](int r) {
@@ -413,27 +425,25 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         }
       };
       const auto start_scores = [&] {
-        sm90::wait(sync.full_k + k.stage, k.parity);
+        sm90::wait(sync.full_k + scored.stage(), scored.parity());
         sm90::fence_sums();
-        m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(k.stage)));
+        m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(scored.stage())));
       };
       const auto end_scores = [&](int tile) {
         if (speaks) {
-          sm90::arrive(sync.empty_k + k.stage);
+          sm90::arrive(sync.empty_k + scored.stage());
           if (K::o_apart && tile == walk.tiles - 1) sm90::arrive(sync.empty_q + multiplier);
         }
-        k.next();
+        ++scored.tiles;
       };
-      const auto start_values = [&](int tile) {
-        if (walk.whole(tile)) full.await(sync.full_v, v.stage);
-        else checked.await(sync.checked, v.stage);
+      const auto start_values = [&] {
+        sm90::wait(sync.full_v + added.stage(), added.parity());
         sm90::fence_sums();
-        m.start_values(sm90::shared_address(stage_v(v.stage)));
+        m.start_values(sm90::shared_address(stage_v(added.stage())));
       };
       const auto end_values = [&](int tile) {
-        ++seen;
         if (!walk.whole(tile)) {
-          if (sync.special[v.stage] == seen) {
+          if (sync.special[added.stage()] == added.tiles + 1) {
             const int first = walk.first(tile);
             const T* values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
             m.add_special(
@@ -445,13 +455,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           }
           sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
         }
-        if (speaks) sm90::arrive(sync.empty_v + v.stage);
-        v.next();
+        if (speaks) sm90::arrive(sync.empty_v + added.stage());
+        ++added.tiles;
       };
 
       m.clear();
-      sm90::wait(sync.full_q + multiplier, q.parity);
-      q.next();
+      sm90::wait(sync.full_q + multiplier, parity_q);
+      parity_q ^= 1;
       if (walk.tiles > 0) {
         await_turn();
         start_scores();
@@ -463,7 +473,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         for (int tile = 1; tile < walk.tiles; ++tile) {
           await_turn();
           start_scores();
-          start_values(tile - 1);
+          start_values();
           end_turn();
           sm90::wait_products<1>();
           end_scores(tile);
@@ -473,7 +483,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           m.rescale();
           m.keep_weights();
         }
-        start_values(walk.tiles - 1);
+        start_values();
         sm90::wait_products<0>();
         end_values(walk.tiles - 1);
       }
@@ -483,7 +493,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       unsigned char* const out = shared + K::o_at;
       if (K::o_apart && speaks) sm90::wait_stores_read<0>();  // the last one has left
       sm90::sync_warpgroup(K::own + multiplier);              // or: all of it has read Q
-      m.put(shared, K::o_at);
+      m.put(sm90::shared_address(out));
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own + multiplier);
       if (speaks) {

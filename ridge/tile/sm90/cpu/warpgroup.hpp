@@ -3,6 +3,7 @@
 #include <ridge/tile/sm90/arch.cuh>
 
 #include <atomic>
+#include <cstring>
 
 namespace ridge::tile::sm90 {
 
@@ -50,5 +51,13 @@ template <int Registers> void take_registers() {}
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+
+inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  const unsigned lane = threadIdx.x % 32, of[] = {a, b, c, d};
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = __shfl_sync(~0u, to, static_cast<int>(i * 8 + lane / 4));
+    std::memcpy(swizzled_shared() + row + lane % 4 * 4, &of[i], 4);
+  }
+}
 
 }  // namespace ridge::tile::sm90
