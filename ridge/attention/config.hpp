@@ -13,6 +13,7 @@ enum class Family : std::uint8_t {
   gradient_tile,  // gradient_tile.cuh: gradients, of tiles in each thread's registers
   mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,          // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
+  wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
 };
 
 struct Config {
@@ -30,7 +31,9 @@ struct Config {
 };
 
 // Whether every device runs it, and the CPU.
-constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
+constexpr bool is_portable(const Config& c) {
+  return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::wgmma_gradient;
+}
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
@@ -66,6 +69,17 @@ constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c
 
 constexpr int wgmma_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + c.stages % 2 * 4; }
 
+// ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
+// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
+// dQ [bn][d] in float32.
+
+constexpr int wgmma_gradient_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + 2 * 4; }
+constexpr int wgmma_gradient_bytes(const Config& c) {
+  return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
+         c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + mma_tile_bytes(c.bm, c.bn) + c.bn * 8) +
+         c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+}
+
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
   switch (c.family) {
@@ -73,6 +87,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
+    case Family::wgmma_gradient: return wgmma_gradient_bytes(c);
     case Family::wgmma:
       return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) +
              wgmma_barrier_bytes(c);

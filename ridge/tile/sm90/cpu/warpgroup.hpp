@@ -3,6 +3,7 @@
 #include <ridge/tile/sm90/arch.cuh>
 
 #include <atomic>
+#include <cstring>
 
 namespace ridge::tile::sm90 {
 
@@ -50,5 +51,14 @@ template <int Registers> void take_registers() {}
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+
+inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  const unsigned lane = threadIdx.x % 32, words[] = {a, b, c, d};
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = __shfl_sync(~0u, to, static_cast<int>(i * 8 + lane / 4));
+    if (row % 16 != 0) simt::detail::misaligned(swizzled_shared() + row, 16, simt::detail::where::current());
+    std::memcpy(swizzled_shared() + row + lane % 4 * 4, words + i, sizeof words[i]);
+  }
+}
 
 }  // namespace ridge::tile::sm90
