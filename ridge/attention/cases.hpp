@@ -298,7 +298,8 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
             dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
           }
           for (std::int64_t column = 0; column < s.dv; ++column)
-            dv.add(rows.at_v(b, group, j, column), weight, weight_error + u16 * (weight + weight_error) + lost, g[column]);
+            dv.add(rows.at_v(b, group, j, column), weight, weight_error + u16 * (weight + weight_error) + lost,
+                   g[column]);
         }
       }
   const double keys = static_cast<double>(s.sk), queries = static_cast<double>(s.hkv ? s.hq / s.hkv * s.sq : 0);
@@ -419,9 +420,9 @@ inline check::CaseBook book() {
   }
 
   // Several tiles of 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
-  for (const char* more : {"", ":causal", ":causal=lower_right", ":window=40,3", ":softcap=3:causal", ":causal:fill=nan"})
-    for (const char* d : {"64", "128"})
-      backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);
+  for (const char* more :
+       {"", ":causal", ":causal=lower_right", ":window=40,3", ":softcap=3:causal", ":causal:fill=nan"})
+    for (const char* d : {"64", "128"}) backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);
   backward("f16:b=2,hq=4,hkv=2,sq=130,sk=129,d=96,dv=72:causal:layout=bshd");
   backward("f16:b=1,hq=4,hkv=2,sq=200,sk=256,d=64:nondeterministic");
 

@@ -7,12 +7,12 @@
 namespace ridge::attention_kernels {
 
 enum class Family : std::uint8_t {
-  naive,          // textbook.cuh: a block per query, three passes over the keys in global memory
-  tiled,          // textbook.cuh: a thread per score of a tile, online softmax
-  register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
-  gradient_tile,  // gradient_tile.cuh: gradients, of tiles in each thread's registers
-  mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
-  wgmma,          // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
+  naive,           // textbook.cuh: a block per query, three passes over the keys in global memory
+  tiled,           // textbook.cuh: a thread per score of a tile, online softmax
+  register_tile,   // register_tile.cuh: a tile of scores and one of O in each thread's registers
+  gradient_tile,   // gradient_tile.cuh: gradients, of tiles in each thread's registers
+  mma_sync,        // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+  wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
 };
 

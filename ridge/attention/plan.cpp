@@ -137,16 +137,15 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
-  const bool tensor =
-      c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::wgmma_gradient;
+  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::wgmma_gradient;
   const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
   const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
   const bool padded_sums = c.family == Family::gradient_tile;  // three of them; products are taken for either side
   const double columns = !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
-                         : padded_sums ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
-                                       : static_cast<double>(4 * p.d + 3 * p.dv);
+                         : padded_sums         ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
+                                               : static_cast<double>(4 * p.d + 3 * p.dv);
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
   const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock

@@ -29,12 +29,12 @@ struct WgmmaGradientMaps {
 
 // The workspace.
 struct GradientWork {
-  float* sums;         // dQ, [batch, heads, tiles][bn * d], in each tile as dq_unit() says
-  QueryFacts* facts;   // [batch, heads, tiles * bn]
-  unsigned* turns;     // of each tile of sums, [batch, heads, tiles]
-  unsigned* next;      // the number of the next block to begin
-  int tiles;           // of bn queries
-  bool in_order;       // blocks add to a tile of sums in the order of their keys
+  float* sums;        // dQ, [batch, heads, tiles][bn * d], in each tile as dq_unit() says
+  QueryFacts* facts;  // [batch, heads, tiles * bn]
+  unsigned* turns;    // of each tile of sums, [batch, heads, tiles]
+  unsigned* next;     // the number of the next block to begin
+  int tiles;          // of bn queries
+  bool in_order;      // blocks add to a tile of sums in the order of their keys
 };
 
 // Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of 16-bit
@@ -228,10 +228,10 @@ template <class Row, class T, bool AsIs> class GradientMultiplier {
     const int key = first_ + warp_ * 16 + lane_ / 8 % 2 * 8 + lane_ % 8, right = lane_ / 16 * 8;
 #pragma unroll
     for (int n = 0; n < c.bn; n += 16)
-      tile::sm90::store_matrices(to + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
-                                     tile::sm90::swizzled(static_cast<unsigned>(key),
-                                                          static_cast<unsigned>((n % panel + right) * 2)),
-                                 x_[n / 16][0], x_[n / 16][1], x_[n / 16][2], x_[n / 16][3]);
+      tile::sm90::store_matrices(
+          to + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
+              tile::sm90::swizzled(static_cast<unsigned>(key), static_cast<unsigned>((n % panel + right) * 2)),
+          x_[n / 16][0], x_[n / 16][1], x_[n / 16][2], x_[n / 16][3]);
   }
   // dQ to its place in shared memory, in float32.
   __device__ __forceinline__ void put_dq(float* to) const {
@@ -389,7 +389,8 @@ __global__ void __launch_bounds__(gradient_start_threads)
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,
-                             const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work) {
+                             const __grid_constant__ GradientArguments<T> a,
+                             const __grid_constant__ GradientWork work) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
@@ -511,60 +512,72 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     Parities checked;
     bool found_special = false;
 
-    if (walk.steps > 0) sm90::wait(&sync.full_kv, 0);
-    for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
-      const unsigned q = address(stage_q(at.stage)), grad_o = address(stage_o(at.stage));
-      const QueryFacts* facts = stage_facts(at.stage);
-      unsigned char* dx = shared + K::x_at + at.stage * K::x_bytes;
-      const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
-
-      sm90::wait(sync.full_q + at.stage, at.parity);
+    const auto start_scores = [&](const auto& of) {
+      sm90::wait(sync.full_q + of.stage, of.parity);
       sm90::fence_sums();
-      m.start_scores(base, q);
-      sm90::wait(sync.full_o + at.stage, at.parity);
-      if (at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
-      sm90::fence_sums();
-      m.start_dp(base + K::v_at, grad_o);
-      sm90::wait_products<1>();
-      if (whole) m.template weigh<false>(scores, facts, span);
-      else m.template weigh<true>(scores, facts, span);
-      sm90::wait_products<0>();
-      if (whole) m.template take_gradient<false>(facts, span);
-      else m.template take_gradient<true>(facts, span);
-      m.put_dx(address(dx));
+      m.start_scores(base, address(stage_q(of.stage)));
+    };
 
-      bool special_k = false;
-      if (at_edge) {
-        checked.await(sync.checked, at.stage);
-        special_k = sync.special_k != 0;
-        if (sync.special[at.stage] == step + 1) {  // both multipliers have met the tiles as they were
-          found_special = true;
-          sm90::await_named<256>(K::both);
-          const int thread = static_cast<int>(threadIdx.x) - 128;
-          clear_special<K::q_bytes, 256, T>(stage_q(at.stage), thread);
-          clear_special<K::o_bytes, 256, T>(stage_o(at.stage), thread);
-          sm90::fence_shared_for_copies();  // and before products
-          sm90::await_named<256>(K::both);
+    if (walk.steps > 0) {
+      sm90::wait(&sync.full_kv, 0);
+      start_scores(at);
+      for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
+        const unsigned q = address(stage_q(at.stage)), grad_o = address(stage_o(at.stage));
+        const QueryFacts* facts = stage_facts(at.stage);
+        unsigned char* dx = shared + K::x_at + at.stage * K::x_bytes;
+        const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
+
+        sm90::wait(sync.full_o + at.stage, at.parity);
+        if (at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
+        // The scores. nvcc wants no product under way behind those that a former step started: it would have each wait.
+        sm90::wait_products<0>();
+        sm90::fence_sums();
+        m.start_dp(base + K::v_at, grad_o);
+        if (whole) m.template weigh<false>(scores, facts, span);
+        else m.template weigh<true>(scores, facts, span);
+        sm90::wait_products<0>();
+        if (whole) m.template take_gradient<false>(facts, span);
+        else m.template take_gradient<true>(facts, span);
+        m.put_dx(address(dx));
+
+        bool special_k = false;
+        if (at_edge) {
+          checked.await(sync.checked, at.stage);
+          special_k = sync.special_k != 0;
+          if (sync.special[at.stage] == step + 1) {  // both multipliers have met the tiles as they were
+            found_special = true;
+            sm90::await_named<256>(K::both);
+            const int thread = static_cast<int>(threadIdx.x) - 128;
+            clear_special<K::q_bytes, 256, T>(stage_q(at.stage), thread);
+            clear_special<K::o_bytes, 256, T>(stage_o(at.stage), thread);
+            sm90::fence_shared_for_copies();  // and before products
+            sm90::await_named<256>(K::both);
+          }
         }
-      }
 
-      sm90::fence_sums();
-      m.start_dv(grad_o);
-      sm90::fence_shared_for_copies();
-      sm90::await_named<256>(K::both);  // all of dX is there
-      sm90::fence_sums();
-      m.start_dq(address(dx), base);
-      m.start_dk(q);
-      sm90::wait_products<2>();  // dV
-      if (speaks) sm90::arrive(sync.empty_o + at.stage);
-      sm90::wait_products<1>();  // dQ
-      sm90::await_named<K::with_adder>(K::read + multiplier);
-      if (special_k) m.put_dq_of_finite(sums, dx, shared);
-      else m.put_dq(sums);
-      sm90::fence_shared_for_copies();
-      sm90::arrive_named<K::with_adder>(K::full + multiplier);
-      sm90::wait_products<0>();  // dK
-      if (speaks) sm90::arrive(sync.empty_q + at.stage);
+        sm90::fence_sums();
+        m.start_dv(grad_o);
+        sm90::fence_shared_for_copies();
+        sm90::await_named<256>(K::both);  // all of dX is there
+        sm90::fence_sums();
+        m.start_dq(address(dx), base);
+        m.start_dk(q);
+        sm90::wait_products<2>();  // dV
+        if (speaks) sm90::arrive(sync.empty_o + at.stage);
+        // The next scores; after the last step the same ones once more, which cost less than a branch among products.
+        sm90::RingPlace<c.stages> next = at;
+        if (step + 1 < walk.steps) next.next();
+        start_scores(next);
+        sm90::wait_products<2>();  // dQ
+        sm90::await_named<K::with_adder>(K::read + multiplier);
+        if (special_k) m.put_dq_of_finite(sums, dx, shared);
+        else m.put_dq(sums);
+        sm90::fence_shared_for_copies();
+        sm90::arrive_named<K::with_adder>(K::full + multiplier);
+        sm90::wait_products<1>();  // dK
+        if (speaks) sm90::arrive(sync.empty_q + at.stage);
+      }
+      sm90::wait_products<0>();
     }
     if (found_special) {
       GradientWalk<Row, T> again(a, sync.number);

@@ -39,8 +39,8 @@ template <int I, class T> Status launch_wgmma_gradient_row(const Call& call) {
   constexpr std::int64_t starts = gradient_start_threads / (c.dv / tile::unit_elements<T>);  // rows of a block
   const std::int64_t rows = p.b * p.hq * work.tiles * c.bn;
   const std::int64_t start_blocks = std::max<std::int64_t>(1, (rows + starts - 1) / starts);
-  RIDGE_TRY(
-      simt::launch(blocks_of(gradient_start_threads, start_blocks, 0), attention_wgmma_gradient_start<Row<I>, T>, a, work));
+  RIDGE_TRY(simt::launch(blocks_of(gradient_start_threads, start_blocks, 0), attention_wgmma_gradient_start<Row<I>, T>,
+                         a, work));
   if (const std::int64_t blocks = key_blocks(c, p); blocks > 0) {
     WgmmaGradientMaps maps;
     RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bm));
@@ -60,9 +60,8 @@ template <int I, class T> Status launch_wgmma_gradient_row(const Call& call) {
   }
   const std::int64_t units = p.b * p.hq * p.sq * (c.d / 8);
   if (units == 0) return {};
-  return simt::launch(
-      blocks_of(gradient_end_threads, (units + gradient_end_threads - 1) / gradient_end_threads, 0),
-      attention_wgmma_gradient_end<Row<I>, T>, a, work);
+  return simt::launch(blocks_of(gradient_end_threads, (units + gradient_end_threads - 1) / gradient_end_threads, 0),
+                      attention_wgmma_gradient_end<Row<I>, T>, a, work);
 }
 
 template <class T, int I> constexpr auto wgmma_gradient_launcher() -> Status (*)(const Call&) {

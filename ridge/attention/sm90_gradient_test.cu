@@ -30,15 +30,19 @@ class Bytes {
   std::vector<std::byte> data_;
 };
 
-void check(const std::string& variant, const std::string& text) {
+using Inputs = std::vector<check::HostTensor>;  // do, q, k, v, o, lse
+
+// spoil: changes inputs.
+void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr) {
   SCOPED_TRACE(text);
   const auto parsed = check::Case::parse("attention:" + text + ":backward");
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
   const check::Case& c = *parsed;
   const auto book = check::find_case_book("attention");
   ASSERT_TRUE(book.ok());
-  const auto inputs = check::fill_inputs(**book, c);
+  auto inputs = check::fill_inputs(**book, c);
   ASSERT_TRUE(inputs.ok()) << inputs.error().message();
+  if (spoil) spoil(*inputs);
   auto expected = (*book)->oracle(c, *inputs);
   (*book)->tolerances(c, *inputs, variant, expected);
 
@@ -71,22 +75,24 @@ void check(const std::string& variant, const std::string& text) {
   const Call call{*plan, *problem, forward, {workspace.get(), plan->workspace_bytes()}, {}, &t};
   std::vector<std::byte> before;
   for (int run = 0; run < 2; ++run) {  // what one leaves in the workspace does not matter to the next
-    const Status status =
-        c.dtype == f16 ? launch_wgmma_gradient<half>(call) : launch_wgmma_gradient<bfloat16>(call);
+    const Status status = c.dtype == f16 ? launch_wgmma_gradient<half>(call) : launch_wgmma_gradient<bfloat16>(call);
     ASSERT_TRUE(status.ok()) << status.message();
     std::vector<std::byte> now;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const auto bytes = expected[i].value.size() * 2;
       now.insert(now.end(), data[in.size() + i].get(), data[in.size() + i].get() + bytes);
     }
-    if (run == 1) EXPECT_TRUE(now == before) << "another result from run to run";
+    if (run == 1) {
+      EXPECT_TRUE(now == before) << "another result from run to run";
+    }
     before = std::move(now);
   }
   EXPECT_TRUE(workspace.intact());
   const char* names[] = {"dq", "dk", "dv"};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_TRUE(data[in.size() + i].intact()) << names[i];
-    const auto got = check::decode(c.dtype, data[in.size() + i].get(), static_cast<std::int64_t>(expected[i].value.size()));
+    const auto got =
+        check::decode(c.dtype, data[in.size() + i].get(), static_cast<std::int64_t>(expected[i].value.size()));
     double worst = 0;
     for (std::size_t n = 0; n < got.size(); ++n) {
       const double want = expected[i].value[n], tolerance = expected[i].tolerance[n];
@@ -133,6 +139,18 @@ TEST(AttentionGradientsOnHopper, WhatIsMaskedDoesNotMatter) {
     check(row, "f16:b=1,hq=1,hkv=1,sq=200,sk=200,d=64:window=30,4:fill=nan");
     check(row, "bf16:b=1,hq=1,hkv=1,sq=150,sk=140,d=64:causal=lower_right:fill=inf");
   }
+}
+// Of one head with 32 columns.
+TEST(AttentionGradientsOnHopper, QueriesThatNobodyMeets) {
+  const auto spoil = [](Inputs& in) {  // the first 20, of 100 with 80 keys from the lower right
+    for (int t : {0, 1, 4})
+      for (int n = 0; n < 20 * 32; ++n) in[t].values[n] = n % 3 ? NAN : INFINITY;
+  };
+  for (const char* row : {narrow, wide}) check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=80,d=32:causal=lower_right", spoil);
+}
+TEST(AttentionGradientsOnHopper, AnInfiniteGradientStaysWithItsKeys) {
+  const auto spoil = [](Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; };
+  for (const char* row : {narrow, wide}) check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=100,d=32:causal", spoil);
 }
 TEST(AttentionGradientsOnHopper, Fills) {
   for (const char* fill : {"ones", "denormal", "constant,-3"}) {
