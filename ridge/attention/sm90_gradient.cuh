@@ -459,12 +459,14 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           lanes.sync();
           for (int m = 0; m < K::multipliers; ++m) {
             sm90::await_named<K::with_adder>(K::full + m);
-            if (!speaks) continue;
-            float* to = work.sums + place * (c.bn * c.d) + m * K::sums;
-            const unsigned char* from = shared + K::sums_at + m * K::sums * 4;
-            if (work.in_order && turn == 0) sm90::store_bulk(to, from, K::sums * 4);
-            else sm90::add_bulk(to, from, K::sums * 4);
-            sm90::commit_stores();
+            if (speaks) {
+              float* to = work.sums + place * (c.bn * c.d) + m * K::sums;
+              const unsigned char* from = shared + K::sums_at + m * K::sums * 4;
+              if (work.in_order && turn == 0) sm90::store_bulk(to, from, K::sums * 4);
+              else sm90::add_bulk(to, from, K::sums * 4);
+              sm90::commit_stores();
+            }
+            lanes.sync();
           }
           if (speaks) sm90::wait_stores_read<0>();
           lanes.sync();
