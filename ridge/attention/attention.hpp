@@ -18,12 +18,13 @@
 //           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
 //           sum of exp(s). A score that is NaN or +inf makes its row NaN.
 // Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass gave
-//           them, and dO. Computed in float32 throughout; heads that share K and V are summed in their order. A mask
-//           has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query
+//           them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor cores
+//           (wgmma_gradient) round weights and the gradients of products to the 16-bit type before they meet dO, Q and
+//           K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query
 //           with nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
 // Aliasing  O and LSE overlap nothing, nor do dQ, dK and dV. Q, K and V may.
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bit for bit, but for dQ where the rule says nondeterministic, which is for speed.
 #pragma once
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
@@ -41,6 +42,7 @@ struct AttentionRule {
   double softcap = 0;                // 0: none
   AttentionAlign align = AttentionAlign::upper_left;
   std::int64_t left = -1, right = -1;  // keys before and after a query's position; -1: all
+  bool nondeterministic = false;       // gradients may be summed in another order from run to run
   bool operator==(const AttentionRule&) const = default;
 };
 

@@ -249,8 +249,12 @@ struct GradientSums {
 // In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in the
 // forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
 // products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and by
-// 4 u. Each of these meets the others' magnitudes; three products err by 3 u.
-inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+// 4 u. Each of these meets the others' magnitudes; three products err by 3 u. Where weights and gradients of products are
+// rounded before they meet dO, Q and K, each errs by u16 of itself, or by `lost` where it is below its type's least normal
+// number: so each sum by u16 of its terms' absolute sum, and by `lost` times that of the elements that they meet. Those of
+// dQ and dK err by twice as much, for dX is a product with the rounded weight.
+inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                                    double u16 = 0, double lost = 0) {
   CaseRows rows(c, in);
   const Sizes& s = rows.s;
   const double *grad_o = in[0].values.data(), *o = in[4].values.data(), *lse = in[5].values.data();
@@ -285,20 +289,30 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
           const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);
           const double dx = weight * apart * slope;
-          const double dx_error = weight_error * (std::fabs(apart) + apart_error) * (slope + slope_error) +
+          const double dx_exact = weight_error * (std::fabs(apart) + apart_error) * (slope + slope_error) +
                                   weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
                                   3 * u * std::fabs(dx);
+          const double dx_error = dx_exact + 2 * u16 * (std::fabs(dx) + dx_exact) + lost * (1 + std::fabs(apart));
           for (std::int64_t column = 0; column < s.d; ++column) {
             dq.add(rows.at_q(b, h, i, column), dx, dx_error, key[column]);
             dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
           }
           for (std::int64_t column = 0; column < s.dv; ++column)
-            dv.add(rows.at_v(b, group, j, column), weight, weight_error, g[column]);
+            dv.add(rows.at_v(b, group, j, column), weight, weight_error + u16 * (weight + weight_error) + lost,
+                   g[column]);
         }
       }
   const double keys = static_cast<double>(s.sk), queries = static_cast<double>(s.hkv ? s.hq / s.hkv * s.sq : 0);
   return {dq.expected(c.dtype, keys, rows.scale), dk.expected(c.dtype, queries, rows.scale),
           dv.expected(c.dtype, queries, 1)};
+}
+
+// Rows that round weights and gradients of products to a 16-bit type.
+inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
+                            std::vector<check::Expected>& expected) {
+  if (!variant.starts_with("wgmma_gradient")) return;
+  const double lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;  // half of f16's least number; more than bfloat16's
+  expected = backward_oracle(c, in, check::roundoff(c.dtype), lost);
 }
 
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
@@ -312,6 +326,7 @@ inline check::CaseBook book() {
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = as_inputs,
+                       .tolerances = case_tolerances,
                        .tests = {},
                        .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back("attention:" + rest); };
@@ -404,6 +419,13 @@ inline check::CaseBook book() {
     backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=70,sk=90,d=64:causal:warp=64");
   }
 
+  // Several tiles of 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
+  for (const char* more :
+       {"", ":causal", ":causal=lower_right", ":window=40,3", ":softcap=3:causal", ":causal:fill=nan"})
+    for (const char* d : {"64", "128"}) backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);
+  backward("f16:b=2,hq=4,hkv=2,sq=130,sk=129,d=96,dv=72:causal:layout=bshd");
+  backward("f16:b=1,hq=4,hkv=2,sq=200,sk=256,d=64:nondeterministic");
+
   const auto bench = [&](std::string rest) { book.benches.push_back("attention:" + rest); };
   for (const char* d : {"64", "128", "256"})
     for (const char* s :
@@ -424,7 +446,8 @@ inline check::CaseBook book() {
   for (const char* more : {"", ":causal"}) bench(std::string("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64") + more);
   bench("f32:b=4,hq=8,hkv=8,sq=2048,sk=2048,d=128:causal");
   for (const char* heads : {"hq=32,hkv=32,sq=4096,sk=4096,d=64", "hq=16,hkv=16,sq=4096,sk=4096,d=128"})
-    for (const char* more : {"", ":causal"}) bench(std::string("bf16:b=4,") + heads + more + ":backward");
+    for (const char* more : {"", ":causal", ":nondeterministic", ":causal:nondeterministic"})
+      bench(std::string("bf16:b=4,") + heads + more + ":backward");
   bench("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64:causal:backward");
   return book;
 }

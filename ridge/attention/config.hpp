@@ -7,12 +7,13 @@
 namespace ridge::attention_kernels {
 
 enum class Family : std::uint8_t {
-  naive,          // textbook.cuh: a block per query, three passes over the keys in global memory
-  tiled,          // textbook.cuh: a thread per score of a tile, online softmax
-  register_tile,  // register_tile.cuh: a tile of scores and one of O in each thread's registers
-  gradient_tile,  // gradient_tile.cuh: gradients, of tiles in each thread's registers
-  mma_sync,       // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
-  wgmma,          // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
+  naive,           // textbook.cuh: a block per query, three passes over the keys in global memory
+  tiled,           // textbook.cuh: a thread per score of a tile, online softmax
+  register_tile,   // register_tile.cuh: a tile of scores and one of O in each thread's registers
+  gradient_tile,   // gradient_tile.cuh: gradients, of tiles in each thread's registers
+  mma_sync,        // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+  wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
+  wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
 };
 
 struct Config {
@@ -30,7 +31,9 @@ struct Config {
 };
 
 // Whether every device runs it, and the CPU.
-constexpr bool is_portable(const Config& c) { return c.family != Family::mma_sync && c.family != Family::wgmma; }
+constexpr bool is_portable(const Config& c) {
+  return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::wgmma_gradient;
+}
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
@@ -77,6 +80,17 @@ constexpr int wgmma_o_bytes(const Config& c) {
   return wgmma_tile_bytes(c) + bytes <= hopper_smem ? bytes : 0;
 }
 
+// ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
+// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
+// dQ [bn][d] in float32.
+
+constexpr int wgmma_gradient_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + 2 * 4; }
+constexpr int wgmma_gradient_bytes(const Config& c) {
+  return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
+         c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + mma_tile_bytes(c.bm, c.bn) + c.bn * 8) +
+         c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+}
+
 // Dynamic shared memory. `d` and `dv` are the problem's.
 constexpr int smem_bytes(const Config& c, int d, int dv) {
   switch (c.family) {
@@ -85,6 +99,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
     case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
+    case Family::wgmma_gradient: return wgmma_gradient_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }

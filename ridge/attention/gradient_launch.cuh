@@ -57,8 +57,8 @@ template <int I, class T> Status launch_gradient_row(const Call& call) {
 }
 
 template <class T, int I> constexpr auto gradient_launcher() -> Status (*)(const Call&) {
-  if constexpr (has_gradient(variants[I].config)) return launch_gradient_row<I, T>;
-  else return nullptr;  // refused by fits()
+  if constexpr (has_gradient(variants[I].config) && is_portable(variants[I].config)) return launch_gradient_row<I, T>;
+  else return nullptr;  // refused by fits(), or launched elsewhere
 }
 
 template <class T, int... I> Status launch_gradient_table(const Call& call, std::integer_sequence<int, I...>) {

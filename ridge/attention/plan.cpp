@@ -57,6 +57,16 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     for (const auto& operand : {p.q, p.k, p.v, p.o})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
+  if (c.family == Family::wgmma_gradient) {
+    if (device.cc != 90)
+      return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.d % 8 != 0 || p.dv % 8 != 0)
+      return "TMA stores rows whose bytes are a multiple of 16, and d is " + std::to_string(p.d) + ", dv " +
+             std::to_string(p.dv);
+    for (const auto& operand : {p.q, p.k, p.v, p.o, p.grad_o, p.grad_q, p.grad_k, p.grad_v})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
+  }
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
   if ((c.split || p.backward) && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq))
     return "more than 2^31 - 1 queries";
@@ -128,15 +138,15 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
-  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma;
+  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::wgmma_gradient;
   const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
   const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
   const bool padded_sums = c.family == Family::gradient_tile;  // three of them; products are taken for either side
-  const double columns = !p.backward   ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
-                         : padded_sums ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
-                                       : static_cast<double>(4 * p.d + 3 * p.dv);
+  const double columns = !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
+                         : padded_sums         ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
+                                               : static_cast<double>(4 * p.d + 3 * p.dv);
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
   const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
@@ -163,6 +173,10 @@ Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const Pl
 Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
+      if (variants[call.plan.variant].config.family == Family::wgmma_gradient)
+        return call.problem.dtype == f16 ? launch_wgmma_gradient_f16(call) : launch_wgmma_gradient_bf16(call);
+    }
     if (call.gradient)
       return call.problem.dtype == f32   ? launch_gradient_f32<B>(call)
              : call.problem.dtype == f16 ? launch_gradient_f16<B>(call)
@@ -191,6 +205,8 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
 
 // O and LSE of every part, in float32; or two facts of every query.
 std::size_t AttentionPlan::workspace_bytes() const {
+  const Config& c = variants[variant].config;
+  if (c.family == Family::wgmma_gradient) return static_cast<std::size_t>(wgmma_gradient_parts(c, problem).bytes());
   if (problem.backward) return static_cast<std::size_t>(problem.b * problem.hq * problem.sq * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
   return static_cast<std::size_t>(splits * problem.b * problem.hq * problem.sq * (problem.dv + 1)) * sizeof(float);

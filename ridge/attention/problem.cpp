@@ -169,7 +169,7 @@ std::string AttentionProblem::text() const {
   if (mask != AttentionMask::none) s << (mask == AttentionMask::boolean ? ", boolean mask" : ", additive mask");
   if (rule.softcap > 0) s << ", softcap " << rule.softcap;
   if (rule.scale) s << ", scale " << *rule.scale;
-  if (backward) s << ", backward";
+  if (backward) s << ", backward" << (rule.nondeterministic ? " in any order" : "");
   else if (lse) s << ", lse";
   return s.str();
 }

@@ -15,7 +15,7 @@ struct Request {
 };
 
 // scale=X  softcap=X  causal[=upper_left|lower_right]  window=L,R  align=upper_left|lower_right  layout=bhsd|bshd  lse
-// backward
+// backward  nondeterministic
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, const char* allowed) {
@@ -58,6 +58,9 @@ inline Result<Request> request_of(const Options& options) {
   auto backward = options.flag("attention", "backward");
   if (!backward) return backward.error();
   r.backward = *backward;
+  auto nondeterministic = options.flag("attention", "nondeterministic");
+  if (!nondeterministic) return nondeterministic.error();
+  r.rule.nondeterministic = *nondeterministic;
   if (r.backward && r.lse)
     return Status::invalid("attention", "lse", "given with backward", "an option of the forward pass");
   return r;

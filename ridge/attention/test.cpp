@@ -122,6 +122,29 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   p.backward = false;
   EXPECT_EQ(refusal(p, {.variant = "gradient_128"}),
             "attention: variant is gradient_128; it must be another one here: it computes gradients");
+  EXPECT_EQ(refusal(p, {.variant = "wgmma_gradient_128"}),
+            "attention: variant is wgmma_gradient_128; it must be another one here: it computes gradients");
+}
+
+TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
+  AttentionProblem p{.b = 2, .hq = 4, .hkv = 2, .sq = 300, .sk = 200, .d = 64, .dtype = bf16, .backward = true};
+  const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
+  ASSERT_TRUE(plan.ok()) << plan.error().message();
+  // Three tiles of 128 queries of 8 heads: dQ in float32, two floats of a query, a word of each tile; and one more.
+  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 8 + 4) + 4);
+  const auto why = [&](AttentionProblem of, const char* device = "H200") {
+    const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
+    return std::string(refused.error().message());
+  };
+  const std::string not_here = "attention: variant is wgmma_gradient_64; it must be another one here: ";
+  AttentionProblem odd = p, masked = p;
+  odd.dv = 36;
+  masked.mask = AttentionMask::boolean;
+  EXPECT_EQ(why(odd), not_here + "TMA stores rows whose bytes are a multiple of 16, and d is 64, dv 36");
+  EXPECT_EQ(why(masked), not_here + "it takes no mask tensor");
+  EXPECT_NE(why(p, "A100").find("compute capability 9.0"), std::string::npos);
+  p.rule.nondeterministic = true;
+  EXPECT_NE(p.text().find("backward in any order"), std::string::npos);
 }
 
 // Against differences of the sum of dO O, by definition and in double: what the oracle's formulas come from.

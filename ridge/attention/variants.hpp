@@ -52,13 +52,19 @@ inline constexpr Variant variants[] = {
      {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 4}, 0.3},
     {"gradient_256", "and for the widest", true, true,
      {.family = Family::gradient_tile, .bm = 32, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 4}, 0.2},
+    {"wgmma_gradient_64", "gradients by Hopper's tensor cores: a block owns keys, and dQ is added to in their order", false, true,
+     {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.005},
+    {"wgmma_gradient_128", "the same for wider heads", false, true,
+     {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.005},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // Which of the two a row computes; the textbook's row both.
-constexpr bool has_forward(const Config& c) { return c.family != Family::gradient_tile; }
-constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || c.family == Family::gradient_tile; }
+constexpr bool has_forward(const Config& c) {
+  return c.family != Family::gradient_tile && c.family != Family::wgmma_gradient;
+}
+constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || !has_forward(c); }
 
 // Blocks of the gradient's kernels over queries, and over keys.
 constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) {
@@ -66,6 +72,17 @@ constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) 
 }
 constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
   return (p.sk + c.bm - 1) / c.bm * p.b * p.hkv;
+}
+
+// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query, by
+// whole tiles of queries; a word of each tile, and one.
+struct WgmmaGradientParts {
+  std::int64_t tiles, sums, facts, words;  // tiles: of bn queries
+  std::int64_t bytes() const { return sums + facts + words; }
+};
+constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
+  const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
+  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all + 1) * 4};
 }
 
 // Heads of a query that share a block.

@@ -1,7 +1,10 @@
-// Contiguous bytes from global to shared memory, by the copy engine; and words from one block of a cluster to another.
+// Contiguous bytes between global and shared memory, by the copy engine; and words from one block of a cluster to another.
 #pragma once
 #include <ridge/tile/sm90/mbarrier.cuh>
 
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm90/cpu/bulk_copy.hpp>
+#else
 namespace ridge::tile::sm90 {
 
 // Preconditions: both addresses and `bytes` are multiples of 16. `full` receives the bytes.
@@ -11,6 +14,24 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned b
                "l"(from), "r"(bytes), "r"(shared_address(full))
                : "memory");
 }
+
+// From shared to global memory, as a group of stores (tma.cuh: fences before, waits after); and floats that are added to
+// those there, each by one addition. Preconditions as above; `bytes` and what the engine reads are not changed meanwhile.
+__device__ __forceinline__ void store_bulk(void* to, const void* from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
+               "r"(bytes)
+               : "memory");
+}
+__device__ __forceinline__ void add_bulk(float* to, const void* from, unsigned bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+               "r"(shared_address(from)), "r"(bytes)
+               : "memory");
+}
+
+}  // namespace ridge::tile::sm90
+#endif
+
+namespace ridge::tile::sm90 {
 
 // A word and its number into the place `to` of block `rank` of the cluster, and from there: waits until a word with that
 // number is in it. Nothing else is ordered.

@@ -58,6 +58,10 @@ __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.co
 template <int Pending> __device__ __forceinline__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
+// And until they are done: what they wrote is there.
+template <int Pending> __device__ __forceinline__ void wait_stores() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
+}
 
 }  // namespace ridge::tile::sm90
 #endif

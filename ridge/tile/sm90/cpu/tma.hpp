@@ -50,5 +50,6 @@ inline void store(const TensorMap* map, const void* from, int x, int y, int z, i
 }
 inline void commit_stores() {}
 template <int Pending> void wait_stores_read() {}
+template <int Pending> void wait_stores() {}
 
 }  // namespace ridge::tile::sm90

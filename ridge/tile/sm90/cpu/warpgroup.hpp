@@ -53,10 +53,11 @@ template <int Threads> void await_named(int id) { detail::sync_named(id, Threads
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
 
 inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-  const unsigned lane = threadIdx.x % 32, of[] = {a, b, c, d};
+  const unsigned lane = threadIdx.x % 32, words[] = {a, b, c, d};
   for (unsigned i = 0; i < 4; ++i) {
     const unsigned row = __shfl_sync(~0u, to, static_cast<int>(i * 8 + lane / 4));
-    std::memcpy(swizzled_shared() + row + lane % 4 * 4, &of[i], 4);
+    if (row % 16 != 0) simt::detail::misaligned(swizzled_shared() + row, 16, simt::detail::where::current());
+    std::memcpy(swizzled_shared() + row + lane % 4 * 4, words + i, sizeof words[i]);
   }
 }
 
