@@ -57,7 +57,7 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
   if (p.block_table && c.family != Family::naive && c.family != Family::mma_sync) return "it finds no keys in pages";
-  if (c.family == Family::wgmma && has_lengths(p)) return "it takes sequences of one length alone";
+  if (!takes_lengths(c) && has_lengths(p)) return "it takes sequences of one length alone";
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
   if ((c.split || p.backward) && std::max(p.sq * p.b, query_rows(p)) > max_blocks / std::max<std::int64_t>(1, p.hq))
     return "more than 2^31 - 1 queries";

@@ -63,6 +63,27 @@ struct Parities {
   }
 };
 
+// A block's sequence: its arguments, and where it lies in the tensors that maps show.
+template <class T, bool Uneven> struct WgmmaSequence {
+  const Arguments<T>& given;
+  int batch_q, batch_k;
+  Begin begin{0, 0};
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : given(all), batch_q(batch), batch_k(batch) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return given; }
+};
+template <class T> struct WgmmaSequence<T, true> {
+  Arguments<T> own;
+  int batch_q, batch_k;
+  Begin begin;
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : own(all),
+        batch_q(all.sequences.from_q.data ? 0 : batch),
+        batch_k(all.sequences.from_k.data ? 0 : batch),
+        begin(take_sequence(own, batch)) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
+};
+
 // The keys of a block: tiles of bn from keys.first on.
 template <class Row, class T> struct WgmmaWalk {
   static constexpr int bn = Row::config.bn;
@@ -248,10 +269,11 @@ template <class Row, class T> class WgmmaMultiplier {
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
 // Preconditions: cc 90; maps in boxes of bm (q), bn (k, v) and 64 (o) rows; rows of o are whole units of 16 bytes; no mask
-// tensor, one split, pack 1; d and dv are at most the Config's; gridDim.x is batch * heads * tiles of queries.
-template <class Row, class T>
+// tensor, one split, pack 1; d and dv are at most the Config's; gridDim.x is batch * heads * tiles of queries; without
+// Uneven, all sequences are of one length; no pages.
+template <class Row, class T, bool Uneven = false>
 __global__ void __launch_bounds__(Row::config.threads, 1)
-    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> a) {
+    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
@@ -262,7 +284,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto stage_v = [=](int stage) { return shared + K::v_at + stage * K::v_bytes; };
     const int group = sm90::warpgroup_index();
 
-    const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
+    const Place at((given.sq + c.bm - 1) / c.bm, given.heads);
+    WgmmaSequence<T, Uneven> sequence(given, at.batch);
+    const Arguments<T>& a = sequence.arguments();
+    if (Uneven && at.tile * c.bm >= a.sq) return;
     const WgmmaWalk<Row, T> walk(a, at.tile * c.bm);
     const int kv_head = at.head / a.group;
 
@@ -285,19 +310,21 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::keep_registers<K::loader_registers>();
       if (threadIdx.x == 0) {
         // K of a tile, then V of the one before, which is needed later.
-        load_panels<c.bm, c.d>(&maps.q, shared, &sync.full_q, walk.first_query, at.head, at.batch);
+        load_panels<c.bm, c.d>(&maps.q, shared, &sync.full_q, sequence.begin.query + walk.first_query, at.head,
+                               sequence.batch_q);
         sm90::RingPlace<c.stages> k, v;
         for (int tile = 0; tile <= walk.tiles; ++tile) {
           if (tile < walk.tiles) {
             sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
-            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
-                                   at.batch);
+            load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage,
+                                   sequence.begin.key + walk.first(tile), kv_head, sequence.batch_k);
             k.next();
           }
           if (tile > 0) {
             sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
             sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
-            load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage, walk.first(tile - 1), kv_head, at.batch);
+            load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage,
+                                    sequence.begin.key + walk.first(tile - 1), kv_head, sequence.batch_k);
             v.next();
           }
         }
@@ -410,11 +437,24 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     m.put(shared);
     sm90::fence_shared_for_copies();
     sm90::sync_warpgroup(K::own + multiplier);
-    if (speaks && walk.first_query + first_row < a.sq) {
+    const int first_query = walk.first_query + first_row;  // this multiplier's
+    if (Uneven && first_query + 64 > a.sq) {               // behind its rows are another sequence's
+      constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
+      for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * units; n += 128) {
+        const int row = n / units, column = n % units * unit;
+        if (column >= a.dv) continue;
+        const unsigned char* from =
+            shared + mma_tile_bytes(c.bm, column / panel * panel) +
+            sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
+        simt::store_global(
+            a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + (first_query + row) * a.at_o.row + column,
+            simt::load<unit>(reinterpret_cast<const T*>(from)));
+      }
+    } else if (speaks && first_query < a.sq) {
 #pragma unroll
       for (int p = 0; p < c.dv / panel; ++p)
         sm90::store(&maps.o, shared + mma_tile_bytes(c.bm, p * panel) + sm90::outer_offset(first_row), p * panel,
-                    walk.first_query + first_row, at.head, at.batch);
+                    sequence.begin.query + first_query, at.head, sequence.batch_q);
       sm90::commit_stores();
       sm90::wait_stores_read<0>();
     }
