@@ -116,10 +116,10 @@ template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& 
 template <class T> struct KeyRows {
   const T* from;
   std::int64_t row, page;
-  const Indices* pages;  // null: there are none
+  Indices pages;
   int batch, bits;
   __device__ __forceinline__ const T* operator()(int key) const {
-    return pages == nullptr ? from + key * row : in_page(static_cast<int>((*pages)(batch, key >> bits)), key);
+    return pages.data == nullptr ? from + key * row : in_page(static_cast<int>(pages(batch, key >> bits)), key);
   }
   // Of a key whose page's number is known.
   __device__ __forceinline__ const T* in_page(int number, int key) const {
@@ -130,12 +130,7 @@ template <class T>
 __device__ __forceinline__ KeyRows<T> key_rows(const Arguments<T>& a, const T* from, const Strides& at,
                                                std::int64_t page, int batch, int head) {
   const Sequences& s = a.sequences;
-  return {from + batch * at.batch + head / a.group * at.head,
-          at.row,
-          page,
-          s.pages.data ? &s.pages : nullptr,
-          batch,
-          s.page_bits};
+  return {from + batch * at.batch + head / a.group * at.head, at.row, page, s.pages, batch, s.page_bits};
 }
 template <class T> __device__ __forceinline__ KeyRows<T> k_rows(const Arguments<T>& a, int batch, int head) {
   return key_rows(a, a.k, a.at_k, a.sequences.page_k, batch, head);

@@ -350,7 +350,8 @@ template <int Tile, bool Paged> struct TilePages {
   // The row of one of its keys. All lanes of a warp ask.
   template <class T> __device__ __forceinline__ const T* row_of(const KeyRows<T>& rows, int key) const {
     if constexpr (Paged)
-      if (rows.pages != nullptr) return rows.in_page(simt::tile<32>().shfl(number, (key >> rows.bits) - first), key);
+      if (rows.pages.data != nullptr)
+        return rows.in_page(simt::tile<32>().shfl(number, (key >> rows.bits) - first), key);
     return rows.from + key * rows.row;
   }
 };
