@@ -500,6 +500,48 @@ def attention(dtype, rng):
             assert seen.all()  # an infinite answer has no distance; the C++ cases have them
             outputs, near = (want, lse), (tolerance, error + sk * unit + 4 * unit * np.abs(lse))
         yield Case((q, k, v, given), options, outputs, near)
+    yield from uneven_attention(dtype, rng)
+
+
+def uneven_attention(dtype, rng):
+    """Sequences of uneven lengths, each by definition and alone: behind each other, or with keys in pages of a cache."""
+    hq, hkv, d, page = 4, 2, 24, 16
+    queries, keys = [3, 0, 9, 1], [5, 4, 40, 17]
+    cu_q, cu_k = (np.cumsum([0, *lengths]).astype(np.int32) for lengths in (queries, keys))
+    q, k, v = (make(rng, dtype, sum(n), h, d) for n, h in ((queries, hq), (keys, hkv), (keys, hkv)))
+    unit = computed_in(dtype)
+    want, near = np.zeros(q.shape), np.zeros(q.shape)
+    lse, lse_near = np.zeros((hq, len(q))), np.zeros((hq, len(q)))
+    for b, (rows, length) in enumerate(zip(queries, keys, strict=True)):
+        for h in range(hq):
+            mine = slice(cu_q[b], cu_q[b + 1])
+            q_b, k_b, v_b = (double(x) for x in (q[mine, h], *(x[cu_k[b] : cu_k[b + 1], h // 2] for x in (k, v))))
+            attends = np.arange(length) <= np.arange(rows)[:, None] + length - rows
+            scores = np.where(attends, q_b @ k_b.T * d**-0.5, -np.inf)
+            weights = np.exp(scores)
+            lse[h, mine] = np.log(weights.sum(-1))
+            weights /= weights.sum(-1, keepdims=True)
+            want[mine, h] = weights @ v_b
+            size = np.max(np.abs(q_b) @ np.abs(k_b).T, initial=1)
+            error = (d + 4) * unit * size + 32 * unit * (size + 1)
+            of_type = 0 if dtype == "f32" else ROUNDOFF[dtype]
+            lost = (SMALLEST["f16"] if dtype == "f16" else 0) * np.sum(np.abs(v_b))
+            near[mine, h] = (error + length * unit + of_type) * (weights @ np.abs(v_b) + np.abs(want[mine, h])) + lost
+            lse_near[h, mine] = error + length * unit + 4 * unit * np.abs(lse[h, mine])
+    options = {"causal": "lower_right", "lse": True}
+    most = {"max_q": max(queries), "max_k": max(keys)}
+    yield Case((q, k, v, None, cu_q, cu_k), {**options, **most}, (want, lse), (near, lse_near))
+    # The same with the keys in pages, in any order and with NaN where there are none.
+    table = np.full((len(keys), 3), 1 << 20, np.int32)
+    pages = [(b, n) for b, length in enumerate(keys) for n in range(-(-length // page))]
+    caches = [np.full((len(pages) + 1, page, hkv, d), np.nan, x.dtype) for x in (k, v)]
+    for number, (b, n) in zip(rng.permutation(len(pages)), pages, strict=True):
+        table[b, n] = number
+        first, last = cu_k[b] + n * page, min(cu_k[b] + (n + 1) * page, cu_k[b + 1])
+        for cache, x in zip(caches, (k, v), strict=True):
+            cache[number, : last - first] = x[first:last]
+    inputs = (q, *caches, None, cu_q, None, np.asarray(keys, np.int32), table)
+    yield Case(inputs, options, (want, lse), (near, lse_near))
 
 
 def attention_merge(dtype, rng):

@@ -12,14 +12,37 @@ struct Strides {
   std::int64_t batch, head, row, element;
 };
 
+// Whole numbers in global memory, [rows][elements], or [elements] with row 0.
+struct Indices {
+  const void* data;  // null: there is none
+  std::int64_t row, element;
+  bool wide;  // int64, or int32
+  __device__ __forceinline__ std::int64_t operator()(int r, int e) const {
+    const std::int64_t at = r * row + e * element;
+    return wide ? static_cast<const std::int64_t*>(data)[at] : static_cast<const int*>(data)[at];
+  }
+};
+
+// What is known of uneven sequences, of each of which the arguments have the longest one's queries and keys.
+struct Sequences {
+  Indices from_q, from_k;  // [batch + 1]: where they begin among the rows of q, and of k and v
+  Indices lengths;         // [batch]: keys
+  // Of a cache: the numbers of a sequence's pages, [batch][pages of a sequence], of 2^page_bits keys each; how far apart
+  // pages lie.
+  Indices pages;
+  int page_bits;
+  std::int64_t page_k, page_v;
+  bool lower_right;  // whether a sequence's last query stands at its last key
+};
+
 // The tensors are q [batch, heads, sq, d], k [batch, heads / group, sk, d], v [.., sk, dv], o [batch, heads, sq, dv].
 template <class T> struct Arguments {
   const T *q, *k, *v;
   T* o;
-  float* lse;        // [batch, heads, sq]; may be null
-  const void* mask;  // [batch, heads, sq, sk]; null: none
-  Strides at_q, at_k, at_v, at_o, at_lse, at_mask;
-  int batch, heads, group;  // queries' heads that share one of the keys
+  float* lse;                                       // [batch, heads, sq]; may be null
+  const void* mask;                                 // [batch, heads, sq, sk]; null: none
+  Strides at_q, at_k, at_v, at_o, at_lse, at_mask;  // batch: 0 of sequences that follow each other, and of pages
+  int batch, heads, group;                          // queries' heads that share one of the keys
   int sq, sk, d, dv;
   int shift, left, right;  // query i attends to the keys from i + shift - left to i + shift + right
   float scale, softcap;    // softcap 0: none
@@ -28,6 +51,9 @@ template <class T> struct Arguments {
   int pack;                        // heads of a query that share a block: 1, or group
   int splits;                      // parts of the keys that blocks of their own attend to
   float *partial_o, *partial_lse;  // [splits, batch, heads, sq, dv] and [splits, batch, heads, sq], of more than one
+  std::int64_t rows;               // of one of these splits: batch * heads * sq, or heads * rows of q
+  Strides at_row;                  // and the place of a query among them; element is 0
+  Sequences sequences;
 };
 
 inline constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
@@ -55,6 +81,64 @@ struct Place {
     batch = static_cast<int>(rest / static_cast<unsigned>(heads));
   }
 };
+
+// Where a sequence begins among the rows of q, and of k and v.
+struct Begin {
+  int query, key;
+};
+
+// Makes the arguments those of one sequence alone, with its own sq, sk and shift, whose rows count from 0. A tile of
+// queries may then be beyond sq: the caller has to look. Where all sequences are of one length, nothing changes.
+template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& a, int batch) {
+  const Sequences& s = a.sequences;
+  Begin begin{0, 0};
+  const auto find = [batch](const Indices& from, int& first, int& count) {
+    if (from.data == nullptr) return;
+    first = static_cast<int>(from(0, batch));
+    count = ::max(0, ::min(static_cast<int>(from(0, batch + 1)) - first, count));
+  };
+  find(s.from_q, begin.query, a.sq);
+  find(s.from_k, begin.key, a.sk);
+  if (s.lengths.data != nullptr) a.sk = ::max(0, ::min(static_cast<int>(s.lengths(0, batch)), a.sk));
+  if (s.lower_right) a.shift = a.sk - a.sq;
+  a.q += begin.query * a.at_q.row;
+  a.o += begin.query * a.at_o.row;
+  a.k += begin.key * a.at_k.row;
+  a.v += begin.key * a.at_v.row;
+  if (a.lse) a.lse += begin.query * a.at_lse.row;
+  if (a.splits > 1) {
+    a.partial_o += std::int64_t{begin.query} * a.dv;
+    a.partial_lse += begin.query;
+  }
+  return begin;
+}
+
+// The rows of a sequence's keys, or of their values, of one head: one after the other, or in pages.
+template <class T> struct KeyRows {
+  const T* from;
+  std::int64_t row, page;
+  Indices pages;
+  int batch, bits;
+  __device__ __forceinline__ const T* operator()(int key) const {
+    return pages.data == nullptr ? from + key * row : in_page(static_cast<int>(pages(batch, key >> bits)), key);
+  }
+  // Of a key whose page's number is known.
+  __device__ __forceinline__ const T* in_page(int number, int key) const {
+    return from + number * page + (key & ((1 << bits) - 1)) * row;
+  }
+};
+template <class T>
+__device__ __forceinline__ KeyRows<T> key_rows(const Arguments<T>& a, const T* from, const Strides& at,
+                                               std::int64_t page, int batch, int head) {
+  const Sequences& s = a.sequences;
+  return {from + batch * at.batch + head / a.group * at.head, at.row, page, s.pages, batch, s.page_bits};
+}
+template <class T> __device__ __forceinline__ KeyRows<T> k_rows(const Arguments<T>& a, int batch, int head) {
+  return key_rows(a, a.k, a.at_k, a.sequences.page_k, batch, head);
+}
+template <class T> __device__ __forceinline__ KeyRows<T> v_rows(const Arguments<T>& a, int batch, int head) {
+  return key_rows(a, a.v, a.at_v, a.sequences.page_v, batch, head);
+}
 
 struct Keys {
   int first, last;  // one past

@@ -22,6 +22,21 @@
 //           (wgmma_gradient) round weights and the gradients of products to the 16-bit type before they meet dO, Q and
 //           K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query
 //           with nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
+// Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
+//             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and LSE [Hq, total_q].
+//                             Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].
+//             cu_k [B + 1]    the same of K [total_k, Hkv, D] and V [total_k, Hkv, Dv]
+//             lengths [B]     without cu_k: of K's and V's rows, as many of each sequence, from the first on. A cache.
+//             block_table [B, P]   with lengths: K is [pages, page, Hkv, D], V [pages, page, Hkv, Dv], and key j of sequence b is
+//                             row j % page of page block_table[b][j / page]. page is a power of two from 16.
+//           int32 or int64, of any strides. Sq and Sk above are then a sequence's own, so lower_right is that of each. A
+//           plan knows the tensors' sizes and max_q and max_k, the longest sequence's. A mask tensor is not taken; nor,
+//           where gradients are computed, lengths and pages.
+//           What they hold is not checked. Offsets rise from 0 or more to at most the total, lengths are from 0 on, pages
+//           exist; and of a sequence longer than the maximum the further queries and keys are left out. Rows of Q that are
+//           no sequence's change nothing, and their O, LSE and dQ are not written, nor are dK and dV of such keys. Neither
+//           keys past a sequence's length nor their places in the table are read.
+//           A sequence without queries or without keys is as below, whatever the others are.
 // Aliasing  O and LSE overlap nothing, nor do dQ, dK and dV. Q, K and V may.
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
 // Repeats   bit for bit, but for dQ where the rule says nondeterministic, which is for speed.
@@ -52,19 +67,31 @@ inline constexpr AttentionRule causal_rule{.right = 0};
 struct AttentionTensors {
   TensorView q = {}, k = {}, v = {}, o = {};
   std::optional<TensorView> mask = {}, lse = {};
+  std::optional<TensorView> cu_q = {}, cu_k = {}, lengths = {}, block_table = {};
+  std::int64_t max_q = -1, max_k = -1;  // the longest sequence's; -1: as many as the tensors could hold
 };
 
 struct AttentionGradientTensors {
   TensorView q = {}, k = {}, v = {}, o = {}, lse = {}, grad_o = {};
   std::optional<TensorView> mask = {};
   TensorView grad_q = {}, grad_k = {}, grad_v = {};
+  std::optional<TensorView> cu_q = {}, cu_k = {};
+  std::int64_t max_q = -1, max_k = -1;
 };
 
-// How a tensor lies: strides in elements, 0 where an axis has one element or is repeated.
+// How a tensor lies: strides in elements, 0 where an axis has one element or is repeated. Of a cache, batch is that of
+// pages; of sequences that follow each other it is 0.
 struct AttentionOperand {
   std::int64_t batch = 0, head = 0, row = 0, element = 1;
   int phase = 0;  // bytes of the first element past a 16-byte boundary
   bool operator==(const AttentionOperand&) const = default;
+};
+
+// Of cu_q, cu_k, lengths (row is 0) and block_table.
+struct AttentionIndices {
+  DType dtype = i32;
+  std::int64_t row = 0, element = 1;  // strides
+  bool operator==(const AttentionIndices&) const = default;
 };
 
 struct AttentionProblem {
@@ -77,6 +104,10 @@ struct AttentionProblem {
   // Where the tensors are not packed [B, H, S, D] and aligned, the mask not of all axes. grad_*: of gradients.
   std::optional<AttentionOperand> q = {}, k = {}, v = {}, o = {}, mask_lies = {}, lse_lies = {};
   std::optional<AttentionOperand> grad_o = {}, grad_q = {}, grad_k = {}, grad_v = {};
+  // Sequences of uneven lengths: which of these tensors there are. sq and sk are then the longest sequence's.
+  std::optional<AttentionIndices> cu_q = {}, cu_k = {}, lengths = {}, block_table = {};
+  std::int64_t total_q = 0, total_k = 0;  // with cu_q: rows of q; with cu_k: of k and v
+  std::int64_t page = 0, pages = 0;       // with block_table: rows of a page, and pages of k and v
   bool operator==(const AttentionProblem&) const = default;
 
   // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.

@@ -1,7 +1,9 @@
 // attention's cases: what tests, benchmarks and the command line run.
 //
 // Further keys: dv; mask=1 (bool), 2 (additive, of q's type) or 3 (additive, f32), of the axes mb, mh, mq and sk, which
-// are 1, 1 and sq unless they are given.
+// are 1, 1 and sq unless they are given. Where inputs= names cu_q, cu_k or lengths, sequences are of uneven lengths drawn
+// from the seed, the first having sq queries and sk keys: around the edges of tiles, or with uneven=2 from half of these
+// on. paged: keys of a page, 16 unless it is given. wide=1: cu_q and the others are int64.
 #pragma once
 #include <ridge/attention/oracle.hpp>
 #include <ridge/attention/request.hpp>
@@ -9,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <span>
 
 namespace ridge::attention_detail {
@@ -29,50 +32,148 @@ struct Sizes {
         mq(c.dim("mq", sq)) {}
 };
 
-// Where element (b, h, row, column) of q, k, v or o lies in a packed tensor of either layout.
+// The sequences of a case: how long each is, where those that follow each other begin, and which pages they have.
+struct CaseSequences {
+  bool packed_q, packed_k, lengths, paged;  // whether there is cu_q, cu_k, lengths, block_table
+  std::vector<std::int64_t> q, k, from_q{0}, from_k{0};
+  std::int64_t page, columns, pages = 0;  // columns: of the table
+  std::vector<std::int64_t> table;        // [b][columns]
+
+  explicit CaseSequences(const check::Case& c)
+      : packed_q(brings(c, "cu_q")),
+        packed_k(brings(c, "cu_k")),
+        lengths(brings(c, "lengths")),
+        paged(brings(c, "block_table")),
+        page(c.dim("paged", 16)),
+        columns(page > 0 ? (c.dim("sk") + page - 1) / page : 0) {
+    const Sizes s(c);
+    auto seed = c.options.integer("attention", "seed", 1);
+    std::mt19937_64 random(seed ? static_cast<std::uint64_t>(*seed) : 1);
+    const auto draw = [&](bool uneven, std::int64_t first, std::int64_t most) {
+      constexpr std::int64_t edges[] = {0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 129};
+      if (!uneven || first == 0) return most;
+      if (c.dim("uneven") == 2)
+        return most - static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most / 2 + 1));
+      if (random() % 2) return std::min(most, edges[random() % std::size(edges)]);
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+    };
+    for (std::int64_t b = 0; b < s.b; ++b) {
+      q.push_back(draw(packed_q, b, s.sq));
+      k.push_back(draw(packed_k || lengths, b, s.sk));
+      from_q.push_back(from_q.back() + q.back());
+      from_k.push_back(from_k.back() + k.back());
+    }
+    if (!paged || page <= 0) return;
+    // Pages in any order, two of which are nobody's; behind a sequence's there are numbers of none.
+    std::vector<std::int64_t> numbers(2);
+    for (std::int64_t keys : k) numbers.resize(numbers.size() + static_cast<std::size_t>((keys + page - 1) / page));
+    pages = static_cast<std::int64_t>(numbers.size());
+    for (std::int64_t n = 0; n < pages; ++n) numbers[n] = n;
+    std::shuffle(numbers.begin(), numbers.end(), random);
+    for (std::int64_t keys : k)
+      for (std::int64_t n = 0; n < columns; ++n) {
+        const bool used = n * page < keys;
+        table.push_back(used ? numbers.back() : 1 << 30);
+        if (used) numbers.pop_back();
+      }
+  }
+  static bool brings(const check::Case& c, std::string_view name) {
+    const std::string list = "," + std::string(c.options.text("inputs")) + ",";
+    return list.find("," + std::string(name) + ",") != std::string::npos;
+  }
+  std::int64_t queries() const { return from_q.back(); }
+};
+
+// Where element (b, h, row, column) of q, k, v or o lies: in a packed tensor of either layout, ...
 struct Packed {
   std::int64_t heads, rows, columns;
   bool rows_first;
+  const std::vector<std::int64_t>* from = nullptr;  // ... among the rows of all sequences, which begin there, ...
+  const CaseSequences* cache = nullptr;             // ... or in pages
   std::int64_t operator()(std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t column = 0) const {
+    if (cache) {
+      const std::int64_t page = cache->table[b * cache->columns + row / cache->page];
+      return ((page * cache->page + row % cache->page) * heads + h) * columns + column;
+    }
+    if (from) return (((*from)[b] + row) * heads + h) * columns + column;
     return (rows_first ? (b * rows + row) * heads + h : (b * heads + h) * rows + row) * columns + column;
   }
 };
+inline Packed packed_queries(const CaseSequences& of, const Sizes& s, std::int64_t columns, bool rows_first) {
+  return {s.hq, s.sq, columns, rows_first, of.packed_q ? &of.from_q : nullptr};
+}
+inline Packed packed_keys(const CaseSequences& of, const Sizes& s, std::int64_t columns, bool rows_first) {
+  return {s.hkv, s.sk, columns, rows_first, of.packed_k ? &of.from_k : nullptr, of.paged ? &of : nullptr};
+}
 
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   auto request = request_of(c.operator_options());
   if (!request) return request.error();
   const Sizes s(c);
+  const CaseSequences sequences(c);
   const auto tensor = [&](std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return request->rows_first ? TensorType{c.dtype, {s.b, rows, heads, columns}}
                                : TensorType{c.dtype, {s.b, heads, rows, columns}};
   };
-  std::vector<TensorType> types{tensor(s.hq, s.sq, s.d), tensor(s.hkv, s.sk, s.d), tensor(s.hkv, s.sk, s.dv)};
+  const auto queries = [&](std::int64_t columns) {
+    return sequences.packed_q ? TensorType{c.dtype, {sequences.queries(), s.hq, columns}} : tensor(s.hq, s.sq, columns);
+  };
+  const auto keys = [&](std::int64_t columns) {
+    return sequences.paged      ? TensorType{c.dtype, {sequences.pages, sequences.page, s.hkv, columns}}
+           : sequences.packed_k ? TensorType{c.dtype, {sequences.from_k.back(), s.hkv, columns}}
+                                : tensor(s.hkv, s.sk, columns);
+  };
+  std::vector<TensorType> types{queries(s.d), keys(s.d), keys(s.dv)};
   if (request->backward) {
-    types.insert(types.begin(), tensor(s.hq, s.sq, s.dv));
-    types.push_back(tensor(s.hq, s.sq, s.dv));
-    types.push_back({f32, {s.b, s.hq, s.sq}});
+    types.insert(types.begin(), queries(s.dv));
+    types.push_back(queries(s.dv));
+    types.push_back({f32, sequences.packed_q ? std::vector{s.hq, sequences.queries()} : std::vector{s.b, s.hq, s.sq}});
   }
   if (s.mask < 0 || s.mask > 3) return Status::invalid("attention", "mask", std::to_string(s.mask), "0 to 3");
   if (s.mask) types.push_back({s.mask == 1 ? boolean : s.mask == 2 ? c.dtype : f32, {s.mb, s.mh, s.mq, s.sk}});
+  const DType whole = c.dim("wide", 0) ? i64 : i32;
+  if (sequences.packed_q) types.push_back({whole, {s.b + 1}});
+  if (sequences.packed_k) types.push_back({whole, {s.b + 1}});
+  if (sequences.lengths) types.push_back({whole, {s.b}});
+  if (sequences.paged) types.push_back({whole, {s.b, sequences.columns}});
   return types;
 }
 
 // fill=nan and fill=inf: q is finite; single keys have NaN throughout, and single values NaN or infinities in some
 // columns, so that a mask decides who sees them. A mask tensor hides every fifth key, and all of them from query 1.
-inline void fill_qkv(const check::Case& c, std::span<check::HostTensor> in, std::vector<double>* mask) {
+inline void fill_qkv(const check::Case& c, const CaseSequences& sequences, std::span<check::HostTensor> in,
+                     std::vector<double>* mask) {
   const Sizes s(c);
   const std::string_view fill = c.options.text("fill", "normal");
   const bool rows_first = request_of(c.operator_options())->rows_first;
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  if (fill == "nan" || fill == "inf") {
-    for (auto& tensor : in)
-      for (double& x : tensor.values)
-        if (!std::isfinite(x)) x = 0.25;
-    const Packed k{s.hkv, s.sk, s.d, rows_first}, v{s.hkv, s.sk, s.dv, rows_first};
+  const Packed k = packed_keys(sequences, s, s.d, rows_first), v = packed_keys(sequences, s, s.dv, rows_first);
+  if (sequences.lengths) {  // what is no sequence's must not matter
+    std::vector<double> used[2];
+    for (int t : {0, 1}) used[t].resize(in[1 + t].values.size(), nan);
     for (std::int64_t b = 0; b < s.b; ++b)
       for (std::int64_t h = 0; h < s.hkv; ++h)
-        for (std::int64_t j : {s.sk / 3, s.sk - 1}) {
-          if (j < 0) continue;
+        for (std::int64_t j = 0; j < sequences.k[b]; ++j) {
+          for (std::int64_t i = 0; i < s.d; ++i) used[0][k(b, h, j, i)] = in[1].values[k(b, h, j, i)];
+          for (std::int64_t i = 0; i < s.dv; ++i) used[1][v(b, h, j, i)] = in[2].values[v(b, h, j, i)];
+        }
+    for (int t : {0, 1}) in[1 + t].values = std::move(used[t]);
+  }
+  if (fill == "nan" || fill == "inf") {
+    const auto finite = [](double& x) {
+      if (!std::isfinite(x)) x = 0.25;
+    };
+    std::ranges::for_each(in[0].values, finite);
+    for (std::int64_t b = 0; b < s.b; ++b)
+      for (std::int64_t h = 0; h < s.hkv; ++h)
+        for (std::int64_t j = 0; j < sequences.k[b]; ++j) {
+          for (std::int64_t i = 0; i < s.d; ++i) finite(in[1].values[k(b, h, j, i)]);
+          for (std::int64_t i = 0; i < s.dv; ++i) finite(in[2].values[v(b, h, j, i)]);
+        }
+    for (std::int64_t b = 0; b < s.b; ++b)
+      for (std::int64_t h = 0; h < s.hkv; ++h)
+        for (std::int64_t j : {sequences.k[b] / 3, sequences.k[b] - 1}) {
+          if (j < 0 || j >= sequences.k[b]) continue;
           for (std::int64_t i = 0; fill == "nan" && i < s.d; ++i) in[1].values[k(b, h, j, i)] = nan;
           for (std::int64_t i = 0; i < s.dv; i += 3)
             in[2].values[v(b, h, j, i)] = fill == "nan" ? nan : i % 2 ? infinity : -infinity;
@@ -92,8 +193,8 @@ inline void fill_qkv(const check::Case& c, std::span<check::HostTensor> in, std:
 struct CaseRows {
   Request request;
   Sizes s;
+  CaseSequences sequences;
   double scale;
-  std::int64_t shift;
   Packed at_q, at_k, at_v, at_o;
   const double *q, *k, *v, *mask;
   std::vector<double> masks;
@@ -102,24 +203,32 @@ struct CaseRows {
   CaseRows(const check::Case& c, const std::vector<check::HostTensor>& in)
       : request(*request_of(c.operator_options())),
         s(c),
+        sequences(c),
         scale(request.rule.scale ? *request.rule.scale : 1 / std::sqrt(static_cast<double>(s.d))),
-        shift(request.rule.align == AttentionAlign::lower_right ? s.sk - s.sq : 0),
-        at_q{s.hq, s.sq, s.d, request.rows_first},
-        at_k{s.hkv, s.sk, s.d, request.rows_first},
-        at_v{s.hkv, s.sk, s.dv, request.rows_first},
-        at_o{s.hq, s.sq, s.dv, request.rows_first},
-        masks(static_cast<std::size_t>(s.sk)) {
+        at_q(packed_queries(sequences, s, s.d, request.rows_first)),
+        at_k(packed_keys(sequences, s, s.d, request.rows_first)),
+        at_v(packed_keys(sequences, s, s.dv, request.rows_first)),
+        at_o(packed_queries(sequences, s, s.dv, request.rows_first)) {
     const std::size_t first = request.backward ? 1 : 0;
     q = in[first].values.data();
     k = in[first + 1].values.data();
     v = in[first + 2].values.data();
     mask = s.mask ? in.back().values.data() : nullptr;
-    scores.resize(masks.size());
+  }
+  CaseRows(const CaseRows&) = delete;  // at_q and the others point to its sequences
+
+  std::int64_t queries(std::int64_t b) const { return sequences.q[b]; }
+  std::int64_t keys(std::int64_t b) const { return sequences.k[b]; }
+  std::int64_t at_lse(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return sequences.packed_q ? h * sequences.queries() + sequences.from_q[b] + i : (b * s.hq + h) * s.sq + i;
   }
   std::int64_t key_head(std::int64_t h) const { return h / (s.hq / s.hkv); }
   void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
     const AttentionRule& rule = request.rule;
-    for (std::int64_t j = 0; j < s.sk; ++j) {
+    const std::int64_t shift = rule.align == AttentionAlign::lower_right ? keys(b) - queries(b) : 0;
+    masks.resize(static_cast<std::size_t>(keys(b)));
+    scores.resize(masks.size());
+    for (std::int64_t j = 0; j < keys(b); ++j) {
       const std::int64_t away = j - i - shift;
       bool attends = (rule.right < 0 || away <= rule.right) && (rule.left < 0 || -away <= rule.left);
       double more = 0;
@@ -145,21 +254,34 @@ struct CaseRows {
 // A gradient's o and lse are what the forward pass gives.
 inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) {
   const Sizes s(c);
+  const CaseSequences sequences(c);
   const bool backward = request_of(c.operator_options())->backward;
-  fill_qkv(c, std::span(in).subspan(backward ? 1 : 0, 3), s.mask ? &in.back().values : nullptr);
+  // cu_q and the others are the last ones.
+  auto last = in.end();
+  const auto set = [&](bool there, const std::vector<std::int64_t>& values) {
+    if (there) (--last)->values.assign(values.begin(), values.end());
+  };
+  set(sequences.paged, sequences.table);
+  set(sequences.lengths, sequences.k);
+  set(sequences.packed_k, sequences.from_k);
+  set(sequences.packed_q, sequences.from_q);
+  // Benchmarks' tensors may be too large to have values here.
+  for (const check::HostTensor& tensor : std::span(in.begin(), last))
+    if (static_cast<std::int64_t>(tensor.values.size()) != tensor.rows() * tensor.cols()) return;
+  fill_qkv(c, sequences, std::span(in).subspan(backward ? 1 : 0, 3), s.mask ? &in.back().values : nullptr);
   if (!backward) return;
   for (double& x : in[0].values)
     if (!std::isfinite(x)) x = -0.5;
   CaseRows rows(c, in);
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
-      for (std::int64_t i = 0; i < s.sq; ++i) {
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
         rows.look_at(b, h, i);
         const WeightsOracle row(rows.scores);
-        in[5].values[(b * s.hq + h) * s.sq + i] = row.log_sum;
+        in[5].values[rows.at_lse(b, h, i)] = row.log_sum;
         for (std::int64_t column = 0; column < s.dv; ++column) {
           double sum = 0;
-          for (std::int64_t j = 0; j < s.sk; ++j)
+          for (std::int64_t j = 0; j < rows.keys(b); ++j)
             if (rows.attended(j)) sum += row.weights[j] * rows.v[rows.at_v(b, rows.key_head(h), j, column)];
           in[4].values[rows.at_o(b, h, i, column)] = sum;
         }
@@ -178,17 +300,19 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
   const double u = check::roundoff(f32);
   const double u16 = c.dtype == f32 ? 0 : check::roundoff(c.dtype), lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;
   check::Expected o, lse;
-  o.value.resize(static_cast<std::size_t>(s.b * s.hq * s.sq * s.dv));
+  lse.value.resize(static_cast<std::size_t>(s.hq * rows.sequences.queries()));
+  o.value.resize(lse.value.size() * static_cast<std::size_t>(s.dv));
   o.tolerance.resize(o.value.size());
+  lse.tolerance.resize(lse.value.size());
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
-      for (std::int64_t i = 0; i < s.sq; ++i) {
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
         rows.look_at(b, h, i);
         const WeightsOracle row(rows.scores);
         const double n = static_cast<double>(s.sk);
         std::vector<double> errors(rows.scores.size());  // relative, of weights
         double of_log = 0;
-        for (std::int64_t j = 0; j < s.sk; ++j) {
+        for (std::int64_t j = 0; j < rows.keys(b); ++j) {
           if (!(row.weights[j] > 0)) continue;
           errors[j] = std::expm1(rows.score_error(j, std::fabs(row.max)));
           of_log += row.weights[j] * errors[j];
@@ -196,13 +320,13 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
         for (std::int64_t column = 0; column < s.dv; ++column) {
           const auto v = [&](std::int64_t j) { return rows.v[rows.at_v(b, rows.key_head(h), j, column)]; };
           double want = 0, size = 0, all = 0, error = 0;
-          for (std::int64_t j = 0; j < s.sk; ++j) {
+          for (std::int64_t j = 0; j < rows.keys(b); ++j) {
             if (!rows.attended(j)) continue;
             want += row.weights[j] * v(j);
             size += row.weights[j] * std::fabs(v(j));
             all += std::fabs(v(j));
           }
-          for (std::int64_t j = 0; j < s.sk; ++j)
+          for (std::int64_t j = 0; j < rows.keys(b); ++j)
             if (row.weights[j] > 0) error += row.weights[j] * errors[j] * (std::fabs(v(j)) + std::fabs(want));
           error += ((n + 8) * u + u16) * size + lost * all;
           const std::int64_t at = rows.at_o(b, h, i, column);
@@ -211,8 +335,9 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
           o.tolerance[at] =
               std::isfinite(want) && attends ? error + check::rounding_error(c.dtype, std::fabs(want) + error) : 0;
         }
-        lse.value.push_back(row.log_sum);
-        lse.tolerance.push_back(of_log + (n + 8) * u + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum)));
+        const std::int64_t at = rows.at_lse(b, h, i);
+        lse.value[at] = row.log_sum;
+        lse.tolerance[at] = of_log + (n + 8) * u + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum));
       }
   if (rows.request.lse) return {o, lse};
   return {o};
@@ -260,20 +385,21 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
   const double *grad_o = in[0].values.data(), *o = in[4].values.data(), *lse = in[5].values.data();
   const double u = check::roundoff(f32), softcap = rows.request.rule.softcap;
   const double of_dv = (static_cast<double>(s.dv) + 2) * u;
-  GradientSums dq(s.b * s.hq * s.sq * s.d), dk(s.b * s.hkv * s.sk * s.d), dv(s.b * s.hkv * s.sk * s.dv);
+  const std::int64_t all_q = s.hq * rows.sequences.queries(), all_k = s.hkv * rows.sequences.from_k.back();
+  GradientSums dq(all_q * s.d), dk(all_k * s.d), dv(all_k * s.dv);
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
-      for (std::int64_t i = 0; i < s.sq; ++i) {
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
         rows.look_at(b, h, i);
         const std::int64_t group = rows.key_head(h);
         const double* g = grad_o + rows.at_o(b, h, i);
-        const double log_sum = lse[(b * s.hq + h) * s.sq + i];
+        const double log_sum = lse[rows.at_lse(b, h, i)];
         double delta = 0, delta_size = 0;
         for (std::int64_t column = 0; column < s.dv; ++column) {
           delta += g[column] * o[rows.at_o(b, h, i, column)];
           delta_size += std::fabs(g[column] * o[rows.at_o(b, h, i, column)]);
         }
-        for (std::int64_t j = 0; j < s.sk; ++j) {
+        for (std::int64_t j = 0; j < rows.keys(b); ++j) {
           if (!rows.attended(j)) continue;
           const double *key = rows.k + rows.at_k(b, group, j), *value = rows.v + rows.at_v(b, group, j);
           double dp = 0, dp_size = 0;
@@ -322,13 +448,14 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 inline check::CaseBook book() {
   check::CaseBook book{.op = "attention",
                        .keys = {"b", "hq", "hkv", "sq", "sk", "d"},
-                       .optional_keys = {"dv", "mask", "mb", "mh", "mq"},
+                       .optional_keys = {"dv", "mask", "mb", "mh", "mq", "uneven", "paged", "wide"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = as_inputs,
                        .tolerances = case_tolerances,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .adjusts_small = true};
   const auto test = [&](std::string rest) { book.tests.push_back("attention:" + rest); };
   // Empty, one, and around the tiles' edges: 16, 64 and 128 queries, 16 and 64 keys; columns around 16, 64, 128, 256.
   for (const char* size : {"b=0,hq=2,hkv=1,sq=3,sk=4,d=8",         "b=2,hq=2,hkv=1,sq=0,sk=4,d=8",
@@ -388,6 +515,37 @@ inline check::CaseBook book() {
   test("f32:b=1,hq=1,hkv=1,sq=3,sk=700,d=64:lse");
   test("bf16:b=1,hq=8,hkv=2,sq=3,sk=700,d=64:lse:causal=lower_right");  // keys in parts, heads together
 
+  // Sequences of uneven lengths: queries, keys or both follow each other, or keys are the first ones of a cache.
+  const std::string packed = ":inputs=q,k,v,cu_q,cu_k", cached = ":inputs=q,k,v,lengths",
+                    paged = ":inputs=q,k,v,lengths,block_table", paged_too = ":inputs=q,k,v,cu_q,lengths,block_table";
+  for (const std::string type : {"f32:", "bf16:"}) {
+    for (const char* mask : {"", ":causal", ":causal=lower_right", ":window=20,5", ":window=7,0:align=lower_right"})
+      for (const char* seed : {"1", "2", "3"})
+        test(type + "b=8,hq=2,hkv=1,sq=130,sk=140,d=24" + packed + mask + ":lse:seed=" + seed);
+    for (const std::string kind : {packed, cached, paged, paged_too}) {
+      test(type + "b=0,hq=2,hkv=1,sq=3,sk=4,d=8" + kind + ":lse");
+      test(type + "b=3,hq=2,hkv=1,sq=0,sk=4,d=8" + kind + ":lse");
+      test(type + "b=3,hq=2,hkv=2,sq=3,sk=0,d=8" + kind + ":lse");
+      test(type + "b=4,hq=4,hkv=2,sq=5,sk=150,d=40,dv=24,wide=1" + kind + ":causal=lower_right:lse:max_k=170");
+      for (const char* fill : {"nan", "inf"})
+        test(type + "b=4,hq=2,hkv=1,sq=70,sk=150,d=24" + kind + ":causal=lower_right:lse:fill=" + fill);
+      for (const char* place : {"offset", "padded", "strided", "reversed"})
+        test(type + "b=3,hq=4,hkv=2,sq=20,sk=70,d=40,dv=24" + kind + ":causal:lse:place=" + place);
+      test(type + "b=3,hq=4,hkv=2,sq=20,sk=70,d=40,dv=24" + kind + ":layout=bshd:lse");
+      test(type + "b=3,hq=2,hkv=1,sq=70,sk=90,d=64" + kind + ":causal:lse:warp=64");
+      test(type + "b=2,hq=1,hkv=1,sq=33,sk=70,d=136" + kind + ":softcap=5:lse");
+      test(type + "b=2,hq=1,hkv=1,sq=33,sk=70,d=100" + kind);
+    }
+    for (const char* kind : {":inputs=q,k,v,cu_q", ":inputs=q,k,v,cu_k", ":inputs=q,k,v,cu_q,lengths"})
+      test(type + "b=4,hq=2,hkv=1,sq=70,sk=150,d=24" + kind + ":causal=lower_right:lse");
+    test(type + "b=6,hq=6,hkv=2,sq=130,sk=140,d=64" + packed + ":causal:lse:max_q=130:max_k=140");
+    for (const char* page : {"16", "32", "64", "256"})
+      test(type + "b=3,hq=8,hkv=2,sq=3,sk=700,d=64,paged=" + page + paged_too + ":causal=lower_right:lse:max_q=3");
+    test(type + "b=3,hq=8,hkv=2,sq=1,sk=700,d=64,paged=16" + paged + ":window=300,0:align=lower_right:lse");
+    test(type + "b=3,hq=8,hkv=2,sq=1,sk=700,d=64" + packed + ":causal=lower_right:lse:max_q=1");  // in parts
+  }
+  test("f16:b=5,hq=2,hkv=1,sq=130,sk=140,d=64" + packed + ":causal:lse");
+
   // Gradients: the same edges, whose tiles are of 32 and 64 rows of either side and of 64, 128 and 256 columns.
   const auto backward = [&](std::string rest) { test(rest + ":backward"); };
   for (const char* size :
@@ -418,6 +576,22 @@ inline check::CaseBook book() {
     backward(std::string(type) + ":b=2,hq=4,hkv=2,sq=70,sk=70,d=64:causal:layout=bshd");
     backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=70,sk=90,d=64:causal:warp=64");
   }
+  for (const std::string type : {"f32:", "bf16:"}) {
+    const std::string uneven = ":inputs=do,q,k,v,o,lse,cu_q,cu_k";
+    for (const char* mask : {"", ":causal", ":causal=lower_right", ":window=20,5"})
+      for (const char* seed : {"1", "2"})
+        backward(type + "b=8,hq=2,hkv=1,sq=130,sk=70,d=24" + uneven + mask + ":seed=" + seed);
+    backward(type + "b=0,hq=2,hkv=1,sq=3,sk=4,d=8" + uneven);
+    backward(type + "b=3,hq=2,hkv=1,sq=0,sk=4,d=8" + uneven);
+    backward(type + "b=3,hq=2,hkv=1,sq=4,sk=0,d=8" + uneven);
+    for (const char* fill : {"nan", "inf"})
+      backward(type + "b=4,hq=2,hkv=1,sq=70,sk=90,d=24" + uneven + ":causal=lower_right:fill=" + fill);
+    for (const char* place : {"offset", "padded", "strided", "reversed"})
+      backward(type + "b=3,hq=4,hkv=2,sq=20,sk=30,d=40,dv=24,wide=1" + uneven + ":causal:place=" + place);
+    backward(type + "b=3,hq=2,hkv=1,sq=70,sk=90,d=100" + uneven + ":causal:max_q=70:max_k=90:warp=64");
+    for (const char* kind : {"cu_q", "cu_k"})
+      backward(type + "b=3,hq=2,hkv=1,sq=70,sk=40,d=136:inputs=do,q,k,v,o,lse," + kind + ":causal=lower_right");
+  }
 
   // Several tiles of 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
   for (const char* more :
@@ -443,6 +617,9 @@ inline check::CaseBook book() {
   for (const char* size : {"b=1,hq=32,hkv=8,sq=1,sk=8192", "b=16,hq=32,hkv=8,sq=1,sk=8192",
                            "b=64,hq=32,hkv=8,sq=1,sk=4096", "b=1,hq=32,hkv=8,sq=1,sk=65536"})
     bench(std::string("bf16:") + size + ",d=128");
+  bench("bf16:b=16,hq=16,hkv=16,sq=2048,sk=2048,d=128,uneven=2" + packed + ":causal:max_q=2048:max_k=2048");
+  for (const char* size : {"b=16,hq=32,hkv=8,sq=1,sk=8192", "b=64,hq=32,hkv=8,sq=1,sk=4096"})
+    for (const char* page : {"16", "256"}) bench(std::string("bf16:") + size + ",d=128,uneven=2,paged=" + page + paged);
   for (const char* more : {"", ":causal"}) bench(std::string("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64") + more);
   bench("f32:b=4,hq=8,hkv=8,sq=2048,sk=2048,d=128:causal");
   for (const char* heads : {"hq=32,hkv=32,sq=4096,sk=4096,d=64", "hq=16,hkv=16,sq=4096,sk=4096,d=128"})

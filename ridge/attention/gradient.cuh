@@ -24,8 +24,18 @@ template <class T> struct GradientArguments : Arguments<T> {
   T *grad_q, *grad_k, *grad_v;  // as q, k and v
   Strides at_grad_o, at_grad_q, at_grad_k, at_grad_v;
   int key_heads;      // heads / group
-  QueryFacts* facts;  // [batch, heads, sq]
+  QueryFacts* facts;  // [batch, heads, sq], as at_row says
 };
+
+// As of the forward pass's arguments.
+template <class T> __device__ __forceinline__ void take_sequence(GradientArguments<T>& a, int batch) {
+  const Begin begin = take_sequence(static_cast<Arguments<T>&>(a), batch);
+  a.grad_o += begin.query * a.at_grad_o.row;
+  a.grad_q += begin.query * a.at_grad_q.row;
+  a.grad_k += begin.key * a.at_grad_k.row;
+  a.grad_v += begin.key * a.at_grad_v.row;
+  a.facts += begin.query;
+}
 
 enum class Side { queries, keys };
 
@@ -83,7 +93,7 @@ template <Side S> struct Meeting {
 
 template <class T>
 __device__ __forceinline__ const QueryFacts& facts_of(const GradientArguments<T>& a, int batch, int head, int i) {
-  return a.facts[(std::int64_t{batch} * a.heads + head) * a.sq + i];
+  return a.facts[batch * a.at_row.batch + head * a.at_row.head + i];
 }
 
 // A product and its dP become the score before the mask, and dX / p.
@@ -104,14 +114,15 @@ __device__ __forceinline__ void weigh_gradient(float factor, const QueryFacts& q
 
 inline constexpr int facts_threads = 128, facts_lanes = 32;  // of a query
 
-// The facts of every query.
-// Precondition: gridDim.x * facts_threads / facts_lanes is at least batch * heads * sq.
+// The facts of every query, and of rows that are no sequence's.
+// Precondition: gridDim.x * facts_threads / facts_lanes is at least a.rows.
 template <class T> __global__ void __launch_bounds__(facts_threads) attention_gradient_facts(GradientArguments<T> a) {
   const simt::tile<facts_lanes> lanes;
   const std::int64_t row = std::int64_t{blockIdx.x} * (facts_threads / facts_lanes) + lanes.index();
-  if (row >= std::int64_t{a.batch} * a.heads * a.sq) return;
-  const int i = static_cast<int>(row % a.sq), head = static_cast<int>(row / a.sq % a.heads);
-  const int batch = static_cast<int>(row / a.sq / a.heads);
+  if (row >= a.rows) return;
+  const std::int64_t queries = a.at_row.head;
+  const int i = static_cast<int>(row % queries), head = static_cast<int>(row / queries % a.heads);
+  const int batch = static_cast<int>(row / queries / a.heads);
   const Matrix<const T> o(a.o, a.at_o, batch, head), grad(a.grad_o, a.at_grad_o, batch, head);
   float sum = 0;
   for (int c = lanes.rank(); c < a.dv; c += facts_lanes)
@@ -132,6 +143,8 @@ __global__ void __launch_bounds__(Row::config.threads) attention_gradient_naive(
   __shared__ float weights[threads], grads[threads];
   const int rank = simt::thread_rank();
   const Meeting<S> at(a, 1);
+  take_sequence(a, at.batch);
+  if (at.first >= at.count(a)) return;
   const SideRows<T> own = rows_of<S>(a, at.batch, at.head);
   const Scores<T> scores(a);
   const Keys range = at.range(a, at.first, at.first);

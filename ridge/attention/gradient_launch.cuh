@@ -44,7 +44,7 @@ template <int I, class T> Status launch_gradient_row(const Call& call) {
   const auto args = gradient_arguments_of<T>(call);
   const int warp = call.plan.device.warp;
   constexpr std::int64_t rows = facts_threads / facts_lanes;
-  const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
+  const std::int64_t queries = args.rows;
   if (queries > 0)
     RIDGE_TRY(simt::launch({.grid = dim3(static_cast<unsigned>((queries + rows - 1) / rows)),
                             .block = dim3(facts_threads),

@@ -120,6 +120,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   QueryFacts* facts = reinterpret_cast<QueryFacts*>(p + c.bn * Tile::pitch_m);
 
   const Meeting<S> at(a, c.bm);
+  take_sequence(a, at.batch);
+  if (at.first >= at.count(a)) return;
   const int last = ::min(at.first + c.bm, at.count(a)) - 1;
   const auto bring = [&](float* x, float* y, const SideRows<T>& from, int first, int rows, auto tile_rows) {
     constexpr int most = decltype(tile_rows)::value;

@@ -5,6 +5,7 @@
 #include <ridge/attention/variants.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace ridge::attention_detail {
@@ -22,6 +23,26 @@ simt::Config grid_of(const Config& c, const Call& call, int warp) {
           .warp = warp};
 }
 
+Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at) {
+  if (!v) return {};
+  return {v->data, at->row, at->element, at->dtype == DType::i64};
+}
+
+Sequences sequences_of(const AttentionProblem& p, const AttentionTensors& t) {
+  Sequences s{};
+  s.from_q = indices_of(t.cu_q, p.cu_q);
+  s.from_k = indices_of(t.cu_k, p.cu_k);
+  s.lengths = indices_of(t.lengths, p.lengths);
+  s.pages = indices_of(t.block_table, p.block_table);
+  if (p.block_table) {
+    s.page_bits = std::countr_zero(static_cast<std::uint64_t>(p.page));
+    s.page_k = p.k->batch;
+    s.page_v = p.v->batch;
+  }
+  s.lower_right = has_lengths(p) && p.rule.align == AttentionAlign::lower_right;
+  return s;
+}
+
 template <class T> Arguments<T> arguments_of(const Call& call) {
   const AttentionProblem& p = call.problem;
   const AttentionTensors& t = call.tensors;
@@ -33,7 +54,11 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
     constexpr std::int64_t all = (1 << 30) - 1;
     return static_cast<int>(keys < 0 ? all : std::min(keys, all));
   };
+  Strides at_k = strides(p.k), at_v = strides(p.v);
+  if (p.block_table) at_k.batch = at_v.batch = 0;  // that of pages
   const bool end = p.rule.align == AttentionAlign::lower_right;
+  const std::int64_t queries = query_rows(p);
+  const Strides at_row{p.cu_q ? 0 : p.hq * p.sq, p.cu_q ? queries : p.sq, 1, 0};
   return {.q = static_cast<const T*>(t.q.data),
           .k = static_cast<const T*>(t.k.data),
           .v = static_cast<const T*>(t.v.data),
@@ -41,8 +66,8 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .lse = t.lse ? static_cast<float*>(t.lse->data) : nullptr,
           .mask = t.mask ? t.mask->data : nullptr,
           .at_q = strides(p.q),
-          .at_k = strides(p.k),
-          .at_v = strides(p.v),
+          .at_k = at_k,
+          .at_v = at_v,
           .at_o = strides(p.o),
           .at_lse = strides(p.lse_lies),
           .at_mask = strides(p.mask_lies),
@@ -64,7 +89,10 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .pack = static_cast<int>(pack_of(variants[call.plan.variant].config, p)),
           .splits = call.plan.splits,
           .partial_o = static_cast<float*>(call.workspace.data),
-          .partial_lse = static_cast<float*>(call.workspace.data) + call.plan.splits * p.b * p.hq * p.sq * p.dv};
+          .partial_lse = static_cast<float*>(call.workspace.data) + call.plan.splits * p.hq * queries * p.dv,
+          .rows = p.hq * queries,
+          .at_row = at_row,
+          .sequences = sequences_of(p, t)};
 }
 
 }  // namespace

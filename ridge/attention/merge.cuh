@@ -8,15 +8,23 @@ namespace ridge::attention_kernels {
 inline constexpr int merge_threads = 128;
 
 // Where parts lie: behind each other in a workspace, as blocks left them ...
-//   o [parts][batch, heads, sq][dv]   lse [parts][batch, heads, sq]
+//   o [parts][rows][dv]   lse [parts][rows], of batch, heads and queries
 struct PartsInWorkspace {
   const float *o, *lse;
-  int parts, heads, sq, dv;
-  std::int64_t rows;  // batch * heads * sq
+  int parts, dv;
+  std::int64_t rows;
+  Strides at_row;
+  Indices from_q;  // where sequences begin, if they follow each other
 
+  // Whether there is such a query; it is then where all sequences' are counted from.
+  __device__ __forceinline__ bool find(Place& at) const {
+    if (from_q.data == nullptr) return true;
+    at.tile += static_cast<int>(from_q(0, at.batch));
+    return at.tile < from_q(0, at.batch + 1);
+  }
   __device__ __forceinline__ int count() const { return parts; }
   __device__ __forceinline__ std::int64_t row(int part, const Place& at) const {
-    return part * rows + (std::int64_t{at.batch} * heads + at.head) * sq + at.tile;
+    return part * rows + at.batch * at_row.batch + at.head * at_row.head + at.tile;
   }
   __device__ __forceinline__ float log_sum(int part, const Place& at) const { return lse[row(part, at)]; }
   __device__ __forceinline__ float value(int part, const Place& at, int column) const {
@@ -30,6 +38,7 @@ template <class T> struct PartsOfTwo {
   const float* lse[2];
   Strides at_o[2], at_lse[2];
 
+  __device__ __forceinline__ static constexpr bool find(const Place&) { return true; }
   __device__ __forceinline__ static constexpr int count() { return 2; }
   __device__ __forceinline__ float log_sum(int part, const Place& at) const {
     const Strides& s = at_lse[part];
@@ -53,8 +62,9 @@ template <class T, class Parts> struct MergeArguments {
 // Precondition: gridDim.x is batch * heads * sq.
 template <class T, class Parts>
 __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArguments<T, Parts> a) {
-  const Place at(a.sq, a.heads);
+  Place at(a.sq, a.heads);
   const Parts& parts = a.parts;
+  if (!parts.find(at)) return;
   float top = minus_infinity;
   for (int part = 0; part < parts.count(); ++part) top = fmaxf(top, parts.log_sum(part, at));
   const float base = top == minus_infinity ? 0 : top;

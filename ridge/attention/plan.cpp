@@ -51,7 +51,7 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (device.cc != 90)
       return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
     if (p.mask != AttentionMask::none) return "it takes no mask tensor";
-    if (p.sk == 0) return "there are no keys, and TMA reads no empty tensor";
+    if ((p.cu_k ? p.total_k : p.sk) == 0) return "there are no keys, and TMA reads no empty tensor";
     if (p.dv * 2 % 16 != 0)
       return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
     for (const auto& operand : {p.q, p.k, p.v, p.o})
@@ -67,8 +67,10 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     for (const auto& operand : {p.q, p.k, p.v, p.o, p.grad_o, p.grad_q, p.grad_k, p.grad_v})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
+  if (p.block_table && c.family != Family::naive && c.family != Family::mma_sync) return "it finds no keys in pages";
+  if (!takes_lengths(c) && has_lengths(p)) return "it takes sequences of one length alone";
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
-  if ((c.split || p.backward) && p.sq > max_blocks / std::max<std::int64_t>(1, p.b * p.hq))
+  if ((c.split || p.backward) && std::max(p.sq * p.b, query_rows(p)) > max_blocks / std::max<std::int64_t>(1, p.hq))
     return "more than 2^31 - 1 queries";
   if (p.backward && ceil_div(p.sk, c.bm) > max_blocks / std::max<std::int64_t>(1, p.b * p.hkv))
     return "more than 2^31 - 1 blocks";
@@ -77,10 +79,21 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   return {};
 }
 
+// Queries and keys of one sequence; where lengths are uneven, of the mean one, as far as that is known.
+struct Lengths {
+  double queries, keys;
+};
+Lengths lengths_of(const AttentionProblem& p) {
+  const auto mean = [&](std::int64_t total) {
+    return static_cast<double>(total) / std::max(1.0, static_cast<double>(p.b));
+  };
+  return {p.cu_q ? mean(p.total_q) : static_cast<double>(p.sq), p.cu_k ? mean(p.total_k) : static_cast<double>(p.sk)};
+}
+
 // Pairs of a query and a key that may meet, of one head: what neither causal rule nor window excludes.
 double pairs(const AttentionProblem& p) {
   const AttentionRule& r = p.rule;
-  const double sq = static_cast<double>(p.sq), sk = static_cast<double>(p.sk);
+  const auto [sq, sk] = lengths_of(p);
   if (r.left < 0 && r.right < 0) return sq * sk;
   const double shift = r.align == AttentionAlign::lower_right ? sk - sq : 0;
   // Keys below a bound that rises by one from query to query: the sum of clamp(i + from, 0, sk).
@@ -101,17 +114,18 @@ double multiply_adds(const AttentionProblem& p, std::int64_t d, std::int64_t dv)
 Cost cost(const AttentionProblem& p) {
   const auto n = [](std::int64_t x) { return static_cast<double>(x); };
   const double size = static_cast<double>(size_of(p.dtype)), heads = n(p.b) * n(p.hq), scores = heads * pairs(p);
+  const auto [sq, sk] = lengths_of(p);
   Cost c;
-  c.bytes_read = (heads * n(p.sq) * n(p.d) + n(p.b) * n(p.hkv) * n(p.sk) * (n(p.d) + n(p.dv))) * size;
+  c.bytes_read = (heads * sq * n(p.d) + n(p.b) * n(p.hkv) * sk * (n(p.d) + n(p.dv))) * size;
   if (p.mask != AttentionMask::none) {  // repeated axes are read once
     const AttentionOperand& m = *p.mask_lies;
     c.bytes_read += (m.batch ? n(p.b) : 1) * (m.head ? n(p.hq) : 1) * (m.row ? n(p.sq) : 1) *
                     (m.element ? n(p.sk) : 1) * static_cast<double>(size_of(p.mask_dtype));
   }
-  c.bytes_written = heads * n(p.sq) * (n(p.dv) * size + (p.lse ? 4 : 0));
+  c.bytes_written = heads * sq * (n(p.dv) * size + (p.lse ? 4 : 0));
   if (p.backward) {  // what was written is read, with dO; the gradients are as Q, K and V
-    const double inputs = (heads * n(p.sq) * n(p.d) + n(p.b) * n(p.hkv) * n(p.sk) * (n(p.d) + n(p.dv))) * size;
-    c.bytes_read += c.bytes_written + heads * n(p.sq) * n(p.dv) * size;
+    const double inputs = (heads * sq * n(p.d) + n(p.b) * n(p.hkv) * sk * (n(p.d) + n(p.dv))) * size;
+    c.bytes_read += c.bytes_written + heads * sq * n(p.dv) * size;
     c.bytes_written = inputs;
   }
   c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * scores * multiply_adds(p, p.d, p.dv);
@@ -132,16 +146,16 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.bytes_written = k.cost.bytes_written;
   // Every tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
   const std::int64_t pack = pack_of(c, p);
-  const double tiles = static_cast<double>(tiles_of(c, p));
+  const auto [sq, sk] = lengths_of(p);
+  const double packed = sq * static_cast<double>(pack), tiles = std::ceil(packed / c.bm);
   const double keys_bytes =
-      static_cast<double>(p.b * p.hq / pack * p.sk * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
-  const double share = p.sq && p.sk ? pairs(p) / (static_cast<double>(p.sq) * static_cast<double>(p.sk)) : 0;
+      static_cast<double>(p.b * p.hq / pack * (p.d + p.dv)) * sk * static_cast<double>(size_of(p.dtype));
+  const double share = sq > 0 && sk > 0 ? pairs(p) / (sq * sk) : 0;
   k.l2_bytes = tiles * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
   const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::wgmma_gradient;
-  const std::int64_t whole = c.family == Family::mma_sync ? c.rows : c.bm;
-  const double all_rows = static_cast<double>(ceil_div(p.sq * pack, whole) * whole);
-  const double rows = all_rows / std::max(1.0, static_cast<double>(p.sq * pack));
+  const int whole = c.family == Family::mma_sync ? c.rows : c.bm;
+  const double rows = std::ceil(packed / whole) * whole / std::max(1.0, packed);
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
   const bool padded_sums = c.family == Family::gradient_tile;  // three of them; products are taken for either side
   const double columns = !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
@@ -152,7 +166,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   // A block's life: a trip for the queries, and one for each tile of keys.
-  const double each = static_cast<double>(p.sk) * share / splits / c.bn;
+  const double each = sk * share / splits / c.bn;
   k.trips = 1 + 2 * each;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
@@ -207,9 +221,10 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
 std::size_t AttentionPlan::workspace_bytes() const {
   const Config& c = variants[variant].config;
   if (c.family == Family::wgmma_gradient) return static_cast<std::size_t>(wgmma_gradient_parts(c, problem).bytes());
-  if (problem.backward) return static_cast<std::size_t>(problem.b * problem.hq * problem.sq * 2) * sizeof(float);
+  const std::int64_t queries = problem.hq * query_rows(problem);
+  if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
-  return static_cast<std::size_t>(splits * problem.b * problem.hq * problem.sq * (problem.dv + 1)) * sizeof(float);
+  return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);
 }
 
 Explanation AttentionPlan::explain() const {
@@ -257,7 +272,8 @@ Status AttentionPlan::run_gradient(const AttentionGradientTensors& t, Workspace 
   const auto given = as_planned(*this, AttentionProblem::of_gradient(t, problem.rule), t.grad_q.device, workspace);
   if (!given) return given.error();
   if (blocks == 0) return {};
-  const AttentionTensors forward{.q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse};
+  const AttentionTensors forward{
+      .q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse, .cu_q = t.cu_q, .cu_k = t.cu_k};
   return launch({*this, *given, forward, workspace, stream, &t});
 }
 

@@ -1,6 +1,7 @@
 // AttentionProblem: from views to sizes and strides, with a sentence where they do not fit together.
 #include <ridge/attention/validate.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -37,63 +38,144 @@ std::string number(double x) {
   return s.str();
 }
 
-// What q, k, v, o, mask and lse say, whichever of them are written.
+// [rows, heads, columns] of all sequences, seen as [1, heads, rows, columns].
+TensorView rows_of_all(TensorView v) {
+  Layout& l = v.layout;
+  l.rank = 4;
+  l.shape = {1, l.shape[1], l.shape[0], l.shape[2]};
+  l.stride = {0, l.stride[1], l.stride[0], l.stride[2]};
+  return v;
+}
+
+// cu_q and its like.
+Result<AttentionIndices> indices_of(const char* argument, const TensorView& v, int rank, std::int64_t size) {
+  const std::string name = argument;
+  if (v.rank() != rank || v.size(0) != size)
+    return Status::invalid(op, name + ".shape", v.layout.text(),
+                           "of " + std::to_string(size) + (rank == 1 ? " elements" : " rows"));
+  if (v.dtype != i32 && v.dtype != i64)
+    return Status::invalid(op, name + ".dtype", std::string(ridge::name(v.dtype)), "i32 or i64");
+  const auto stride = [&](int axis) { return v.size(axis) <= 1 ? 0 : v.stride(axis); };
+  return AttentionIndices{v.dtype, rank == 1 ? 0 : stride(0), stride(rank - 1)};
+}
+
+// The views as [batch, heads, rows, columns], where a batch of K and V may be one of pages.
+struct Headed {
+  TensorView q, k, v, o;
+};
+Result<Headed> headed(const AttentionTensors& t) {
+  constexpr auto even = "of 4 axes: batch, heads, rows and columns",
+                 packed = "of 3 axes, as sequences follow each other: rows, heads and columns",
+                 paged = "of 4 axes: pages, rows, heads and columns";
+  RIDGE_TRY(not_of_rank("q", t.q, t.cu_q ? 3 : 4, t.cu_q ? packed : even));
+  for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v)})
+    RIDGE_TRY(not_of_rank(name, *view, t.cu_k ? 3 : 4, t.cu_k ? packed : t.block_table ? paged : even));
+  RIDGE_TRY(not_of_rank("o", t.o, t.cu_q ? 3 : 4, t.cu_q ? packed : even));
+  const auto queries = [&](const TensorView& v) { return t.cu_q ? rows_of_all(v) : v; };
+  const auto keys = [&](const TensorView& v) { return t.cu_k ? rows_of_all(v) : t.block_table ? heads_first(v) : v; };
+  return Headed{queries(t.q), keys(t.k), keys(t.v), queries(t.o)};
+}
+
+// What cu_q, cu_k, lengths and block_table say of a problem that has the tensors' sizes: sk those of a page.
+Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
+  const auto add = [&](const char* name, const std::optional<TensorView>& view, int rank, std::int64_t size,
+                       std::optional<AttentionIndices>& to) -> Status {
+    if (!view) return {};
+    auto indices = indices_of(name, *view, rank, size);
+    if (indices) to = *indices;
+    return indices.error();
+  };
+  RIDGE_TRY(add("cu_q", t.cu_q, 1, p.b + 1, p.cu_q));
+  RIDGE_TRY(add("cu_k", t.cu_k, 1, p.b + 1, p.cu_k));
+  RIDGE_TRY(add("lengths", t.lengths, 1, p.b, p.lengths));
+  RIDGE_TRY(add("block_table", t.block_table, 2, p.b, p.block_table));
+  if (t.cu_q) p.total_q = p.sq;
+  if (t.cu_k) p.total_k = p.sk;
+  if (t.block_table) {
+    p.page = p.sk;
+    p.pages = t.k.size(0);
+    const std::int64_t columns = t.block_table->size(1);
+    if (columns > 0 && p.page > most_rows / columns)
+      return Status::invalid(op, "block_table.shape", t.block_table->layout.text(), "of less than 2^30 keys");
+    p.sk = columns * p.page;
+  }
+  // A maximum beyond what there is says nothing.
+  const auto limit = [](const char* name, bool uneven, std::int64_t given, std::int64_t& size) -> Status {
+    if (given >= 0 && !uneven)
+      return Status::invalid(op, name, std::to_string(given), "left out where all sequences are of one length");
+    if (given >= 0) size = std::min(size, given);
+    return {};
+  };
+  RIDGE_TRY(limit("max_q", t.cu_q.has_value(), t.max_q, p.sq));
+  return limit("max_k", t.cu_k || t.lengths, t.max_k, p.sk);
+}
+
+// What q, k, v, o, mask, lse and lengths say, whichever of them are written.
 Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRule& rule) {
-  for (const auto& [name, view] :
-       {std::pair("q", &t.q), std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
-    RIDGE_TRY(not_of_rank(name, *view, 4, "of 4 axes: batch, heads, rows and columns"));
+  const auto views = headed(t);
+  if (!views) return views.error();
+  const auto& [q, k, v, o] = *views;
   AttentionProblem p;
-  p.b = t.q.size(0);
-  p.hq = t.q.size(1);
-  p.hkv = t.k.size(1);
-  p.sq = t.q.size(2);
-  p.sk = t.k.size(2);
-  p.d = t.q.size(3);
-  p.dv = t.v.size(3);
+  if (t.cu_q && (t.cu_q->rank() != 1 || t.cu_q->size(0) == 0))
+    return Status::invalid(op, "cu_q.shape", t.cu_q->layout.text(), "of an element for each sequence, and one more");
+  p.b = t.cu_q ? t.cu_q->size(0) - 1 : q.size(0);
+  p.hq = q.size(1);
+  p.hkv = k.size(1);
+  p.sq = q.size(2);
+  p.sk = k.size(2);
+  p.d = q.size(3);
+  p.dv = v.size(3);
   p.dtype = t.q.dtype;
   p.rule = rule;
-  RIDGE_TRY(not_equal("k", t.k, "batch", t.k.size(0), p.b));
-  RIDGE_TRY(not_equal("v", t.v, "batch", t.v.size(0), p.b));
-  RIDGE_TRY(not_equal("v", t.v, "heads", t.v.size(1), p.hkv));
-  RIDGE_TRY(not_equal("v", t.v, "rows", t.v.size(2), p.sk));
-  RIDGE_TRY(not_equal("k", t.k, "columns", t.k.size(3), p.d));
-  RIDGE_TRY(not_equal("o", t.o, "batch", t.o.size(0), p.b));
-  RIDGE_TRY(not_equal("o", t.o, "heads", t.o.size(1), p.hq));
-  RIDGE_TRY(not_equal("o", t.o, "rows", t.o.size(2), p.sq));
-  RIDGE_TRY(not_equal("o", t.o, "columns", t.o.size(3), p.dv));
+  if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
+  RIDGE_TRY(not_equal("v", t.v, t.block_table ? "pages" : "batch", v.size(0), k.size(0)));
+  RIDGE_TRY(not_equal("v", t.v, "heads", v.size(1), p.hkv));
+  RIDGE_TRY(not_equal("v", t.v, "rows", v.size(2), p.sk));
+  RIDGE_TRY(not_equal("k", t.k, "columns", k.size(3), p.d));
+  RIDGE_TRY(not_equal("o", t.o, "batch", o.size(0), q.size(0)));
+  RIDGE_TRY(not_equal("o", t.o, "heads", o.size(1), p.hq));
+  RIDGE_TRY(not_equal("o", t.o, "rows", o.size(2), p.sq));
+  RIDGE_TRY(not_equal("o", t.o, "columns", o.size(3), p.dv));
   for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
     if (view->dtype != p.dtype)
       return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view->dtype)),
                              "that of q, " + std::string(ridge::name(p.dtype)));
-  p.q = operand_of(t.q);
-  p.k = operand_of(t.k);
-  p.v = operand_of(t.v);
-  p.o = operand_of(t.o);
+  p.q = operand_of(q);
+  p.k = operand_of(k);
+  p.v = operand_of(v);
+  p.o = operand_of(o);
   if (t.mask) {
     p.mask = t.mask->dtype == boolean ? AttentionMask::boolean : AttentionMask::additive;
     p.mask_dtype = t.mask->dtype;
     const Layout scores = Layout::contiguous({p.b, p.hq, p.sq, p.sk});
     const TensorView mask = broadcast_to(*t.mask, scores);
-    if (!mask.layout.same_shape(scores))
+    const bool uneven = t.cu_q || t.cu_k || t.lengths;  // which validate() refuses
+    if (!uneven && !mask.layout.same_shape(scores))
       return Status::invalid(op, "mask.shape", t.mask->layout.text(), "such that it stretches to " + scores.text());
-    p.mask_lies = operand_of(mask);
+    if (!uneven) p.mask_lies = operand_of(mask);
+    else p.mask_lies = AttentionOperand{};
     if (p.sk <= 1) p.mask_lies->element = 0;
     p.mask_lies->phase = 0;  // read element by element
   }
   if (t.lse) {
-    RIDGE_TRY(not_of_rank("lse", *t.lse, 3, "of 3 axes: batch, heads and rows"));
-    RIDGE_TRY(not_equal("lse", *t.lse, "batch", t.lse->size(0), p.b));
-    RIDGE_TRY(not_equal("lse", *t.lse, "heads", t.lse->size(1), p.hq));
-    RIDGE_TRY(not_equal("lse", *t.lse, "rows", t.lse->size(2), p.sq));
+    const int rank = t.cu_q ? 2 : 3;
+    RIDGE_TRY(
+        not_of_rank("lse", *t.lse, rank, t.cu_q ? "of 2 axes: heads and rows" : "of 3 axes: batch, heads and rows"));
+    if (!t.cu_q) RIDGE_TRY(not_equal("lse", *t.lse, "batch", t.lse->size(0), p.b));
+    RIDGE_TRY(not_equal("lse", *t.lse, "heads", t.lse->size(-2), p.hq));
+    RIDGE_TRY(not_equal("lse", *t.lse, "rows", t.lse->size(-1), p.sq));
     if (t.lse->dtype != f32) return Status::invalid(op, "lse.dtype", std::string(ridge::name(t.lse->dtype)), "f32");
     const auto stride = [&](int axis) { return t.lse->size(axis) <= 1 ? 0 : t.lse->stride(axis); };
     p.lse = true;
-    p.lse_lies = AttentionOperand{stride(0), stride(1), stride(2), 1, 0};
+    p.lse_lies = AttentionOperand{t.cu_q ? 0 : stride(0), stride(-2), stride(-1), 1, 0};
   }
+  RIDGE_TRY(add_lengths(p, t));
   return p;
 }
 
 using Named = std::pair<const char*, const TensorView*>;
+
+const TensorView* if_given(const std::optional<TensorView>& v) { return v ? &*v : nullptr; }
 
 // Refuses outputs that overlap a tensor, or each other, and tensors of several devices.
 Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> outputs) {
@@ -119,8 +201,15 @@ Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> o
 Result<AttentionProblem> AttentionProblem::of(const AttentionTensors& t, const AttentionRule& rule) {
   auto p = described(t, rule);
   if (!p) return p;
-  RIDGE_TRY(apart({{"q", &t.q}, {"k", &t.k}, {"v", &t.v}, {"mask", t.mask ? &*t.mask : nullptr}},
-                  {{"o", &t.o}, {"lse", t.lse ? &*t.lse : nullptr}}));
+  RIDGE_TRY(apart({{"q", &t.q},
+                   {"k", &t.k},
+                   {"v", &t.v},
+                   {"mask", if_given(t.mask)},
+                   {"cu_q", if_given(t.cu_q)},
+                   {"cu_k", if_given(t.cu_k)},
+                   {"lengths", if_given(t.lengths)},
+                   {"block_table", if_given(t.block_table)}},
+                  {{"o", &t.o}, {"lse", if_given(t.lse)}}));
   return p;
 }
 
@@ -133,7 +222,17 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
                    {"dq", "q", &t.grad_q, &t.q, &AttentionProblem::grad_q},
                    {"dk", "k", &t.grad_k, &t.k, &AttentionProblem::grad_k},
                    {"dv", "v", &t.grad_v, &t.v, &AttentionProblem::grad_v}};
-  auto p = described({.q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse}, rule);
+  auto p = described({.q = t.q,
+                      .k = t.k,
+                      .v = t.v,
+                      .o = t.o,
+                      .mask = t.mask,
+                      .lse = t.lse,
+                      .cu_q = t.cu_q,
+                      .cu_k = t.cu_k,
+                      .max_q = t.max_q,
+                      .max_k = t.max_k},
+                     rule);
   if (!p) return p;
   p->backward = true;
   for (const auto& g : gradients) {
@@ -143,7 +242,7 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
     if (g.view->dtype != p->dtype)
       return Status::invalid(op, std::string(g.name) + ".dtype", std::string(ridge::name(g.view->dtype)),
                              "that of q, " + std::string(ridge::name(p->dtype)));
-    (*p).*g.operand = operand_of(*g.view);
+    (*p).*g.operand = operand_of(g.view->rank() == 3 ? rows_of_all(*g.view) : *g.view);
   }
   RIDGE_TRY(apart({{"q", &t.q},
                    {"k", &t.k},
@@ -151,7 +250,9 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
                    {"o", &t.o},
                    {"lse", &t.lse},
                    {"do", &t.grad_o},
-                   {"mask", t.mask ? &*t.mask : nullptr}},
+                   {"mask", if_given(t.mask)},
+                   {"cu_q", if_given(t.cu_q)},
+                   {"cu_k", if_given(t.cu_k)}},
                   {{"dq", &t.grad_q}, {"dk", &t.grad_k}, {"dv", &t.grad_v}}));
   return p;
 }
@@ -160,8 +261,12 @@ std::string AttentionProblem::text() const {
   std::ostringstream s;
   s << name(dtype) << " " << b << "x" << hq;
   if (hkv != hq) s << "/" << hkv;
-  s << " heads, " << sq << "x" << sk << ", d " << d;
+  s << " heads, " << (cu_q || cu_k || lengths ? "up to " : "") << sq << "x" << sk << ", d " << d;
   if (dv != d && dv != 0) s << "/" << dv;
+  if (cu_q) s << ", " << total_q << " queries in all";
+  if (cu_k) s << ", " << total_k << " keys in all";
+  if (block_table) s << ", " << pages << " pages of " << page << " keys";
+  else if (lengths) s << ", lengths of keys";
   const bool end = rule.align == AttentionAlign::lower_right;
   if (rule.left < 0 && rule.right == 0) s << ", causal" << (end ? " from the lower right" : "");
   else if (rule.left >= 0 || rule.right >= 0)
@@ -178,24 +283,33 @@ namespace attention_detail {
 
 AttentionProblem with_operands(AttentionProblem p) {
   if (p.dv == 0) p.dv = p.d;
-  const auto packed = [&](std::int64_t heads, std::int64_t rows, std::int64_t columns) {
-    const auto stride = [](std::int64_t size, std::int64_t s) { return size <= 1 ? 0 : s; };
-    return AttentionOperand{stride(p.b, heads * rows * columns), stride(heads, rows * columns), stride(rows, columns),
-                            1, 0};
+  struct Axis {
+    std::int64_t batch, rows;
+    bool packed;  // rows of all sequences, [rows, heads, columns]
   };
-  if (!p.q) p.q = packed(p.hq, p.sq, p.d);
-  if (!p.k) p.k = packed(p.hkv, p.sk, p.d);
-  if (!p.v) p.v = packed(p.hkv, p.sk, p.dv);
-  if (!p.o) p.o = packed(p.hq, p.sq, p.dv);
-  if (!p.mask_lies && p.mask != AttentionMask::none) p.mask_lies = packed(p.hq, p.sq, p.sk);
+  const Axis queries = p.cu_q ? Axis{1, p.total_q, true} : Axis{p.b, p.sq, false};
+  const Axis keys = p.block_table ? Axis{p.pages, p.page, true}
+                    : p.cu_k      ? Axis{1, p.total_k, true}
+                                  : Axis{p.b, p.sk, false};
+  const auto stride = [](std::int64_t size, std::int64_t s) { return size <= 1 ? 0 : s; };
+  const auto packed = [&](const Axis& of, std::int64_t heads, std::int64_t columns) {
+    const std::int64_t head = of.packed ? columns : of.rows * columns, row = of.packed ? heads * columns : columns;
+    return AttentionOperand{stride(of.batch, heads * of.rows * columns), stride(heads, head), stride(of.rows, row), 1,
+                            0};
+  };
+  if (!p.q) p.q = packed(queries, p.hq, p.d);
+  if (!p.k) p.k = packed(keys, p.hkv, p.d);
+  if (!p.v) p.v = packed(keys, p.hkv, p.dv);
+  if (!p.o) p.o = packed(queries, p.hq, p.dv);
+  if (!p.mask_lies && p.mask != AttentionMask::none) p.mask_lies = packed({p.b, p.sq, false}, p.hq, p.sk);
   if (p.backward) {
     p.lse = true;
-    if (!p.grad_o) p.grad_o = packed(p.hq, p.sq, p.dv);
-    if (!p.grad_q) p.grad_q = packed(p.hq, p.sq, p.d);
-    if (!p.grad_k) p.grad_k = packed(p.hkv, p.sk, p.d);
-    if (!p.grad_v) p.grad_v = packed(p.hkv, p.sk, p.dv);
+    if (!p.grad_o) p.grad_o = packed(queries, p.hq, p.dv);
+    if (!p.grad_q) p.grad_q = packed(queries, p.hq, p.d);
+    if (!p.grad_k) p.grad_k = packed(keys, p.hkv, p.d);
+    if (!p.grad_v) p.grad_v = packed(keys, p.hkv, p.dv);
   }
-  if (!p.lse_lies && p.lse) p.lse_lies = packed(p.hq, p.sq, 1);
+  if (!p.lse_lies && p.lse) p.lse_lies = packed({queries.batch, queries.rows, false}, p.hq, 1);
   return p;
 }
 
@@ -215,8 +329,22 @@ Status validate(const AttentionProblem& p) {
   if (p.hkv == 0 ? p.hq != 0 : p.hq % p.hkv != 0)
     return Status::invalid(op, "hq", std::to_string(p.hq),
                            "a multiple of hkv, the heads of k and v, " + std::to_string(p.hkv));
-  for (const auto& [argument, size] : {std::pair("sq", p.sq), std::pair("sk", p.sk)})
+  if (p.total_q < 0 || p.total_k < 0 || p.pages < 0) return Status::invalid(op, "shape", p.text(), "of sizes from 0");
+  for (const auto& [argument, size] :
+       {std::pair("sq", p.sq), std::pair("sk", p.sk), std::pair("total_q", p.total_q), std::pair("total_k", p.total_k)})
     if (size >= most_rows) return Status::invalid(op, argument, std::to_string(size), "less than 2^30");
+  if (p.mask != AttentionMask::none && (p.cu_q || p.cu_k || p.lengths))
+    return Status::invalid(op, "mask", "given with sequences of uneven lengths", "left out");
+  if (p.cu_k && p.lengths)
+    return Status::invalid(op, "lengths", "given with cu_k", "left out where cu_k says which keys there are");
+  if (p.block_table) {
+    if (!p.lengths) return Status::invalid(op, "lengths", "missing", "given with block_table");
+    if (p.page < least_page || (p.page & (p.page - 1)) != 0)
+      return Status::invalid(op, "the rows of a page", std::to_string(p.page),
+                             "a power of two from " + std::to_string(least_page));
+  }
+  if (p.backward && p.lengths)
+    return Status::invalid(op, "lengths", "given with backward", "given for the forward pass alone");
   const AttentionRule& r = p.rule;
   if (r.scale && !std::isfinite(*r.scale)) return Status::invalid(op, "scale", number(*r.scale), "finite");
   if (!std::isfinite(r.softcap) || r.softcap < 0)
@@ -232,13 +360,13 @@ Status validate(const AttentionProblem& p) {
   const struct {
     const char* name;
     std::optional<AttentionOperand> lies;
-    std::int64_t heads, rows, columns;
-  } outputs[] = {{"o", p.backward ? std::nullopt : p.o, p.hq, p.sq, p.dv},
-                 {"dq", p.grad_q, p.hq, p.sq, p.d},
-                 {"dk", p.grad_k, p.hkv, p.sk, p.d},
-                 {"dv", p.grad_v, p.hkv, p.sk, p.dv}};
+    std::int64_t batch, heads, rows, columns;
+  } outputs[] = {{"o", p.backward ? std::nullopt : p.o, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.dv},
+                 {"dq", p.grad_q, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.d},
+                 {"dk", p.grad_k, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.d},
+                 {"dv", p.grad_v, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.dv}};
   for (const auto& out : outputs)
-    if (out.lies && ((out.lies->batch == 0 && p.b > 1) || (out.lies->head == 0 && out.heads > 1) ||
+    if (out.lies && ((out.lies->batch == 0 && out.batch > 1) || (out.lies->head == 0 && out.heads > 1) ||
                      (out.lies->row == 0 && out.rows > 1) || (out.lies->element == 0 && out.columns > 1)))
       return Status::invalid(op, std::string(out.name) + ".strides", "0", "such that elements are apart");
   return {};

@@ -136,6 +136,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float *k = q + c.d * Tile::pitch_m, *v = k + c.d * Tile::pitch_n, *p = v + c.bn * c.dv;
 
   const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
+  take_sequence(a, at.batch);
+  if (at.tile * c.bm >= a.sq) return;
   const int first_query = at.tile * c.bm, last_query = ::min(first_query + c.bm, a.sq) - 1;
   const float* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + first_query * a.at_q.row;
   const float* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;

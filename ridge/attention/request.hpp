@@ -12,10 +12,11 @@ struct Request {
   bool rows_first = false;  // layout bshd
   bool lse = false;
   bool backward = false;  // takes do, q, k, v, o, lse and a mask, and gives dq, dk and dv
+  std::int64_t max_q = -1, max_k = -1;
 };
 
 // scale=X  softcap=X  causal[=upper_left|lower_right]  window=L,R  align=upper_left|lower_right  layout=bhsd|bshd  lse
-// backward  nondeterministic
+// backward  nondeterministic  max_q=N  max_k=N
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, const char* allowed) {
@@ -63,6 +64,12 @@ inline Result<Request> request_of(const Options& options) {
   r.rule.nondeterministic = *nondeterministic;
   if (r.backward && r.lse)
     return Status::invalid("attention", "lse", "given with backward", "an option of the forward pass");
+  for (const auto& [key, to] : {std::pair("max_q", &r.max_q), std::pair("max_k", &r.max_k)}) {
+    auto most = options.integer("attention", key, -1);
+    if (!most) return most.error();
+    if (options.has(key) && *most < 0) return wrong(key, "a number of rows, from 0 on");
+    *to = *most;
+  }
   return r;
 }
 

@@ -11,16 +11,18 @@ namespace {
 
 template <int I, class T> Status launch_mma_row(const Call& call) {
   const Arguments<T> args = arguments_of<T>(call);
-  RIDGE_TRY(simt::launch(grid_of(variants[I].config, call, simt::native_warp), attention_mma<Row<I>, T>, args));
+  const simt::Config grid = grid_of(variants[I].config, call, simt::native_warp);
+  RIDGE_TRY(has_lengths(call.problem) ? simt::launch(grid, attention_mma<Row<I>, T, true>, args)
+                                      : simt::launch(grid, attention_mma<Row<I>, T, false>, args));
   if (args.splits == 1) return {};
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
   const MergeArguments<T, PartsInWorkspace> merge{.parts = {.o = args.partial_o,
                                                             .lse = args.partial_lse,
                                                             .parts = args.splits,
-                                                            .heads = args.heads,
-                                                            .sq = args.sq,
                                                             .dv = args.dv,
-                                                            .rows = queries},
+                                                            .rows = args.rows,
+                                                            .at_row = args.at_row,
+                                                            .from_q = args.sequences.from_q},
                                                   .o = args.o,
                                                   .lse = args.lse,
                                                   .at_o = args.at_o,

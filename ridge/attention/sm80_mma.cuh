@@ -331,12 +331,38 @@ template <class Row, class T> class MmaWarp {
   float s_[M][2 * N][4], o_[M][2 * V][4];  // [16 queries][8 keys or columns]
 };
 
+// The pages of a tile of `Tile` keys: the lanes of each warp have their numbers. Without Paged there are none.
+template <int Tile, bool Paged> struct TilePages {
+  static_assert(Tile / 16 < 32, "pages of 16 keys and more");
+  int first = 0, number = 0;  // the first one's place in the table; that of this lane's page, if there is one
+
+  // Asks for them. Keys past the sequence's have none.
+  template <class T> __device__ __forceinline__ void look_up(const Arguments<T>& a, int batch, int first_key) {
+    if constexpr (Paged) {
+      const Sequences& s = a.sequences;
+      if (s.pages.data == nullptr) return;
+      first = first_key >> s.page_bits;
+      const int page = first + static_cast<int>(threadIdx.x) % 32;
+      const bool there = page <= (::min(first_key + Tile, a.sk) - 1) >> s.page_bits;
+      number = there ? static_cast<int>(s.pages(batch, page)) : 0;
+    }
+  }
+  // The row of one of its keys. All lanes of a warp ask.
+  template <class T> __device__ __forceinline__ const T* row_of(const KeyRows<T>& rows, int key) const {
+    if constexpr (Paged)
+      if (rows.pages.data != nullptr)
+        return rows.in_page(simt::tile<32>().shfl(number, (key >> rows.bits) - first), key);
+    return rows.from + key * rows.row;
+  }
+};
+
 // Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that
 // heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to
 // `partial`, for attention_merge_kernel.
 //   shared  Q [bm][d], 2 x (K [bn][d]  V [bn][dv])
-// Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's.
-template <class Row, class T>
+// Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's;
+// without Uneven, all sequences are of one length; keys in pages need Uneven and split.
+template <class Row, class T, bool Uneven>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) attention_mma(Arguments<T> a) {
   if constexpr (tile::sm80::available) {
     constexpr Config c = Row::config;
@@ -346,19 +372,25 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const auto stage_v = [=](int stage) { return stage_k(stage) + K::k_bytes; };
     const unsigned q_at = tile::sm80::shared_address(q);
 
+    const Place at((a.sq * a.pack + c.bm - 1) / c.bm, a.heads / a.pack);
+    if constexpr (Uneven) {
+      take_sequence(a, at.batch);
+      if (at.tile * c.bm >= a.sq * a.pack) return;
+    }
     const int rows = a.sq * a.pack;
-    const Place at((rows + c.bm - 1) / c.bm, a.heads / a.pack);
     const int first_row = at.tile * c.bm, first_query = first_row / a.pack, first_head = at.head * a.pack;
     const int last_query = (::min(first_row + c.bm, rows) - 1) / a.pack;
     const T* from_q = a.q + at.batch * a.at_q.batch;
-    const T* from_k = a.k + at.batch * a.at_k.batch + first_head / a.group * a.at_k.head;
-    const T* from_v = a.v + at.batch * a.at_v.batch + first_head / a.group * a.at_v.head;
+    const KeyRows<T> from_k = k_rows(a, at.batch, first_head), from_v = v_rows(a, at.batch, first_head);
     const Keys keys = part_of(keys_of(a, first_query, last_query), c.bn, static_cast<int>(blockIdx.y), a.splits);
+    TilePages<c.bn, Uneven && c.split> pages;
+    pages.look_up(a, at.batch, keys.first);
     const auto start = [&](int first, int stage) {
       start_tile<c.bn, c.d, c.threads, T>(stage_k(stage), a.sk - first, a.d, a.at_k.element, a.vectors,
-                                          [&](int row) { return from_k + (first + row) * a.at_k.row; });
+                                          [&](int row) { return pages.row_of(from_k, first + row); });
       start_tile<c.bn, c.dv, c.threads, T>(stage_v(stage), a.sk - first, a.dv, a.at_v.element, a.vectors,
-                                           [&](int row) { return from_v + (first + row) * a.at_v.row; });
+                                           [&](int row) { return pages.row_of(from_v, first + row); });
+      pages.look_up(a, at.batch, first + c.bn);  // one tile before they are needed
     };
 
     start_tile<c.bm, c.d, c.threads, T>(q, rows - first_row, a.d, a.at_q.element, a.vectors, [&](int row) {
@@ -406,10 +438,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     warp.finish();
 
     if (a.splits > 1) {
-      const std::int64_t part = std::int64_t{blockIdx.y} * a.batch * a.heads * a.sq;
+      const std::int64_t part = blockIdx.y * a.rows + at.batch * a.at_row.batch;
       const auto place_of = [&](int r) {
         const int row = first_row + warp.row(r);
-        return part + (std::int64_t{at.batch} * a.heads + first_head + row % a.pack) * a.sq + row / a.pack;
+        return part + (first_head + row % a.pack) * a.at_row.head + row / a.pack;
       };
       warp.for_pairs([&](int r, int column, simt::vec<float, 2> o) {
         if (first_row + warp.row(r) >= rows) return;

@@ -33,12 +33,19 @@ template <int I, class T> Status launch_wgmma_row(const Call& call) {
   const AttentionProblem& p = call.problem;
   const AttentionTensors& t = call.tensors;
   WgmmaMaps maps;
-  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, 64));
-  RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bn));
-  RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, p.sk, p.hkv, p.b, c.bn));
-  RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, p.sq, p.hq, p.b, 64));  // a multiplier's rows
+  // Sequences that follow each other are one batch.
+  const std::int64_t sq = p.cu_q ? p.total_q : p.sq, b_q = p.cu_q ? 1 : p.b;
+  const std::int64_t sk = p.cu_k ? p.total_k : p.sk, b_k = p.cu_k ? 1 : p.b;
+  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, sq, p.hq, b_q, 64));
+  RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, sk, p.hkv, b_k, c.bn));
+  RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
+  RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
   simt::Config at = grid_of(c, call, simt::native_warp);
   at.grid.x = std::min(at.grid.x, static_cast<unsigned>(call.plan.device.sms));  // blocks stay
+  if constexpr (takes_lengths(c))
+    if (has_lengths(p))
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
+                                         order_of(c, call));
   return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order_of(c, call));
 }
 

@@ -20,13 +20,15 @@ struct Case {
   int left = -1;  // of the window; -1: none
   float softcap = 0;
   bool special_values = false;
+  std::vector<std::pair<int, int>> sequences =
+      {};  // queries and keys of each, behind each other; none: one, of sq and sk
 };
 
 constexpr int all_keys = (1 << 30) - 1;
 
-// Whether query i may attend to key j.
-bool attends(const Case& c, int i, int j) {
-  const int at = i + (c.causal == Causal::lower_right ? c.sk - c.sq : 0);
+// Whether query i of sq may attend to key j of sk.
+bool attends(const Case& c, int sq, int sk, int i, int j) {
+  const int at = i + (c.causal == Causal::lower_right ? sk - sq : 0);
   return (c.causal == Causal::no || j <= at) && (c.left < 0 || j >= at - c.left);
 }
 
@@ -59,28 +61,46 @@ template <int BM, int BN, int D, int DV> struct Tiles {
       .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128};
 };
 
-template <class Row, class T> void check(const Case& c) {
+template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   SCOPED_TRACE(c.about);
   constexpr Config config = Row::config;
   constexpr float untouched = 7;
   std::mt19937 bits(1);
   const int kv_heads = c.heads / c.group;
-  Tensor<T> q(c.heads, c.sq, c.d, 0), k(kv_heads, c.sk, c.d, 0), v(kv_heads, c.sk, c.dv, 0),
-      o(c.heads, c.sq, c.dv, untouched);
+  constexpr bool uneven = Uneven;
+  const auto sequences = uneven ? c.sequences : std::vector{std::pair(c.sq, c.sk)};
+  std::vector<int> from_q{0}, from_k{0};
+  for (const auto& [queries, keys] : sequences) {
+    from_q.push_back(from_q.back() + queries);
+    from_k.push_back(from_k.back() + keys);
+  }
+  const int rows = from_q.back(), keys_of_all = from_k.back();
+  Tensor<T> q(c.heads, rows, c.d, 0), k(kv_heads, keys_of_all, c.d, 0), v(kv_heads, keys_of_all, c.dv, 0),
+      o(c.heads, rows, c.dv, untouched);
   for (Tensor<T>* t : {&q, &k, &v}) t->randomise(bits);
   if (c.special_values)
-    for (int h = 0; h < kv_heads; ++h) {
-      v.at(h, c.sk - 1, 1) = T(NAN);
-      v.at(h, c.sk / 2, 3) = T(INFINITY);
-      k.at(h, c.sk - 2, 2) = T(NAN);
-    }
-  std::vector<float> lse(static_cast<std::size_t>(c.heads * c.sq), untouched);
+    for (std::size_t b = 0; b < sequences.size(); ++b)
+      for (int h = 0; h < kv_heads; ++h) {
+        const int first = from_k[b], keys = sequences[b].second;
+        if (keys < 3) continue;
+        v.at(h, first + keys - 1, 1) = T(NAN);
+        v.at(h, first + keys / 2, 3) = T(INFINITY);
+        k.at(h, first + keys - 2, 2) = T(NAN);
+      }
+  std::vector<float> lse(static_cast<std::size_t>(c.heads * rows), untouched);
 
   Arguments<T> a{};
   a.q = q.data.data(), a.k = k.data.data(), a.v = v.data.data(), a.o = o.data.data(), a.lse = lse.data();
   a.at_q = q.strides(), a.at_k = k.strides(), a.at_v = v.strides(), a.at_o = o.strides();
-  a.at_lse = {std::int64_t{c.heads} * c.sq, c.sq, 1, 1};
-  a.batch = 1, a.heads = c.heads, a.group = c.group, a.sq = c.sq, a.sk = c.sk, a.d = c.d, a.dv = c.dv;
+  a.at_lse = {std::int64_t{c.heads} * rows, rows, 1, 1};
+  if constexpr (uneven) {
+    a.sequences.from_q = {from_q.data(), 0, 1, false};
+    a.sequences.from_k = {from_k.data(), 0, 1, false};
+    a.sequences.lower_right = c.causal == Causal::lower_right;
+    a.at_q.batch = a.at_k.batch = a.at_v.batch = a.at_o.batch = a.at_lse.batch = 0;
+  }
+  a.batch = static_cast<int>(sequences.size()), a.heads = c.heads, a.group = c.group, a.sq = c.sq, a.sk = c.sk,
+  a.d = c.d, a.dv = c.dv;
   a.shift = c.causal == Causal::lower_right ? c.sk - c.sq : 0;
   a.left = c.left < 0 ? all_keys : c.left;
   a.right = c.causal == Causal::no ? all_keys : 0;
@@ -91,51 +111,56 @@ template <class Row, class T> void check(const Case& c) {
   // Two heads at a time, and fewer blocks than there are tiles.
   const WgmmaOrder order{.tiles = static_cast<unsigned>(tiles),
                          .heads = static_cast<unsigned>(std::min(2, c.heads)),
-                         .all_heads = static_cast<unsigned>(c.heads),
+                         .all_heads = static_cast<unsigned>(c.heads * a.batch),
                          .heads_of_batch = static_cast<unsigned>(c.heads)};
-  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(std::min(2, tiles * c.heads))),
+  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(std::min(2, tiles * c.heads * a.batch))),
                                       .block = dim3(config.threads),
                                       .smem = smem_bytes(config, config.d, config.dv),
                                       .warp = 32},
-                                     attention_wgmma<Row, T>, maps, a, order);
+                                     attention_wgmma<Row, T, uneven>, maps, a, order);
   ASSERT_TRUE(status.ok()) << status.message();
 
   // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
   const double tolerance = 4 * (std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8);
-  for (int h = 0; h < c.heads; ++h)
-    for (int i = 0; i < c.sq; ++i) {
-      std::vector<double> score(static_cast<std::size_t>(c.sk));
-      double top = -INFINITY, sum = 0;
-      for (int j = 0; j < c.sk; ++j) {
-        double& s = score[static_cast<std::size_t>(j)];
-        for (int e = 0; e < c.d; ++e) s += double{float(q.at(h, i, e))} * double{float(k.at(h / c.group, j, e))};
-        s *= double{a.scale};
-        if (c.softcap != 0) s = c.softcap * std::tanh(s / c.softcap);
-        if (!attends(c, i, j)) s = -INFINITY;
-        top = std::fmax(top, s);  // a NaN comes through the weights
+  for (std::size_t b = 0; b < sequences.size(); ++b)
+    for (int h = 0; h < c.heads; ++h)
+      for (int i = 0; i < sequences[b].first; ++i) {
+        const auto [sq, sk] = sequences[b];
+        const int query = from_q[b] + i, first = from_k[b];
+        std::vector<double> score(static_cast<std::size_t>(sk));
+        double top = -INFINITY, sum = 0;
+        for (int j = 0; j < sk; ++j) {
+          double& s = score[static_cast<std::size_t>(j)];
+          for (int e = 0; e < c.d; ++e)
+            s += double{float(q.at(h, query, e))} * double{float(k.at(h / c.group, first + j, e))};
+          s *= double{a.scale};
+          if (c.softcap != 0) s = c.softcap * std::tanh(s / c.softcap);
+          if (!attends(c, sq, sk, i, j)) s = -INFINITY;
+          top = std::fmax(top, s);  // a NaN comes through the weights
+        }
+        std::vector<double> want(static_cast<std::size_t>(c.dv));
+        for (int j = 0; j < sk; ++j) {
+          if (!attends(c, sq, sk, i, j)) continue;
+          const double weight = std::exp(score[static_cast<std::size_t>(j)] - top);
+          sum += weight;
+          for (int e = 0; e < c.dv; ++e)
+            want[static_cast<std::size_t>(e)] += weight * double{float(v.at(h / c.group, first + j, e))};
+        }
+        const bool none = top == -INFINITY;
+        const double log_sum = none ? top : top + std::log(sum);
+        const float got_log_sum = lse[static_cast<std::size_t>(h * rows + query)];
+        if (std::isfinite(log_sum)) ASSERT_NEAR(got_log_sum, log_sum, 1e-4 * (1 + std::abs(log_sum))) << h << " " << i;
+        else ASSERT_EQ(std::isnan(log_sum), std::isnan(got_log_sum)) << h << " " << i;
+        for (int e = 0; e < c.dv; ++e) {
+          const double expected = none ? 0 : want[static_cast<std::size_t>(e)] / sum;
+          const double got = double{float(o.at(h, query, e))};
+          if (std::isfinite(expected))
+            ASSERT_NEAR(got, expected, tolerance * (1 + std::abs(expected))) << i << " " << e;
+          else if (std::isnan(expected)) ASSERT_TRUE(std::isnan(got)) << i << " " << e;
+          else ASSERT_EQ(got, expected) << i << " " << e;
+        }
+        for (int e = c.dv; e < o.pitch; ++e) ASSERT_EQ(float(o.at(h, query, e)), untouched);
       }
-      std::vector<double> want(static_cast<std::size_t>(c.dv));
-      for (int j = 0; j < c.sk; ++j) {
-        if (!attends(c, i, j)) continue;
-        const double weight = std::exp(score[static_cast<std::size_t>(j)] - top);
-        sum += weight;
-        for (int e = 0; e < c.dv; ++e)
-          want[static_cast<std::size_t>(e)] += weight * double{float(v.at(h / c.group, j, e))};
-      }
-      const bool none = top == -INFINITY;
-      const double log_sum = none ? top : top + std::log(sum);
-      const float got_log_sum = lse[static_cast<std::size_t>(h * c.sq + i)];
-      if (std::isfinite(log_sum)) ASSERT_NEAR(got_log_sum, log_sum, 1e-4 * (1 + std::abs(log_sum))) << h << " " << i;
-      else ASSERT_EQ(std::isnan(log_sum), std::isnan(got_log_sum)) << h << " " << i;
-      for (int e = 0; e < c.dv; ++e) {
-        const double expected = none ? 0 : want[static_cast<std::size_t>(e)] / sum;
-        const double got = double{float(o.at(h, i, e))};
-        if (std::isfinite(expected)) ASSERT_NEAR(got, expected, tolerance * (1 + std::abs(expected))) << i << " " << e;
-        else if (std::isnan(expected)) ASSERT_TRUE(std::isnan(got)) << i << " " << e;
-        else ASSERT_EQ(got, expected) << i << " " << e;
-      }
-      for (int e = c.dv; e < o.pitch; ++e) ASSERT_EQ(float(o.at(h, i, e)), untouched);
-    }
 }
 
 using Wide = Tiles<128, 128, 128, 128>;
@@ -189,6 +214,21 @@ TEST(AttentionOnHopper, WideHeads) {
                                          .special_values = true});
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
+}
+TEST(AttentionOnHopper, SequencesOfUnevenLengths) {
+  const std::vector<std::pair<int, int>> sequences{{130, 260}, {0, 20}, {17, 0}, {1, 129}, {64, 127}, {200, 65}};
+  for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
+    check<Wide, half, true>({.about = "behind each other",
+                             .group = 2,
+                             .sq = 200,
+                             .sk = 260,
+                             .d = 120,
+                             .dv = 104,
+                             .causal = causal,
+                             .special_values = true,
+                             .sequences = sequences});
+  check<Tiles<192, 128, 64, 64>, bfloat16, true>(
+      {.about = "three multipliers", .sq = 200, .sk = 260, .d = 64, .dv = 64, .sequences = sequences});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
 

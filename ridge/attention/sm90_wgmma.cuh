@@ -40,6 +40,7 @@ template <class Row> struct WgmmaKernel {
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
   static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
   static constexpr bool o_apart = wgmma_o_bytes(c) > 0;
+  static_assert(o_apart || !takes_lengths(c), "O that threads store is not waited for");
   static constexpr int o_at = o_apart ? end_v : 0, barriers_at = end_v + wgmma_o_bytes(c);
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
@@ -97,6 +98,27 @@ struct WgmmaOrder {
     for (unsigned row = 0, index = blockIdx.x; index < total; row ^= 1, index += gridDim.x + (row ? back : 0 - back))
       f(index);
   }
+};
+
+// A tile's sequence: its arguments, and where it lies in the tensors that maps show.
+template <class T, bool Uneven> struct WgmmaSequence {
+  const Arguments<T>& given;
+  int batch_q, batch_k;
+  Begin begin{0, 0};
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : given(all), batch_q(batch), batch_k(batch) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return given; }
+};
+template <class T> struct WgmmaSequence<T, true> {
+  Arguments<T> own;
+  int batch_q, batch_k;
+  Begin begin;
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : own(all),
+        batch_q(all.sequences.from_q.data ? 0 : batch),
+        batch_k(all.sequences.from_k.data ? 0 : batch),
+        begin(take_sequence(own, batch)) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
 };
 
 // The keys of a tile of queries: tiles of bn from keys.first on.
@@ -306,10 +328,11 @@ template <class Row, class T> class WgmmaMultiplier {
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
 // Preconditions: cc 90; maps in boxes of 64 (q, o) and bn (k, v) rows; rows of o are whole units of 16 bytes; no mask
-// tensor, one split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile.
-template <class Row, class T>
+// tensor, one split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile;
+// without Uneven, all sequences are of one length; no pages.
+template <class Row, class T, bool Uneven = false>
 __global__ void __launch_bounds__(Row::config.threads, 1)
-    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> a,
+    attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
                     const __grid_constant__ WgmmaOrder order) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
@@ -347,27 +370,31 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::RingPlace<1> q;
         order.for_each([&](unsigned index) {
           const Place at = order.place(index);
+          const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+          const Arguments<T>& a = sequence.arguments();
+          if (Uneven && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm);
           const int kv_head = at.head / a.group;
           for (int tile = 0; tile <= walk.tiles; ++tile) {
             if (tile < walk.tiles) {
               sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
-              load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage, walk.first(tile), kv_head,
-                                     at.batch);
+              load_panels<c.bn, c.d>(&maps.k, stage_k(k.stage), sync.full_k + k.stage,
+                                     sequence.begin.key + walk.first(tile), kv_head, sequence.batch_k);
               k.next();
             }
             if (tile == 0) {
               for (int m = 0; m < K::multipliers; ++m) {
                 sm90::wait(sync.empty_q + m, q.parity ^ 1);
                 load_panels<64, c.d>(&maps.q, shared + sm90::outer_offset(m * 64), sync.full_q + m,
-                                     walk.first_query + m * 64, at.head, at.batch, K::q_panel);
+                                     sequence.begin.query + walk.first_query + m * 64, at.head, sequence.batch_q,
+                                     K::q_panel);
               }
               q.next();
             } else {
               sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
               sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
-              load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage, walk.first(tile - 1), kv_head,
-                                      at.batch);
+              load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage,
+                                      sequence.begin.key + walk.first(tile - 1), kv_head, sequence.batch_k);
               v.next();
             }
           }
@@ -378,6 +405,9 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         unsigned seen = 0;
         order.for_each([&](unsigned index) {
           const Place at = order.place(index);
+          const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+          const Arguments<T>& a = sequence.arguments();
+          if (Uneven && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
@@ -398,7 +428,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const int multiplier = group - 1, first_row = multiplier * 64;
     const bool speaks = threadIdx.x % 128 == 0;
     WgmmaMultiplier<Row, T> m(first_row);
-    const Scores<T> scores(a);
+    const Scores<T> scores(given);
     // Between these two a multiplier starts its products. The one before it in the round has then started its own.
     const auto await_turn = [&] { sm90::await_named<256>(K::turn + multiplier); };
     const auto end_turn = [&] { sm90::arrive_named<256>(K::turn + (multiplier + 1) % K::multipliers); };
@@ -408,6 +438,9 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     Counted<c.stages> scored{0}, added{0};  // tiles of K and of V that this multiplier is through with
     order.for_each([&](unsigned index) {
       const Place at = order.place(index);
+      const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+      const Arguments<T>& a = sequence.arguments();
+      if (Uneven && at.tile * c.bm >= a.sq) return;
       const Walk walk(a, at.tile * c.bm);
       const auto span = [&](int tile) {
         return [&, first = walk.first(tile)](int r) {
@@ -496,12 +529,27 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       m.put(sm90::shared_address(out));
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own + multiplier);
+      const int first_query = walk.first_query + first_row;  // this multiplier's
+      const bool ends = Uneven && first_query + 64 > a.sq;   // behind its rows are another sequence's
+      if (ends) {
+        constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
+        for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * units; n += 128) {
+          const int row = n / units, column = n % units * unit;
+          if (column >= a.dv) continue;
+          const unsigned char* from =
+              out + column / panel * K::q_panel +
+              sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
+          simt::store_global(
+              a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + (first_query + row) * a.at_o.row + column,
+              simt::load<unit>(reinterpret_cast<const T*>(from)));
+        }
+      }
       if (speaks) {
-        if (walk.first_query + first_row < a.sq)
+        if (!ends && first_query < a.sq)
 #pragma unroll
           for (int p = 0; p < c.dv / panel; ++p)
             sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), p * panel,
-                        walk.first_query + first_row, at.head, at.batch);
+                        sequence.begin.query + first_query, at.head, sequence.batch_q);
         sm90::commit_stores();
         if (!K::o_apart) sm90::wait_stores_read<0>();
         if (!K::o_apart || walk.tiles == 0) sm90::arrive(sync.empty_q + multiplier);

@@ -240,6 +240,120 @@ TEST(AttentionGradients, RefuseWhatDoesNotFitTogether) {
   EXPECT_EQ(why(), "attention: dk is overlapping k; it must be apart from it");
 }
 
+// Three sequences of 3, 0 and 3 queries, and as many keys, with rows before and behind them that are nobody's.
+struct Ragged {
+  static constexpr std::int64_t heads = 2, d = 4;
+  std::vector<int> cu_q{2, 5, 5, 8};
+  std::vector<std::int64_t> cu_k{1, 4, 4, 7};
+  std::vector<float> q = std::vector<float>(9 * heads * d), k = std::vector<float>(8 * heads * d), v = k,
+                     o = std::vector<float>(q.size(), 7), lse = std::vector<float>(9 * heads, 7);
+  Ragged() {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    for (auto* x : {&q, &k, &v})
+      for (float& value : *x) value = normal(random);
+    for (auto* x : {&k, &v})
+      for (std::size_t at = 0; at < heads * d; ++at) (*x)[at] = x->end()[-1 - static_cast<long>(at)] = NAN;
+  }
+  AttentionTensors tensors() {
+    return {.q = view(q.data(), {9, heads, d}),
+            .k = view(k.data(), {8, heads, d}),
+            .v = view(v.data(), {8, heads, d}),
+            .o = view(o.data(), {9, heads, d}),
+            .lse = view(lse.data(), {heads, 9}),
+            .cu_q = view(cu_q.data(), {4}),
+            .cu_k = view(cu_k.data(), {4}),
+            .max_q = 3,
+            .max_k = 3};
+  }
+  // Sequence b alone, as a batch of one.
+  static TensorView part(const TensorView& all, std::int64_t first, std::int64_t count) {
+    TensorView v = all;
+    v.data = static_cast<float*>(v.data) + first * v.stride(0);
+    v.layout = {4, {1, heads, count, d}, {0, v.stride(1), v.stride(0), v.stride(2)}};
+    return v;
+  }
+};
+
+TEST(AttentionLengths, EachSequenceIsAsAloneAndRowsOfNoneStay) {
+  const AttentionRule rule{.align = AttentionAlign::lower_right, .right = 0};
+  for (const auto& row : variants) {
+    if (!row.f32 || !attention_detail::has_forward(row.config)) continue;
+    Ragged r;
+    const AttentionTensors t = r.tensors();
+    const auto plan = plan_attention(*AttentionProblem::of(t, rule), cpu(), {.variant = std::string(row.name)});
+    ASSERT_TRUE(plan.ok()) << plan.error().message();
+    ASSERT_TRUE(plan->run(t).ok());
+    for (int b : {0, 2}) {
+      const std::int64_t queries = r.cu_q[b + 1] - r.cu_q[b], keys = r.cu_k[b + 1] - r.cu_k[b];
+      std::vector<float> o(static_cast<std::size_t>(queries * r.heads * r.d)), lse(queries * r.heads);
+      attention({.q = r.part(t.q, r.cu_q[b], queries),
+                 .k = r.part(t.k, r.cu_k[b], keys),
+                 .v = r.part(t.v, r.cu_k[b], keys),
+                 .o = heads_first(view(o.data(), {1, queries, r.heads, r.d})),
+                 .lse = view(lse.data(), {1, r.heads, queries})},
+                rule);
+      for (std::int64_t n = 0; n < queries * r.heads * r.d; ++n)
+        EXPECT_NEAR(r.o[r.cu_q[b] * r.heads * r.d + n], o[n], 1e-6) << row.name;
+      for (std::int64_t h = 0; h < r.heads; ++h)
+        for (std::int64_t i = 0; i < queries; ++i)
+          EXPECT_NEAR(r.lse[h * 9 + r.cu_q[b] + i], lse[h * queries + i], 1e-6) << row.name;
+    }
+    for (std::int64_t i : {0, 1, 8})
+      for (std::int64_t n = 0; n < r.heads * r.d; ++n) EXPECT_EQ(r.o[i * r.heads * r.d + n], 7) << row.name;
+    for (std::int64_t h = 0; h < r.heads; ++h)
+      for (std::int64_t i : {0, 1, 8}) EXPECT_EQ(r.lse[h * 9 + i], 7) << row.name;
+  }
+}
+
+TEST(AttentionLengths, RefusalsSayWhy) {
+  Ragged r;
+  const auto why = [](const AttentionTensors& t) {
+    auto problem = AttentionProblem::of(t);
+    return std::string(!problem ? problem.error().message() : plan_attention(*problem, cpu()).error().message());
+  };
+  AttentionTensors t = r.tensors();
+  t.cu_k->layout = Layout::contiguous({3});
+  EXPECT_EQ(why(t), "attention: cu_k.shape is 3; it must be of 4 elements");
+  t = r.tensors();
+  t.cu_q->dtype = f32;
+  EXPECT_EQ(why(t), "attention: cu_q.dtype is f32; it must be i32 or i64");
+  t = r.tensors();
+  t.lengths = view(r.cu_q.data(), {3});
+  EXPECT_EQ(why(t), "attention: lengths is given with cu_k; it must be left out where cu_k says which keys there are");
+  t = r.tensors();
+  bool mask = true;
+  t.mask = view(&mask, {1});
+  EXPECT_EQ(why(t), "attention: mask is given with sequences of uneven lengths; it must be left out");
+  t = r.tensors();
+  t.cu_q.reset();
+  EXPECT_EQ(why(t), "attention: q.shape is 9x2x4; it must be of 4 axes: batch, heads, rows and columns");
+
+  Small s;
+  EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .max_q = 2}),
+            "attention: max_q is 2; it must be left out where all sequences are of one length");
+  const auto paged = [](std::int64_t page) {
+    return AttentionProblem{.b = 2,
+                            .hq = 4,
+                            .hkv = 2,
+                            .sq = 1,
+                            .sk = 256 * page,
+                            .d = 64,
+                            .dtype = bf16,
+                            .lengths = AttentionIndices{},
+                            .block_table = AttentionIndices{},
+                            .page = page,
+                            .pages = 9};
+  };
+  EXPECT_EQ(refusal(paged(24)), "attention: the rows of a page is 24; it must be a power of two from 16");
+  EXPECT_EQ(chosen(paged(16)), "split_64");
+  EXPECT_EQ(refusal(paged(16), {.variant = "tiled"}),
+            "attention: variant is tiled; it must be another one here: it finds no keys in pages");
+  AttentionProblem p = paged(16);
+  p.lengths.reset();
+  EXPECT_EQ(refusal(p), "attention: lengths is missing; it must be given with block_table");
+}
+
 // Inputs of up to 10: scores of some hundreds, where a rounded product or exponent would show. Every portable row.
 TEST(Attention, Float32StaysFloat32) {
   const std::int64_t sq = 5, sk = 2048, d = 64;

@@ -14,7 +14,7 @@ __device__ __forceinline__ float product_of(const T* q, std::int64_t q_step, con
   return sum;
 }
 
-// A block for each query: the greatest score; the sum of weights; the weighted sum of V.
+// A block for each query: the greatest score; the sum of weights; the weighted sum of V. Keys may be in pages.
 // Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most 2 threads(c).
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments<T> a) {
@@ -23,12 +23,13 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   __shared__ float weights[threads];
   const Place at(a.sq, a.heads);
   const int i = at.tile, rank = simt::thread_rank();
+  take_sequence(a, at.batch);
+  if (i >= a.sq) return;
   const T* q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + i * a.at_q.row;
-  const T* k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
-  const T* v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  const KeyRows<T> k = k_rows(a, at.batch, at.head), v = v_rows(a, at.batch, at.head);
   const Scores<T> scores(a);
   const auto score = [&](int key) {
-    return scores(a, at, i, key, product_of(q, a.at_q.element, k + key * a.at_k.row, a.at_k.element, a.d));
+    return scores(a, at, i, key, product_of(q, a.at_q.element, k(key), a.at_k.element, a.d));
   };
   const Keys keys = keys_of(a, i);
   const tile::block<threads, Warp> block;
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
     __syncthreads();
     for (int n = 0; n < count; ++n) {
       if (is_no_weight(weights[n])) continue;
-      const T* values = v + (first + n) * a.at_v.row;
+      const T* values = v(first + n);
       RIDGE_UNROLL_ON_GPU
       for (int h = 0; h < 2; ++h)
         if (const int c = rank + h * threads; c < a.dv)
@@ -80,6 +81,8 @@ __global__ void __launch_bounds__(Row::config.threads) attention_tiled(Arguments
   const int pitch = a.d + 1, rank = simt::thread_rank(), row = rank / side, lane = rank % side;
   float *k = q + side * pitch, *v = k + side * pitch;
   const Place at((a.sq + side - 1) / side, a.heads);
+  take_sequence(a, at.batch);
+  if (at.tile * side >= a.sq) return;
   const int first_query = at.tile * side, i = first_query + row, last_query = ::min(first_query + side, a.sq) - 1;
   const T* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head;
   const T* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;

@@ -66,6 +66,10 @@ constexpr bool has_forward(const Config& c) {
 }
 constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || !has_forward(c); }
 
+// Whether sequences are of uneven lengths; and the queries of all of them, of one head.
+constexpr bool has_lengths(const AttentionProblem& p) { return p.cu_q || p.cu_k || p.lengths; }
+constexpr std::int64_t query_rows(const AttentionProblem& p) { return p.cu_q ? p.total_q : p.b * p.sq; }
+
 // Blocks of the gradient's kernels over queries, and over keys.
 constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) {
   return (p.sq + c.bm - 1) / c.bm * p.b * p.hq;

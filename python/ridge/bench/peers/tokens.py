@@ -70,6 +70,8 @@ add(
 def _attention_tensors(case, make):
     if case.get("mask"):
         raise ValueError(f"case '{case.text}': masks of the case book are not measured here")
+    if case.option("inputs") is not None:
+        raise ValueError(f"case '{case.text}': sequences of uneven lengths are not measured here")
     rows_first = case.option("layout", "bhsd") == "bshd"
 
     def tensor(heads, rows, columns):
