@@ -201,23 +201,24 @@ template <class Row, class T> class WgmmaMultiplier {
 
   // Starts s = q k^T.
   __device__ __forceinline__ void start_scores(unsigned q, unsigned k) {
-    tile::make_opaque(q);  // or descriptors of all its parts wait in registers for the next tile
+    const std::uint64_t a = tile::sm90::descriptor(Axis::k, q + tile::sm90::outer_offset(first_)),
+                        b = tile::sm90::descriptor(Axis::k, k);
 #pragma unroll
     for (int d = 0; d < c.d; d += 16) {
       const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
-      const unsigned a = q + mma_tile_bytes(c.bm, d / panel * panel) + tile::sm90::outer_offset(first_) + in_line;
-      const unsigned b = k + mma_tile_bytes(c.bn, d / panel * panel) + in_line;
-      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(s_, tile::sm90::descriptor(Axis::k, a),
-                                                      tile::sm90::descriptor(Axis::k, b), d > 0);
+      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(
+          s_, tile::sm90::advanced(a, mma_tile_bytes(c.bm, d / panel * panel) + in_line),
+          tile::sm90::advanced(b, mma_tile_bytes(c.bn, d / panel * panel) + in_line), d > 0);
     }
     tile::sm90::commit_products();
   }
   // Starts o += p v.
   __device__ __forceinline__ void start_values(unsigned v) {
+    const std::uint64_t b = tile::sm90::descriptor(Axis::outer, v, c.bn);
 #pragma unroll
     for (int n = 0; n < c.bn; n += 16)
       tile::sm90::multiply_kept<T, Axis::outer, c.dv>(
-          o_, p_[n / 16], tile::sm90::descriptor(Axis::outer, v + tile::sm90::k_offset(Axis::outer, n), c.bn), true);
+          o_, p_[n / 16], tile::sm90::advanced(b, tile::sm90::k_offset(Axis::outer, n)), true);
     tile::sm90::commit_products();
   }
 
@@ -250,9 +251,13 @@ template <class Row, class T> class WgmmaMultiplier {
     const simt::tile<4> quad;  // lanes that share a row
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float top = running[r].top;
+      float part[4];  // one maximum would wait for itself
 #pragma unroll
-      for (int n = 0; n < c.bn / 8; ++n) top = fmaxf(top, fmaxf(s_[4 * n + 2 * r], s_[4 * n + 2 * r + 1]));
+      for (int n = 0; n < c.bn / 8; ++n) {
+        const float pair = fmaxf(s_[4 * n + 2 * r], s_[4 * n + 2 * r + 1]);
+        part[n % 4] = n < 4 ? pair : fmaxf(part[n % 4], pair);
+      }
+      float top = fmaxf(fmaxf(running[r].top, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
       top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
       change_[r] = running[r].raise(top, factor);
     }

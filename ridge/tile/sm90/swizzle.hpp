@@ -43,5 +43,9 @@ RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address, unsigne
   const std::uint64_t groups = axis == Axis::k ? 1 : lines * line_bytes / 16;
   return (address & 0x3ffff) >> 4 | groups << 16 | std::uint64_t{atom_bytes / 16} << 32 | std::uint64_t{1} << 62;
 }
+// The same operand `bytes` further, a multiple of 16: one addition, where a descriptor anew is some ten instructions.
+RIDGE_HD constexpr std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {
+  return (descriptor & 0xffffffff00000000) | (static_cast<std::uint32_t>(descriptor) + (bytes >> 4));
+}
 
 }  // namespace ridge::tile::sm90
