@@ -16,16 +16,11 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
                                      {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
 }
 
-// As many heads at a time as have their keys and values in half of the L2 cache, and those that share keys together.
-WgmmaOrder order_of(const Config& c, const Call& call) {
-  const AttentionProblem& p = call.problem;
-  const std::int64_t group = p.hq / p.hkv, heads = p.b * p.hq,
-                     bytes = std::max<std::int64_t>(1, p.sk * (p.d + p.dv) * 2),
-                     fit = std::max<std::int64_t>(1, call.plan.device.l2_bytes / 2 / bytes) * group;
+WgmmaOrder order_of(const Config& c, const AttentionProblem& p) {
   return {.tiles = static_cast<unsigned>((p.sq + c.bm - 1) / c.bm),
-          .heads = static_cast<unsigned>(std::min(heads, fit)),
-          .all_heads = static_cast<unsigned>(heads),
-          .heads_of_batch = static_cast<unsigned>(p.hq)};
+          .all_heads = static_cast<unsigned>(p.b * p.hq),
+          .heads_of_batch = static_cast<unsigned>(p.hq),
+          .pairs = p.rule.right >= 0 && p.rule.left < 0};
 }
 
 template <int I, class T> Status launch_wgmma_row(const Call& call) {
@@ -41,12 +36,13 @@ template <int I, class T> Status launch_wgmma_row(const Call& call) {
   RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
   RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
   simt::Config at = grid_of(c, call, simt::native_warp);
-  at.grid.x = std::min(at.grid.x, static_cast<unsigned>(call.plan.device.sms));  // blocks stay
+  const WgmmaOrder order = order_of(c, p);
+  at.grid.x = std::min(order.steps(), static_cast<unsigned>(call.plan.device.sms));  // blocks stay
   if constexpr (takes_lengths(c))
     if (has_lengths(p))
       return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
-                                         order_of(c, call));
-  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order_of(c, call));
+                                         order);
+  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
 }
 
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Call&) {

@@ -108,12 +108,12 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   a.vectors = true, a.pack = 1, a.splits = 1;
   const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
-  // Two heads at a time, and fewer blocks than there are tiles.
   const WgmmaOrder order{.tiles = static_cast<unsigned>(tiles),
-                         .heads = static_cast<unsigned>(std::min(2, c.heads)),
                          .all_heads = static_cast<unsigned>(c.heads * a.batch),
-                         .heads_of_batch = static_cast<unsigned>(c.heads)};
-  const Status status = simt::launch({.grid = dim3(static_cast<unsigned>(std::min(2, tiles * c.heads * a.batch))),
+                         .heads_of_batch = static_cast<unsigned>(c.heads),
+                         .pairs = c.causal != Causal::no};
+  // Fewer blocks than there are steps.
+  const Status status = simt::launch({.grid = dim3(std::min(2u, order.steps())),
                                       .block = dim3(config.threads),
                                       .smem = smem_bytes(config, config.d, config.dv),
                                       .warp = 32},
