@@ -522,7 +522,7 @@ inline check::CaseBook book() {
     for (const char* mask : {"", ":causal", ":causal=lower_right", ":window=20,5", ":window=7,0:align=lower_right"})
       for (const char* seed : {"1", "2", "3"})
         test(type + "b=8,hq=2,hkv=1,sq=130,sk=140,d=24" + packed + mask + ":lse:seed=" + seed);
-    for (const std::string kind : {packed, cached, paged, paged_too}) {
+    for (const std::string& kind : {packed, cached, paged, paged_too}) {
       test(type + "b=0,hq=2,hkv=1,sq=3,sk=4,d=8" + kind + ":lse");
       test(type + "b=3,hq=2,hkv=1,sq=0,sk=4,d=8" + kind + ":lse");
       test(type + "b=3,hq=2,hkv=2,sq=3,sk=0,d=8" + kind + ":lse");

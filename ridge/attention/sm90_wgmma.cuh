@@ -123,7 +123,8 @@ template <class T> struct WgmmaSequence<T, true> {
   __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
 };
 
-// The keys of a tile of queries: tiles of bn from keys.first on.
+// The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and its
+// values are looked through while its scores are computed.
 template <class Row, class T> struct WgmmaWalk {
   static constexpr int bn = Row::config.bn;
   const Arguments<T>& a;
@@ -136,7 +137,7 @@ template <class Row, class T> struct WgmmaWalk {
     keys = keys_of(a, first_query, last_query);
     tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
   }
-  __device__ __forceinline__ int first(int tile) const { return keys.first + tile * bn; }
+  __device__ __forceinline__ int first(int tile) const { return keys.first + (tiles - 1 - tile) * bn; }
   // Whether queries i to j attend to all of a tile.
   __device__ __forceinline__ bool whole(int tile, int i, int j) const {
     return first(tile) + bn <= keys.last && all_attend(a, i, j, first(tile), first(tile) + bn);

@@ -28,9 +28,9 @@ TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 96}), "register_128");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 192, .dv = 128}), "register_256");
-  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = bf16}), "mma_64");
+  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = bf16}), "wgmma_64");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 100, .dtype = f16}), "mma_128");
-  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "mma_256");
+  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "wgmma_256");
 }
 
 TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
