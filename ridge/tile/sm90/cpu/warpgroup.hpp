@@ -3,6 +3,7 @@
 #include <ridge/tile/sm90/arch.cuh>
 
 #include <atomic>
+#include <cstring>
 
 namespace ridge::tile::sm90 {
 
@@ -47,8 +48,20 @@ inline void sync_named(int id, unsigned threads) {
 template <int Registers> void keep_registers() {}
 template <int Registers> void take_registers() {}
 
+// A block is a cluster of its own.
+inline unsigned cluster_rank() { return 0; }
+inline void sync_cluster() { __syncthreads(); }
+
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+
+inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  const unsigned lane = threadIdx.x % 32, words[] = {a, b, c, d};
+  for (unsigned matrix = 0; matrix < 4; ++matrix) {
+    const unsigned row = __shfl_sync(~0u, to, matrix * 8 + lane / 4);
+    std::memcpy(swizzled_shared() + row + lane % 4 * 4, words + matrix, sizeof *words);
+  }
+}
 
 }  // namespace ridge::tile::sm90
