@@ -53,6 +53,7 @@ struct Config {
   bool persistent = false;  // as many blocks as run at a time, each of which takes tiles until there are no more
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
+  int line = 128;           // bytes of a step along k, of either operand: a line of the swizzle; K-major also 64
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
   // Of Family::thread_tile (and gated of Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
@@ -167,7 +168,7 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
 // Shared memory of Family::wgmma: [stages][A | B], then D on its way out, the bias in float, barriers.
 // A step along k is a line of the 128-byte swizzle of either operand, whatever the type.
 inline constexpr int wgmma_line_bytes = 128;
-constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * wgmma_line_bytes; }
+constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.line; }
 constexpr int wgmma_staging_bytes = 4096;  // of each warp that multiplies
 constexpr int wgmma_bias_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + multipliers(c) * 4 * wgmma_staging_bytes;

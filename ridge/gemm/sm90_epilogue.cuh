@@ -3,6 +3,8 @@
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
+#include <ridge/tile/extreme.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 #include <ridge/tile/sm90/wgmma.cuh>
@@ -14,7 +16,7 @@ namespace ridge::gemm_kernels {
 struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
-  Tensor bias;
+  Tensor bias = {};
   bool plain = false;  // the sum itself
 };
 
@@ -31,20 +33,6 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] = sums[p * part_sums + i];
   }
-}
-
-template <class T> __device__ __forceinline__ unsigned packed_pair(float low, float high) {
-  unsigned pair;
-  if constexpr (std::is_same_v<T, half>) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
-
-// relu in one instruction, which keeps NaN.
-__device__ __forceinline__ float relu_of_nan(float x) {
-  float y;
-  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // The code of each activation is there once, for four sums.
@@ -92,7 +80,7 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   if (e.plain) return;
   add_bias(e, bias, part, x);
 #pragma unroll
-  for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
+  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], 0.0f);  // a NaN stays
 }
 
 // Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
@@ -102,7 +90,7 @@ template <class T, int N> struct ColumnStore {
   using Packed = unsigned[N / 4];
 
   unsigned char* staging;
-  const CUtensorMap* map;
+  const tile::sm90::TensorMap* map;
   int row, col, batch;
 
   // Parts come in their order.   pairs: x[2 i] and x[2 i + 1] of a part
@@ -141,7 +129,7 @@ template <class T, int N> struct ColumnStore {
   }
   __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
 #pragma unroll
-    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = packed_pair<T>(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = tile::pack_pair<T>(x[2 * i], x[2 * i + 1]);
   }
 };
 

@@ -21,9 +21,7 @@ enum class Store : std::uint8_t {
 // What a launch says beside its tensor maps.
 struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
-  int term_steps, low;         // of math 3xtf32 alone, see load_step; else all steps, and 0
   unsigned rows, cols, batch;  // tiles of D, in clusters
-  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
   Store store;
   void* d;                           // of Store::direct
   std::int64_t pitch, batch_stride;  // of d, in elements
@@ -46,8 +44,9 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
   static constexpr int b_share = c.bn / c.cluster;  // columns of B that each block of a cluster loads
   static constexpr int registers = blocks * sums * (c.promote ? 2 : 1);  // of sums
-  static constexpr int bytes_a = c.bm * wgmma_line_bytes, bytes_b = c.bn * wgmma_line_bytes;
-  static_assert(c.bk * sizeof(T) == wgmma_line_bytes, "a step of k is a line of the swizzle");
+  static constexpr int bytes_a = c.bm * c.line, bytes_b = c.bn * c.line;
+  static_assert(c.bk * sizeof(T) == c.line, "a step of k is a line of the swizzle");
+  static_assert(c.line == wgmma_line_bytes || (c.line == 64 && MA == Major::k && MB == Major::k));
   static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= 192);
   static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
   using Out = ColumnOut<T>;
@@ -93,8 +92,9 @@ template <class Row> struct TileWalk {
 
 // One operand's tile: elements from `outer` on, and from `k` on. Outer: how many; box: see WgmmaKernel.
 template <tile::sm90::Axis axis, int Outer, bool Multicast>
-__device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned char* to, tile::sm90::Barrier* full,
-                                             int outer, int k, int batch, std::uint16_t mask) {
+__device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, unsigned char* to,
+                                             tile::sm90::Barrier* full, int outer, int k, int batch,
+                                             std::uint16_t mask) {
   namespace sm90 = tile::sm90;
   const auto copy = [&](unsigned char* at, int x, int y) {
     if constexpr (Multicast) sm90::load_multicast(map, at, full, x, y, batch, mask);
@@ -108,13 +108,51 @@ __device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned ch
   }
 }
 
+// A stage of B: columns from `col` on, of which each block of a cluster loads its share for all of them.
+template <class K>
+__device__ __forceinline__ void load_columns(const tile::sm90::TensorMap* map, unsigned char* to,
+                                             tile::sm90::Barrier* full, int col, int k, int batch, int rank) {
+  const int share = rank * K::b_share;
+  load_operand<K::axis_b, K::b_share, K::multicast>(map, to + tile::sm90::outer_offset(share, K::c.line), full,
+                                                    col + share, k, batch, (1 << K::c.cluster) - 1);
+}
+
+// What brings a stage's tiles of A and B, all bytes of which it has `full` receive. An operand that is not a matrix has a
+// class like this one in its place (conv/sm90_image.cuh): its maps, where a tile's steps begin, and how the next is loaded.
+struct MatrixLoader {
+  tile::sm90::TensorMap a, b;
+  int term_steps, low;         // of math 3xtf32 alone; else all steps, and 0
+  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+
+  struct Place {
+    WgmmaTile tile;
+    int step = 0;
+  };
+  __device__ __forceinline__ void prefetch() const {
+    tile::sm90::prefetch(&a);
+    tile::sm90::prefetch(&b);
+  }
+  __device__ __forceinline__ Place at(const WgmmaTile& tile) const { return {tile}; }
+  // K: the kernel's WgmmaKernel. rank: of the block in its cluster.
+  template <class K>
+  __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
+                                            tile::sm90::Barrier* full, int rank) const {
+    // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
+    const int step = at.step++, term = (step >= term_steps) + (step >= 2 * term_steps);
+    const int k = (step - term * term_steps) * K::c.bk, k_a = k + (term == 1 ? low : 0),
+              k_b = k + (term == 0 ? low : 0);
+    load_operand<K::axis_a, K::c.bm, false>(&a, to_a, full, at.tile.row, k_a, at.tile.batch * batch_of_a, 0);
+    load_columns<K>(&b, to_b, full, at.tile.col, k_b, at.tile.batch * batch_of_b, rank);
+  }
+};
+
 // epilogue(A B)                                 a: [m, k]  b: [n, k]  d: [m, n], as their maps say
 // Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows; the grid is whole clusters.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
+template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-               const __grid_constant__ CUtensorMap map_d, const __grid_constant__ WgmmaWork work,
-               const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
+    gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
+               const __grid_constant__ WgmmaWork work, const __grid_constant__ ColumnEpilogue by_columns,
+               const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = WgmmaKernel<Row, T, MA, MB>;
@@ -133,8 +171,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const int group = sm90::warpgroup_index(), warp = sm90::warp_of_warpgroup();
 
     if (threadIdx.x == 0) {
-      sm90::prefetch(&map_a);
-      sm90::prefetch(&map_b);
+      loader.prefetch();
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(full + s, 1);
         sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
@@ -145,18 +182,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     if constexpr (K::multicast) sm90::sync_cluster();
     else __syncthreads();
 
-    const auto load_step = [&](const WgmmaTile& place, int step, int stage) {
+    const auto load_step = [&](typename Loader::Place& from, int stage) {
       sm90::arrive_expecting(full + stage, K::bytes_a + K::bytes_b);
-      // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
-      const int term = (step >= work.term_steps) + (step >= 2 * work.term_steps);
-      const int k = (step - term * work.term_steps) * c.bk, k_a = k + (term == 1 ? work.low : 0),
-                k_b = k + (term == 0 ? work.low : 0);
-      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k_a,
-                                           place.batch * work.batch_of_a, 0);
-      const int share = rank * K::b_share;
-      load_operand<K::axis_b, K::b_share, K::multicast>(&map_b, stage_b(stage) + sm90::outer_offset(share),
-                                                        full + stage, place.col + share, k_b,
-                                                        place.batch * work.batch_of_b, (1 << c.cluster) - 1);
+      loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
     };
     // The products of one step, of this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -167,9 +195,12 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
               sums[i],
-              sm90::descriptor(K::axis_a,
-                               a + sm90::outer_offset(first_row + i * 64) + sm90::k_offset(K::axis_a, k, sizeof(T))),
-              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T))), accumulate || k > 0);
+              sm90::descriptor(
+                  K::axis_a,
+                  a + sm90::outer_offset(first_row + i * 64, c.line) + sm90::k_offset(K::axis_a, k, sizeof(T)),
+                  sm90::line_elements, c.line),
+              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T)), sm90::line_elements, c.line),
+              accumulate || k > 0);
       sm90::commit_products();
     };
     // Where 64 rows of a tile go, those of this warp among them.
@@ -221,9 +252,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         Sum sums[K::blocks][K::sums];
         __syncthreads();  // the last tile's bias has been read
         fetch_bias(place, 0);
+        auto from = loader.at(place);
         for (int step = 0; step < work.steps; ++step, place_in_ring.next()) {
           const int stage = place_in_ring.stage;
-          if (threadIdx.x == 0) load_step(place, step, stage);
+          if (threadIdx.x == 0) load_step(from, stage);
           sm90::wait(full + stage, place_in_ring.parity);
           sm90::fence_sums();
           multiply_step(sums, stage, 0, step > 0);
@@ -239,10 +271,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       if (threadIdx.x == 0) {
         sm90::RingPlace<c.stages> ring;
         for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
-          const WgmmaTile place = walk.at();
+          auto from = loader.at(walk.at());
           for (int step = 0; step < work.steps; ++step, ring.next()) {
             sm90::wait(empty + ring.stage, ring.parity ^ 1);
-            load_step(place, step, ring.stage);
+            load_step(from, ring.stage);
           }
         }
       }
@@ -359,41 +391,32 @@ struct WgmmaOperand {
 
 // Of an operand [outer, k] of T.
 template <class T>
-[[nodiscard]] static Status make_operand_map(CUtensorMap* map, const WgmmaOperand& o, std::int64_t outer,
+[[nodiscard]] static Status make_operand_map(tile::sm90::TensorMap* map, const WgmmaOperand& o, std::int64_t outer,
                                              std::int64_t k, std::int64_t batch, Major major, int box) {
   const std::int64_t cols = major == Major::k ? k : outer, rows = major == Major::k ? outer : k;
   return tile::sm90::make_tensor_map(map, o.data, dtype_of<T>,
                                      {cols, rows, o.batch_stride ? batch : 1, o.pitch, o.batch_stride}, box);
 }
 
-// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. low: where the
-// low parts of math 3xtf32 begin along k, a multiple of bk; else 0.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, Store store,
-                                         const WgmmaOperand& d, const Shape& shape, const ColumnEpilogue& by_columns,
-                                         const Epilogue& epilogue, int sms, Stream stream, std::int64_t low = 0) {
+// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps: of bk.
+template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
+[[nodiscard]] static Status launch_wgmma(const Loader& loader, Store store, const WgmmaOperand& d, const Shape& shape,
+                                         int steps, const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
+                                         Stream stream) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
-  const std::int64_t stored_k = low ? 2 * low : shape.k;
-  CUtensorMap map_a, map_b, map_d{};
-  RIDGE_TRY(make_operand_map<T>(&map_a, a, shape.m, stored_k, shape.batch, MA, K::box_a));
-  RIDGE_TRY(make_operand_map<T>(&map_b, b, shape.n, stored_k, shape.batch, MB, K::box_b));
+  sm90::TensorMap map_d{};
   if (store == Store::tma)
     RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<typename K::Out>,
                                     {shape.n, shape.m, shape.batch, d.pitch, d.batch_stride}, 16));
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
-  const int steps = static_cast<int>((shape.k + c.bk - 1) / c.bk);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
-                       .steps = low ? 3 * steps : steps,
-                       .term_steps = steps,
-                       .low = static_cast<int>(low),
+                       .steps = steps,
                        .rows = static_cast<unsigned>(tiles.rows),
                        .cols = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
-                       .batch_of_a = a.batch_stride ? 1 : 0,
-                       .batch_of_b = b.batch_stride ? 1 : 0,
                        .store = store,
                        .d = const_cast<void*>(d.data),
                        .pitch = d.pitch,
@@ -404,8 +427,29 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue>, map_a, map_b, map_d, work,
+  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>, loader, map_d, work,
                                by_columns, epilogue);
+}
+
+// The same of matrices. low: where the low parts of math 3xtf32 begin along k, a multiple of bk; else 0.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, Store store,
+                                         const WgmmaOperand& d, const Shape& shape, const ColumnEpilogue& by_columns,
+                                         const Epilogue& epilogue, int sms, Stream stream, std::int64_t low = 0) {
+  using K = WgmmaKernel<Row, T, MA, MB>;
+  static_assert(K::c.line == wgmma_line_bytes, "as make_operand_map() makes them");
+  const std::int64_t stored_k = low ? 2 * low : shape.k;
+  const int steps = static_cast<int>((shape.k + Row::config.bk - 1) / Row::config.bk);
+  MatrixLoader loader{.a = {},
+                      .b = {},
+                      .term_steps = steps,
+                      .low = static_cast<int>(low),
+                      .batch_of_a = a.batch_stride ? 1 : 0,
+                      .batch_of_b = b.batch_stride ? 1 : 0};
+  RIDGE_TRY(make_operand_map<T>(&loader.a, a, shape.m, stored_k, shape.batch, MA, K::box_a));
+  RIDGE_TRY(make_operand_map<T>(&loader.b, b, shape.n, stored_k, shape.batch, MB, K::box_b));
+  return launch_wgmma<Row, T, MA, MB>(loader, store, d, shape, low ? 3 * steps : steps, by_columns, epilogue, sms,
+                                      stream);
 }
 
 }  // namespace ridge::gemm_kernels
