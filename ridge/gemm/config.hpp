@@ -54,9 +54,9 @@ struct Config {
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
-  // Of Family::thread_tile (and gated of Family::naive):
+  // Of Family::thread_tile and Family::wgmma (and gated of Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
-  bool grouped = false;  // grouped.cuh: a B for each group of A's rows
+  bool grouped = false;  // a B for each group of A's rows: grouped.cuh, sm90_groups.cuh
   bool operator==(const Config&) const = default;
 };
 
@@ -86,7 +86,7 @@ constexpr bool is_portable(const Config& c) {
 constexpr bool a_is_k_major(const Config& c) { return (c.gated || c.grouped) && c.loads != Loads::strided; }
 
 // Columns of D that a tile has.
-constexpr int columns(const Config& c) { return c.gated && c.family == Family::thread_tile ? c.bn / 2 : c.bn; }
+constexpr int columns(const Config& c) { return c.gated && c.family != Family::naive ? c.bn / 2 : c.bn; }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ constexpr int wmma_smem_bytes(const Config& c) {
 
 // The tiles of clusters.
 RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
-  Raster raster = raster_of(m, n, c.bm * c.cluster, c.bn);
+  Raster raster = raster_of(m, n, c.bm * c.cluster, columns(c));
   raster.group = c.band;
   return raster;
 }

@@ -41,6 +41,10 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
   detail::arrived_bytes(full, map->box_rows * line_bytes);
 }
 
+inline void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, std::uint16_t /*mask*/) {
+  load(map, to, full, x, y, z);
+}
+
 inline void fence_shared_for_copies() {}
 inline void store(const TensorMap* map, const void* from, int x, int y, int z, int w = 0) {
   detail::for_box(*map, from, {x, y, z, w}, [&](unsigned place, char* element) {

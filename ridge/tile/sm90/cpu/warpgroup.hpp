@@ -3,6 +3,7 @@
 #include <ridge/tile/sm90/arch.cuh>
 
 #include <atomic>
+#include <cstring>
 
 namespace ridge::tile::sm90 {
 
@@ -50,5 +51,18 @@ template <int Registers> void take_registers() {}
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+
+// A block is a cluster of its own.
+inline unsigned cluster_rank() { return 0; }
+inline unsigned cluster_size() { return 1; }
+inline void sync_cluster() {}
+
+inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  const unsigned words[4] = {a, b, c, d}, lane = threadIdx.x % 32;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = __shfl_sync(~0u, to, static_cast<int>(i * 8 + lane / 4));
+    std::memcpy(simt::dynamic_shared<char>() + row + lane % 4 * 4, words + i, 4);
+  }
+}
 
 }  // namespace ridge::tile::sm90
