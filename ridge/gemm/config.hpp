@@ -54,9 +54,9 @@ struct Config {
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
-  // Of Family::thread_tile and Family::wgmma (and gated of Family::naive):
+  // Of Family::thread_tile, Family::mma_sync and Family::wgmma (and gated of Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
-  bool grouped = false;  // a B for each group of A's rows: grouped.cuh, sm90_groups.cuh
+  bool grouped = false;  // a B for each group of A's rows: groups.hpp
   bool operator==(const Config&) const = default;
 };
 

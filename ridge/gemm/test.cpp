@@ -495,6 +495,7 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
   EXPECT_EQ(chosen(p), "gate_async");
   p.dtype = bf16;
   EXPECT_EQ(chosen(p), "gate_wgmma");
+  EXPECT_EQ(chosen(p, "A100"), "gate_mma");
   EXPECT_EQ(chosen(p, "V100"), "gate_widened");
   p.k = 4095;
   EXPECT_EQ(chosen(p, "V100"), "gate_8x8");
@@ -513,6 +514,7 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
   EXPECT_TRUE(chosen(groups).starts_with("grouped_async")) << chosen(groups);
   groups.dtype = bf16;
   EXPECT_EQ(chosen(groups), "grouped_wgmma");
+  EXPECT_EQ(chosen(groups, "A100"), "grouped_mma");
   EXPECT_EQ(chosen(groups, "V100"), "grouped_widened");
   groups.layout = GemmLayout::tt;
   EXPECT_EQ(plan_gemm(groups, *device_model("H200"))->workspace_bytes(), std::size_t{4096} * 2048 * 2);  // a
