@@ -73,8 +73,7 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
   if (a_is_k_major(c) && a != Major::k) return "a's elements are not neighbours along k";
-  if (p.gate && major_of_gate(p) != b)
-    return "the gate's elements are neighbours in another axis than b's";
+  if (p.gate && major_of_gate(p) != b) return "the gate's elements are neighbours in another axis than b's";
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
   if (p.gate)
@@ -222,11 +221,14 @@ double epilogue_instructions(const GemmProblem& p) {
   return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
 }
 
-// Tiles of D, of clusters. Where groups begin is not known: each has half a tile of rows too many, as far as there are rows.
+// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between which
+// there are x rows or more with probability exp(-x groups / m).
 double wgmma_tiles(const Config& c, const GemmProblem& p) {
   const Raster tiles = wgmma_raster(c, p.m, p.n);
   if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);
-  const double rows = static_cast<double>(p.m) / c.bm + 0.5 * static_cast<double>(std::min(p.m, p.batch));
+  const double groups = static_cast<double>(std::min(p.m, p.batch));  // that have rows
+  if (groups == 0) return 0;
+  const double rows = groups / -std::expm1(-c.bm * groups / static_cast<double>(p.m));
   return std::ceil(rows) * static_cast<double>(tiles.cols);
 }
 
@@ -321,8 +323,7 @@ double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device
   count(r.b, major_of_b(p));
   if (r.gate.needed) count(r.gate, major_of_gate(p));
   const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
-  return (kept + turned) * (device.launch_us + repack_launch_us) +
-         bytes / (device.memory_gbs * repack_share) * 1e-3;
+  return (kept + turned) * (device.launch_us + repack_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
 }
 
 double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {

@@ -14,7 +14,8 @@ template <int I, class T> Status launch_mma_row(const Arguments& args) {
   const auto epilogue = epilogue_of<Accumulator<T>>(args);
   const auto launch = [&]<Major MA, Major MB>() {
     return launch_mma_sync<Row<I>, T, MA, MB>(operand_a<T>(args), operands_b<I, T>(args),
-                                              {p.m, p.n, products(p), p.batch}, epilogue, args.stream, offsets_of(args));
+                                              {p.m, p.n, products(p), p.batch}, epilogue, args.stream,
+                                              offsets_of(args));
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major ma = major_of_a(p), mb = major_of_b(p);

@@ -24,10 +24,10 @@ enum class Store : std::uint8_t {
 
 // What a launch says beside its tensor maps.
 struct WgmmaWork {
-  int m, n, steps;             // steps of bk along k, at least one
-  int term_steps, low;         // of math 3xtf32 alone, see load_step; else all steps, and 0
-  unsigned rows, cols, batch;  // tiles of D, in clusters
-  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+  int m, n, steps;                            // steps of bk along k, at least one
+  int term_steps, low;                        // of math 3xtf32 alone, see load_step; else all steps, and 0
+  unsigned rows, cols, batch;                 // tiles of D, in clusters
+  int batch_of_a, batch_of_b, batch_of_gate;  // 1; 0: shared by the batch
   Store store;
   void* d;                           // of Store::direct, and of groups' rows that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
@@ -103,8 +103,9 @@ template <class Row> struct TileWalk {
 
 // One operand's tile: elements from `outer` on, and from `k` on. Outer: how many; box: see WgmmaKernel.
 template <tile::sm90::Axis axis, int Outer, bool Multicast>
-__device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, unsigned char* to, tile::sm90::Barrier* full,
-                                             int outer, int k, int batch, std::uint16_t mask) {
+__device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, unsigned char* to,
+                                             tile::sm90::Barrier* full, int outer, int k, int batch,
+                                             std::uint16_t mask) {
   namespace sm90 = tile::sm90;
   const auto copy = [&](unsigned char* at, int x, int y) {
     if constexpr (Multicast) sm90::load_multicast(map, at, full, x, y, batch, mask);
@@ -170,13 +171,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                                                   full + stage, place.row + i * part_of_a, k_a,
                                                   place.batch * work.batch_of_a, 0);
       const int share = rank * K::b_share;
-      const auto load_columns = [&](const sm90::TensorMap* map, int at) {
+      const auto load_columns = [&](const sm90::TensorMap* map, int at, int batch) {
         load_operand<K::axis_b, K::b_share, K::multicast>(map, stage_b(stage) + sm90::outer_offset(at + share),
-                                                          full + stage, place.col + share, k_b,
-                                                          place.batch * work.batch_of_b, (1 << c.cluster) - 1);
+                                                          full + stage, place.col + share, k_b, batch,
+                                                          (1 << c.cluster) - 1);
       };
-      load_columns(&maps.b, 0);
-      if constexpr (K::c.gated) load_columns(&maps.gate, K::columns);
+      load_columns(&maps.b, 0, place.batch * work.batch_of_b);
+      if constexpr (K::c.gated) load_columns(&maps.gate, K::columns, place.batch * work.batch_of_gate);
     };
     // The products of one step, of this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -418,8 +419,8 @@ struct WgmmaOperands {
 // the number of groups where there are such.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_wgmma(const WgmmaOperands& of, Store store, const WgmmaOperand& d,
-                                         const Shape& shape, const ColumnEpilogue& by_columns,
-                                         const Epilogue& epilogue, int sms, Stream stream = {}) {
+                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
+                                         int sms, Stream stream = {}) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
@@ -444,6 +445,7 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
                        .batch = static_cast<unsigned>(shape.batch),
                        .batch_of_a = of.a.batch_stride ? 1 : 0,
                        .batch_of_b = of.b.batch_stride ? 1 : 0,
+                       .batch_of_gate = of.gate.batch_stride ? 1 : 0,
                        .store = store,
                        .d = const_cast<void*>(d.data),
                        .pitch = d.pitch,
@@ -455,8 +457,7 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue>, maps, work, by_columns,
-                               epilogue);
+  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue>, maps, work, by_columns, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels
