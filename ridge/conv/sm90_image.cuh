@@ -37,6 +37,7 @@ struct ImageLoader {
   template <class K>
   __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
                                             tile::sm90::Barrier* full, int rank) const {
+    tile::sm90::arrive_expecting(full, K::bytes_a + K::bytes_b);
     tile::sm90::load_image(&image, to_a, full, at.channel, at.w, at.h, at.n, at.offset_w, at.offset_h);
     gemm_kernels::load_columns<K>(&filters, to_b, full, at.filter, at.channel, at.tap, rank);
     if ((at.channel += K::c.bk) < channels) return;

@@ -70,8 +70,9 @@ inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int
   }
   detail::arrived_bytes(full, map->box_rows * map->line);
 }
+
 // A block is a cluster of its own.
-inline void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, std::uint16_t) {
+inline void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, std::uint16_t /*mask*/) {
   load(map, to, full, x, y, z);
 }
 

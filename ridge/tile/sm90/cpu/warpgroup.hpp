@@ -59,7 +59,7 @@ template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, T
 inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
   const unsigned lane = threadIdx.x % 32, words[] = {a, b, c, d};
   for (unsigned matrix = 0; matrix < 4; ++matrix) {
-    const unsigned row = __shfl_sync(~0u, to, matrix * 8 + lane / 4);
+    const unsigned row = __shfl_sync(~0u, to, static_cast<int>(matrix * 8 + lane / 4));
     std::memcpy(swizzled_shared() + row + lane % 4 * 4, words + matrix, sizeof *words);
   }
 }
