@@ -97,12 +97,13 @@ __global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_c
   const unsigned n = job.rows.divide(row);
   const int i = static_cast<int>(row) - job.top;
   int j = static_cast<int>(column) - job.left, c = static_cast<int>(channel);
-  const T* from = static_cast<const T*>(job.from) + n * job.strides[0] + i * job.strides[2];
+  const T* from = static_cast<const T*>(job.from);  // null where x is empty
+  const std::int64_t row_at = n * job.strides[0] + i * job.strides[2];
   simt::vec<T, V> values;
   RIDGE_UNROLL_ON_GPU
   for (int v = 0; v < V; ++v) {
     const bool there = c < job.channels && i >= 0 && i < job.height && j >= 0 && j < job.width;
-    values[v] = there ? from[c * job.strides[1] + j * job.strides[3]] : T(0.0f);
+    values[v] = there ? from[row_at + c * job.strides[1] + j * job.strides[3]] : T(0.0f);
     if (++c == job.copied_channels) c = 0, ++j;
   }
   simt::store(static_cast<T*>(job.to) + std::int64_t{unit} * V, values);
