@@ -195,6 +195,24 @@ inline check::CaseBook book() {
     for (const char* layout : layouts)
       for (const char* direction : both)
         test(std::string(type) + ":n=2,c=16,h=9,w=10,k=72,r=3:pad=1" + layout + direction);
+  // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across images;
+  // more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere, which is too.
+  for (const char* rest :
+       {"n=1,c=64,h=8,w=16,k=64,r=1", "n=3,c=72,h=7,w=7,k=72,r=3:pad=1", "n=1,c=8,h=1,w=129,k=128,r=1",
+        "n=2,c=136,h=7,w=9,k=264,r=2,s=1:stride=2,1:dilation=2:pad=0,3,1,2", "n=1,c=64,h=3,w=127,k=65,r=1",
+        "n=17,c=8,h=32,w=33,k=8,r=1", "n=1,c=320,h=4,w=4,k=72,r=3:pad=1"})
+    test("f16:" + std::string(rest) + ":fill=ints:layout=nhwc");
+  for (const char* layout : layouts) {
+    test(std::string("f16:n=2,c=3,h=21,w=23,k=16,r=7:stride=2:pad=3:fill=ints") + layout);
+    test(std::string("f16:n=1,c=24,h=9,w=30,k=40,r=3:stride=8,3:pad=130,0,0,4:fill=ints") + layout);
+  }
+  test("bf16:n=2,c=128,h=6,w=6,k=136,r=3:pad=1:layout=nhwc");
+  for (const char* epilogue : {"bias+relu", "bias+silu", "bias+residual+relu", "relu+residual"})
+    test(std::string("f16:n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=") + epilogue);
+  for (const char* fill : {"nan", "inf"})
+    test(std::string("f16:n=2,c=72,h=6,w=6,k=24,r=3:pad=1:layout=nhwc:fill=") + fill);
+  for (const char* place : {"offset", "padded", "strided"})
+    test(std::string("f16:n=2,c=64,h=7,w=8,k=64,r=3:pad=1:layout=nhwc:fill=ints:place=") + place);
   // Epilogues, on every kind of row.
   for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual", "bias+relu+residual",
                                "bias+residual+relu", "bias+residual+silu"}) {
@@ -227,15 +245,17 @@ inline check::CaseBook book() {
   for (const char* rest : {"n=1,c=6,h=768,w=512,k=6,r=6", "n=1,c=3,h=1080,w=1920,k=3,r=3:pad=1",
                            "n=1,c=3,h=768,w=512,k=16,r=3", "n=8,c=6,h=768,w=512,k=6,r=6"})
     bench("f32:" + std::string(rest));
-  for (const char* type : {"f32", "bf16", "f16"})
-    for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",
-                             "n=64,c=512,h=28,w=28,k=512,r=3:pad=1", "n=32,c=3,h=224,w=224,k=64,r=7:stride=2:pad=3",
-                             "n=32,c=1024,h=14,w=14,k=256,r=1"})
-      bench(std::string(type) + ":" + rest + (std::string(type) == "f32" ? "" : ":layout=nhwc"));
+  for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",
+                           "n=64,c=512,h=28,w=28,k=512,r=3:pad=1", "n=32,c=3,h=224,w=224,k=64,r=7:stride=2:pad=3",
+                           "n=32,c=1024,h=14,w=14,k=256,r=1"}) {
+    bench("f32:" + std::string(rest));
+    for (const char* type : {"bf16:", "f16:"}) bench(std::string(type) + rest + ":layout=nhwc");
+    bench("bf16:" + std::string(rest) + ":layout=nhwc:epilogue=bias+relu");
+  }
+  bench("bf16:n=32,c=64,h=56,w=56,k=64,r=3:pad=1:layout=nhwc:epilogue=bias+residual+relu");
   bench("f32:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:groups=128");
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1"})
     bench("f32:" + std::string(rest) + ":backward");
-  bench("bf16:n=32,c=64,h=56,w=56,k=64,r=3:pad=1:layout=nhwc:epilogue=bias+relu");
   return book;
 }
 

@@ -137,6 +137,25 @@ static inline Taps taps_of(const ConvProblem& p, const AxisMap& h, const AxisMap
           .dense_b = whole(w.tap_pitch * filter.stride[3])};
 }
 
+// Where sums go: pixels of [n, outs, h, w], `outs` channels or filters of a group.
+template <class T, bool ChannelsLast>
+static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, const Pixels& pixels, const AxisMap& h,
+                                                 const AxisMap& w, T* data, const Layout& out, std::int64_t outs) {
+  ImplicitOutput<T, ChannelsLast> output{data, pixels, epilogue, whole(outs)};
+  std::copy_n(out.stride.begin(), 4, output.y_strides);
+  // Groups of four that begin at a multiple of four stay within an image, or within a group of filters.
+  constexpr std::int64_t V = gemm_kernels::fragment(f32);
+  const std::int64_t plane = h.outputs * w.outputs;
+  const auto on_vectors = [&](std::initializer_list<int> axes) {
+    const bool address = reinterpret_cast<std::uintptr_t>(data) % (V * sizeof(T)) == 0;
+    return address && std::all_of(axes.begin(), axes.end(), [&](int axis) { return out.stride[axis] % V == 0; });
+  };
+  output.vectors = ChannelsLast
+                       ? out.stride[1] == 1 && outs % V == 0 && on_vectors({0, 2, 3})
+                       : out.stride[3] == 1 && out.stride[2] == w.outputs && plane % V == 0 && on_vectors({0, 1});
+  return output;
+}
+
 template <int I, class T, Pass P, bool ChannelsLast, class Output>
 static Status launch_product(const Arguments& args, const ImplicitShape<T>& s, int parts, const Output& output) {
   constexpr Config c = Row<I>::config;
@@ -176,18 +195,8 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
       .pixels = pixels,
       .taps = taps_of(p, h, w, in, p.w, ins, p.w.stride[in_axis])};
   if (s.columns == 0) return {};
-  ImplicitOutput<T, ChannelsLast> output{out_data, pixels, gradient ? Epilogue<T>{} : epilogue_of<T>(args), s.rows};
-  std::copy_n(out.stride.begin(), 4, output.y_strides);
-  // Groups of four that begin at a multiple of four stay within an image, or within a group of filters.
-  constexpr std::int64_t V = gemm_kernels::fragment(f32);
-  const std::int64_t plane = h.outputs * w.outputs;
-  const auto on_vectors = [&](std::initializer_list<int> axes) {
-    const bool address = reinterpret_cast<std::uintptr_t>(out_data) % (V * sizeof(T)) == 0;
-    return address && std::all_of(axes.begin(), axes.end(), [&](int axis) { return out.stride[axis] % V == 0; });
-  };
-  output.vectors = ChannelsLast
-                       ? out.stride[1] == 1 && outs % V == 0 && on_vectors({0, 2, 3})
-                       : out.stride[3] == 1 && out.stride[2] == w.outputs && plane % V == 0 && on_vectors({0, 1});
+  const auto output =
+      output_of<T, ChannelsLast>(gradient ? Epilogue<T>{} : epilogue_of<T>(args), pixels, h, w, out_data, out, outs);
   return launch_product<I, T, Pass::output, ChannelsLast>(args, s, 1, output);
 }
 
@@ -247,6 +256,8 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
     return launch_coarse<I, T>(args);
   } else if constexpr (c.method == Method::direct) {
     return launch_direct<I>(args);
+  } else if constexpr (c.method == Method::wgmma) {
+    return Status::error(Code::unsupported, "conv2d: a row for CUDA");  // refused by fits()
   } else {
     return channels_last(args.plan.problem) ? launch_implicit<I, T, true>(args) : launch_implicit<I, T, false>(args);
   }

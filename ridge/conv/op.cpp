@@ -15,6 +15,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::coarse: return "coarsening";
     case Method::direct: return "tiling";
     case Method::implicit: return "tiling";
+    case Method::wgmma: return "better maths";
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // fits -> cost -> choose. Pure: no CUDA call, no global. What is taken at all: problem.cpp.
 #include <ridge/conv/launch.hpp>
+#include <ridge/conv/sm90_image.hpp>
 #include <ridge/conv/variants.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -19,6 +20,8 @@ namespace {
 // ---- which row takes what --------------------------------------------------------------------------------------------
 
 constexpr double int_range = 2147483648.0;
+
+double real(std::int64_t n) { return static_cast<double>(n); }
 
 // The farthest that an offset in these planes comes to, taps outside of them included. In double: it may be any number.
 double reach(const Layout& t, const ConvProblem& p) {
@@ -51,11 +54,41 @@ std::string implicit_fits(const ConvProblem& p) {
   return {};
 }
 
+std::string wgmma_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  if (device.cc != 90)
+    return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
+  if (p.backward) return "it has no gradients";
+  if (p.geometry.groups != 1) return "it takes all channels as one group";
+  if (p.y.count() == 0 || terms_of(p) == 0) return "there are no products";
+  const gemm_kernels::Config tile = wgmma_tile(c);
+  // Tiles of a cluster may begin past the last pixel.
+  const std::int64_t most = max_grid - c.tile_pixels * c.cluster;
+  if (pixels_of(p) > most || p.w.shape[0] > most || taps_of(p) > most || p.x.shape[1] > most / taps_of(p))
+    return "it counts pixels, filters and terms to 2^31";
+  if (gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() > max_grid) return "more than 2^31 tiles";
+  const int smem = gemm_kernels::wgmma_smem_bytes(tile);
+  if (smem > device.smem_optin)
+    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+  const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
+  const auto reach = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
+  const Axis h = axis_h(p), w = axis_w(p);
+  if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
+  if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
+    return "it is for filters of an extent of at most 128";
+  // What a copy would have, if there is one. Channels are rounded up to 8.
+  const double channels = real(p.x.shape[1] + 7);
+  if (real(p.x.shape[0]) * reach(h) * reach(w) * channels >= int_range ||
+      real(p.w.shape[0]) * real(taps_of(p)) * channels >= int_range)
+    return "images or filters of 2^31 elements or more";
+  return {};
+}
+
 // Why this row cannot run this problem; empty: it can.
 std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvGeometry& g = p.geometry;
-  if (!is_compiled(c, p.dtype)) return "it is for f32";
+  if (!is_compiled(c, p.dtype)) return p.dtype == f32 ? "it is for 16-bit types" : "it is for f32";
+  if (c.method == Method::wgmma) return wgmma_fits(c, p, device);
   if (c.method == Method::naive) {
     if (ceil_div(std::max({p.y.count(), p.x.count(), p.w.count()}), c.threads) > max_grid)
       return "more than 2^31 blocks";
@@ -98,7 +131,6 @@ std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& dev
 
 // ---- cost --------------------------------------------------------------------------------------------------------------
 
-double real(std::int64_t n) { return static_cast<double>(n); }
 double products(const ConvProblem& p) { return real(pixels_of(p)) * real(p.w.shape[0]) * real(terms_of(p)); }
 
 Cost cost(const ConvProblem& p) {
@@ -147,14 +179,52 @@ double clocks_of(const Config& c, const ConvProblem& p) {
       const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
       return groups * (inputs + 1.3 * weights) / 128 * work;
     }
+    case Method::wgmma: return 0;  // wgmma_kernel()
   }
   return 0;
+}
+
+// Multiply-adds of 16-bit floats that a multiprocessor's tensor cores take per clock, and what else a tile waits for.
+// Not fitted to measurements of this operator: these are gemm's.
+constexpr double tile_clocks = 1500, start_us = 2;
+
+roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  const gemm_kernels::Config tile = wgmma_tile(c);
+  const Gathering g = gathering_of(p, c.step);
+  const double rate = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
+  const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
+  const double step = std::max(real(tile.bm * tile.bn) * tile.bk / rate, lines);
+  const std::int64_t tiles = gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster;
+  const bool ping_pong = tile.schedule == gemm_kernels::Schedule::ping_pong;
+  // Persistent blocks: the fullest has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
+  const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
+  const double alone = ping_pong && most == 1 ? 1.5 : 1;
+  const double finish = ping_pong && most > 1 ? tile_clocks / 2 : tile_clocks;
+  roofline::Kernel k;
+  k.blocks = std::min<std::int64_t>(tiles, device.sms);
+  k.block = {.threads = c.threads, .registers = 168, .smem = gemm_kernels::wgmma_smem_bytes(tile)};
+  k.clocks = real(most) * (real(g.steps(c.step)) * step * alone + finish) * real(k.blocks) / c.rate;
+  k.block_us = start_us;
+  k.launches = g.bytes() > 0 ? 2 : 1;
+  k.bytes_read = k.bytes_written = real(g.bytes());  // of copies
+  k.l2_bytes = real(tiles) * real(g.steps(c.step)) * (tile.bm + tile.bn / tile.cluster) * tile.line;
+  k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
+                      (padded(p.w.shape[0], tile.bn) * padded(pixels_of(p), tile.bm * tile.cluster));
+  return k;
 }
 
 roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   roofline::Kernel k;
+  if (c.method == Method::wgmma) {
+    k = wgmma_kernel(c, p, device);
+    k.cost = cost(p);
+    k.bytes_read += k.cost.bytes_read;
+    k.bytes_written += k.cost.bytes_written;
+    return k;
+  }
   k.cost = cost(p);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
@@ -194,6 +264,7 @@ roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const Devic
                           std::max(1.0, padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
       break;
     }
+    case Method::wgmma: break;
   }
   return k;
 }
@@ -233,6 +304,9 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
+    if constexpr (std::is_same_v<B, simt::Cuda>)
+      if (variants[args.plan.variant].config.method == Method::wgmma)
+        return args.plan.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
     switch (args.plan.problem.dtype) {
       case DType::f16: return launch_f16<B>(args);
       case DType::bf16: return launch_bf16<B>(args);
@@ -252,6 +326,7 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   plan.split = static_cast<int>(split_of(c, p, device.sms));
   if (c.method == Method::implicit && p.backward)
     plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
+  if (c.method == Method::wgmma) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
   return plan;
 }
 

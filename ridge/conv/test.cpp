@@ -42,6 +42,49 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
   }
 }
 
+// Rows on tensor cores, named: what they refuse, and what they copy first.
+std::string on_tensor_cores(const ConvProblem& p, const char* variant = "wgmma_128") {
+  auto plan = plan_conv2d(p, *device_model("H200"), {.variant = variant});
+  return plan ? std::to_string(plan->workspace) : std::string(plan.error().message());
+}
+
+TEST(ConvPlan, TensorCoresReadWhereTheyCanAndCopyWhereNot) {
+  ConvGeometry g = padded_by(1);
+  g.layout = ConvLayout::nhwc;
+  const auto problem = [&](std::int64_t c, std::int64_t h, std::int64_t r, std::int64_t k = 64) {
+    return *ConvProblem::contiguous(f16, g, 2, c, h, h, k, r, r);
+  };
+  EXPECT_EQ(on_tensor_cores(problem(64, 56, 3)), "0");
+  EXPECT_EQ(on_tensor_cores(problem(8, 6, 3)), "0");  // too little for a copy to pay
+  // Channels to 72, and the filters': 2 x 58 x 58 and 64 x 9 of them.
+  EXPECT_EQ(on_tensor_cores(problem(67, 56, 3)), std::to_string((2 * 58 * 58 + 64 * 9) * 72 * 2));
+  ConvProblem misaligned = problem(64, 56, 3);
+  misaligned.alignment = 2;
+  EXPECT_EQ(on_tensor_cores(misaligned), std::to_string((2 * 58 * 58 + 64 * 9) * 64 * 2));
+  // Windows: channels to 4, rows of 230 and 229 pixels; 7 taps of 28 channels, which start on 16 bytes.
+  g = {.stride = {2, 2}, .pad = {3, 3, 3, 3}, .layout = ConvLayout::nhwc};
+  EXPECT_EQ(on_tensor_cores(*ConvProblem::contiguous(f16, g, 32, 3, 224, 224, 64, 7, 7)),
+            std::to_string(32 * 229 * (230 * 4) * 2 + 64 * 7 * 32 * 2));
+}
+
+TEST(ConvPlan, TensorCoresRefuseWithASentence) {
+  const std::string but = "conv2d: variant is wgmma_128; it must be another one here: ";
+  const auto why = [](DType dtype, const ConvGeometry& g, bool backward = false, std::int64_t w = 64) {
+    return on_tensor_cores(*ConvProblem::contiguous(dtype, g, 1, 64, 64, w, 64, 3, 3, backward));
+  };
+  EXPECT_EQ(why(f32, {}), but + "it is for 16-bit types");
+  EXPECT_EQ(why(f16, {}, true), but + "it has no gradients");
+  EXPECT_EQ(why(f16, {.groups = 2}), but + "it takes all channels as one group");
+  EXPECT_EQ(why(f16, {.stride = {9, 1}}), but + "it is for strides of at most 8");
+  EXPECT_EQ(why(f16, {.dilation = {1, 64}, .pad = {0, 70, 0, 70}}),
+            but + "it is for filters of an extent of at most 128");
+  EXPECT_EQ(why(f16, {}, false, 1 << 20), but + "images or filters of 2^31 elements or more");
+  const auto a100 = plan_conv2d(*ConvProblem::contiguous(f16, {}, 1, 64, 64, 64, 64, 3, 3), *device_model("A100"),
+                                {.variant = "wgmma_128"});
+  EXPECT_EQ(a100.error().message(),
+            but + "Hopper's instructions, of compute capability 9.0, and A100 is another device");
+}
+
 TEST(ConvPlan, WhatIntsDoNotCountIsLeftToTheFirstRow) {
   EXPECT_EQ(chosen(ConvProblem::contiguous(bf16, padded_by(1), 1 << 14, 64, 128, 128, 64, 3, 3)), "naive");
 }

@@ -13,6 +13,7 @@ enum class Method : std::uint8_t {
   coarse,    // 8 x 4 outputs of a thread
   direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   implicit,  // a matrix product whose operand is gathered from the image
+  wgmma,     // the same on Hopper's tensor cores, gathered by TMA: gemm's kernel with a loader of images
 };
 
 struct Config {
@@ -21,10 +22,15 @@ struct Config {
   int size = 0;     // direct: rows and columns of a filter
   int filters = 1;  // direct: of a thread, at a time
   int rows = 1;     // direct: of outputs, of a thread
-  // implicit: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
+  // implicit, wgmma: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
   int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
+  // wgmma: who does what, buffers of a step, and blocks that share their filters (gemm/config.hpp).
+  gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
+  int stages = 1, cluster = 1;
+  int step = 64;    // wgmma: channels of a tap at a time, a line of shared memory
+  double rate = 1;  // wgmma: share of the modelled rate
   bool operator==(const Config&) const = default;
 };
 
@@ -32,6 +38,9 @@ struct Variant {
   std::string_view name, step;
   Config config;
 };
+
+// Of rows that have not been measured: no plan chooses them unless they are named.
+inline constexpr double unmeasured = 1e-4;
 
 // clang-format off
 inline constexpr Variant variants[] = {
@@ -49,14 +58,26 @@ inline constexpr Variant variants[] = {
      {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
     {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
      {.method = Method::implicit, .threads = 256}},
+    {"wgmma_64", "tensor cores; a copy engine gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8, .rate = unmeasured}},
+    {"wgmma_64_thin", "the same by 32 channels at a time, for windows of few channels",
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32, .rate = unmeasured}},
+    {"wgmma_128", "128 pixels and 128 filters for two warpgroups: less to load, and one wave of more images",
+     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .rate = unmeasured}},
+    {"wgmma_128_ping_pong", "the warpgroups have such tiles of their own: one stores while the other multiplies",
+     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6, .rate = unmeasured}},
+    {"wgmma_256", "256 filters; clusters of two blocks load them once",
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .rate = unmeasured}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows are for images in float32; 16-bit types have none.
-constexpr bool is_compiled(const Config& c, DType dtype) { return c.method != Method::direct || dtype == f32; }
+// Whether the row is compiled for a type. Direct rows are for images in float32, tensor cores for 16-bit types.
+constexpr bool is_compiled(const Config& c, DType dtype) {
+  return c.method == Method::direct ? dtype == f32 : c.method != Method::wgmma || dtype != f32;
+}
 
 // ---- sizes of a problem --------------------------------------------------------------------------------------------
 
@@ -127,6 +148,23 @@ constexpr gemm_kernels::Config implicit_tile(const Config& c, bool pixels_are_ro
 }
 constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std::int64_t columns) {
   return ceil_div(filters, c.tile_filters) * ceil_div(columns, c.tile_pixels);
+}
+
+// ---- wgmma ---------------------------------------------------------------------------------------------------------
+
+// Pixels are the product's rows, filters its columns.
+constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
+  gemm_kernels::Config tile;
+  tile.family = gemm_kernels::Family::wgmma;
+  tile.bm = c.tile_pixels;
+  tile.bn = c.tile_filters;
+  tile.bk = c.step;
+  tile.line = c.step * 2;  // bytes of 16-bit types
+  tile.stages = c.stages;
+  tile.schedule = c.schedule;
+  tile.persistent = true;
+  tile.cluster = c.cluster;
+  return tile;
 }
 
 // Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards: enough

@@ -206,6 +206,18 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=40,n=72,k=56:epilogue=silu+gate", layout));
     test(with_layout("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=padded", layout));
   }
+  // Of tensor cores too: edges of 64 and 128, more tiles than blocks run at a time, one step and more than there are buffers;
+  // D of rows that start anywhere, and what is copied first.
+  for (const char* layout : layouts) {
+    test(with_layout("bf16:m=130,n=136,k=72:fill=ints:epilogue=gate", layout));
+    test(with_layout("f16:m=200,n=264,k=328:fill=ints:epilogue=bias+relu+gate:scale=2", layout));
+    test(with_layout("bf16:m=67,n=131,k=77:epilogue=bias+silu+gate", layout));
+    for (const char* place : {"offset", "padded", "strided"})
+      test(with_layout(std::string("f16:m=70,n=72,k=40:fill=ints:epilogue=gate:place=") + place, layout));
+  }
+  test("bf16:m=40,n=72,k=24,batch=150:fill=ints:epilogue=gate:layout=nt");
+  test("f16:m=72,n=136,k=40:epilogue=bias+gelu+gate+residual:beta=2:alpha=0.5:layout=nt");
+  test("bf16:m=65,n=129,k=32:epilogue=silu+gate:out=f32");
   test("f32:m=40,n=72,k=52:epilogue=bias+gelu+gate+residual:beta=2:scale=0.5");
   test("f16:m=33,n=65,k=19:fill=ints:epilogue=gate:layout=tt");
   test("f32:m=33,n=64,k=0:epilogue=bias+gate+residual");
@@ -315,6 +327,7 @@ inline check::CaseBook book() {
   }
   for (const char* type : {"bf16:", "f32:"})
     bench(std::string(type) + "m=4096,n=14336,k=4096:layout=nt:epilogue=silu+gate");
+  bench("bf16:m=4096,n=14336,k=4096:layout=nt:epilogue=gate");  // what the activation costs
   for (const char* m : {"16", "64", "128", "256", "512"})
     for (const char* nk : {"4096", "8192"}) bench(std::string("bf16:m=") + m + ",n=" + nk + ",k=" + nk + ":layout=nt");
   for (const char* size : {"m=1000,n=1000,k=1000", "m=5120,n=13,k=2880", "m=8192,n=8192,k=1000"})
@@ -403,6 +416,7 @@ inline check::CaseBook grouped_book() {
                        .benches = {},
                        .adjusts_small = true};
   const auto test = [&](const std::string& rest) { book.tests.push_back("grouped_gemm:" + rest); };
+  const char* layouts[] = {"nn", "nt", "tn", "tt"};
   // Nothing, one of everything, one group, more groups than rows, groups of many tiles and of part of one.
   for (const char* layout : {"nn", "nt"}) {
     const std::string with = std::string(":fill=ints:layout=") + layout;
@@ -415,6 +429,14 @@ inline check::CaseBook grouped_book() {
     test("f32:m=70,n=36,k=24,groups=4:place=offset" + with);
     test("bf16:m=70,n=40,k=24,groups=4:place=padded" + with);
   }
+  // Of tensor cores too: edges of 16, 64 and 128 rows, more groups than lanes, more tiles than blocks run at a time.
+  for (const char* layout : layouts) {
+    test("bf16:m=700,n=264,k=72,groups=6:fill=ints:layout=" + std::string(layout));
+    test("f16:m=300,n=72,k=328,groups=70:fill=ints:epilogue=bias+relu:layout=" + std::string(layout));
+    test("bf16:m=150,n=67,k=37,groups=5:epilogue=bias+silu+residual:layout=" + std::string(layout));
+    test("f16:m=150,n=72,k=40,groups=5:fill=ints:place=padded:layout=" + std::string(layout));
+  }
+  test("bf16:m=4000,n=72,k=16,groups=180:fill=ints:epilogue=bias:layout=nt");
   test("f32:m=40,n=36,k=24,groups=4:fill=ints:layout=tt");
   test("f32:m=40,n=36,k=0,groups=4:epilogue=bias");
   test("f32:m=100,n=40,k=32,groups=5:fill=ints:warp=64");
@@ -423,6 +445,8 @@ inline check::CaseBook grouped_book() {
     book.benches.push_back("grouped_gemm:" + std::string(type) + "m=16384,n=2048,k=2048,groups=64:layout=nt");
     book.benches.push_back("grouped_gemm:" + std::string(type) + "m=512,n=4096,k=2048,groups=64:layout=nt");
   }
+  book.benches.push_back("grouped_gemm:bf16:m=16384,n=2048,k=2048,groups=8:layout=nt");
+  book.benches.push_back("grouped_gemm:bf16:m=16384,n=2048,k=2048,groups=1:layout=nt");  // one problem of that total
   return book;
 }
 

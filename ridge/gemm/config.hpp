@@ -53,10 +53,11 @@ struct Config {
   bool persistent = false;  // as many blocks as run at a time, each of which takes tiles until there are no more
   int cluster = 1;          // blocks, one below the other, that share their columns of B
   int band = 8;             // clusters in a band of the raster
+  int line = 128;           // bytes of a step along k, of either operand: a line of the swizzle; K-major also 64
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
-  // Of Family::thread_tile (and gated of Family::naive):
+  // Of Family::thread_tile, Family::mma_sync and Family::wgmma (and gated of Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
-  bool grouped = false;  // grouped.cuh: a B for each group of A's rows
+  bool grouped = false;  // a B for each group of A's rows: groups.hpp
   bool operator==(const Config&) const = default;
 };
 
@@ -86,7 +87,7 @@ constexpr bool is_portable(const Config& c) {
 constexpr bool a_is_k_major(const Config& c) { return (c.gated || c.grouped) && c.loads != Loads::strided; }
 
 // Columns of D that a tile has.
-constexpr int columns(const Config& c) { return c.gated && c.family == Family::thread_tile ? c.bn / 2 : c.bn; }
+constexpr int columns(const Config& c) { return c.gated && c.family != Family::naive ? c.bn / 2 : c.bn; }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ constexpr int wmma_smem_bytes(const Config& c) {
 
 // The tiles of clusters.
 RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
-  Raster raster = raster_of(m, n, c.bm * c.cluster, c.bn);
+  Raster raster = raster_of(m, n, c.bm * c.cluster, columns(c));
   raster.group = c.band;
   return raster;
 }
@@ -167,7 +168,7 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
 // Shared memory of Family::wgmma: [stages][A | B], then D on its way out, the bias in float, barriers.
 // A step along k is a line of the 128-byte swizzle of either operand, whatever the type.
 inline constexpr int wgmma_line_bytes = 128;
-constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * wgmma_line_bytes; }
+constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.line; }
 constexpr int wgmma_staging_bytes = 4096;  // of each warp that multiplies
 constexpr int wgmma_bias_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + multipliers(c) * 4 * wgmma_staging_bytes;

@@ -30,6 +30,20 @@ struct At {
   int count;  // of elements from col on
 };
 
+// An epilogue that counts rows from the first of a group.
+template <class Epilogue> struct RowsFrom {
+  const Epilogue& epilogue;
+  std::int64_t first;
+  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, At at) const {
+    at.row += first;
+    epilogue(sums, at);
+  }
+  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, const Sums& gates, At at) const {
+    at.row += first;
+    epilogue(sums, gates, at);
+  }
+};
+
 // A tensor whose type is known only when it runs; element (batch, row, col) by its strides.
 struct Tensor {
   void* data = nullptr;  // null: not there

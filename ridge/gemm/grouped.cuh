@@ -6,20 +6,6 @@
 
 namespace ridge::gemm_kernels {
 
-// An epilogue that counts rows from the first of a group.
-template <class Epilogue> struct RowsFrom {
-  const Epilogue& epilogue;
-  std::int64_t first;
-  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, At at) const {
-    at.row += first;
-    epilogue(sums, at);
-  }
-  template <class Sums> __device__ __forceinline__ void operator()(const Sums& sums, const Sums& gates, At at) const {
-    at.row += first;
-    epilogue(sums, gates, at);
-  }
-};
-
 // epilogue(A_g B_g) for the rows of each group g     a: [m, k]  b: [groups, n, k]  offsets: [groups + 1]
 // The epilogue is called with At::batch = g and the row in A. Rows before offsets[0] and from offsets[groups] on are in
 // no group, and the epilogue does not meet them.

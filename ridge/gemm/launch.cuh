@@ -67,7 +67,7 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
                                   operand_a<T>(args),
                                   operand_b<T>(args),
                                   operand_gate<T>(args),
-                                  p.grouped ? static_cast<const std::int32_t*>(args.tensors.offsets->data) : nullptr,
+                                  offsets_of(args),
                                   epilogue,
                                   major_of_a(p),
                                   major_of_b(p),

@@ -26,6 +26,17 @@ template <class T> Operand<T> operand_gate(const Arguments& args) {
   return {static_cast<const T*>(args.tensors.gate->data), g.col_stride, g.row_stride, g.batch_stride};
 }
 
+// What row I multiplies A by.
+template <int I, class T> OperandB<Row<I>, T> operands_b(const Arguments& args) {
+  if constexpr (Row<I>::config.gated) return {operand_b<T>(args), operand_gate<T>(args)};
+  else return operand_b<T>(args);
+}
+
+// Where groups begin; null: there are none.
+const std::int32_t* offsets_of(const Arguments& args) {
+  return args.problem.grouped ? static_cast<const std::int32_t*>(args.tensors.offsets->data) : nullptr;
+}
+
 // The tensor as epilogues see it.
 Tensor tensor_of(const void* data, const GemmOperand& o) {
   const auto row = std::min<std::int64_t>(access_bytes, 4 * static_cast<std::int64_t>(size_of(o.dtype)));

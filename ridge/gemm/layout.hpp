@@ -18,6 +18,9 @@ inline Major major_of(std::int64_t outer_stride, std::int64_t k_stride, std::int
 }
 inline Major major_of_a(const GemmProblem& p) { return major_of(p.a->row_stride, p.a->col_stride, p.m, p.k); }
 inline Major major_of_b(const GemmProblem& p) { return major_of(p.b->col_stride, p.b->row_stride, p.n, p.k); }
+inline Major major_of_gate(const GemmProblem& p) {
+  return major_of(p.gate_lies->col_stride, p.gate_lies->row_stride, p.n, p.k);
+}
 
 // Whether every row starts on `bytes`, at most 16; `pitch` is the stride of the other axis than that of the rows.
 inline bool starts_on(const GemmOperand& o, std::int64_t pitch, std::int64_t bytes) {

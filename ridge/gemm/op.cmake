@@ -5,3 +5,5 @@ ridge_operator(SOURCES problem.cpp plan.cpp op.cpp linear.cpp
   PEERS peers.cu)
 # The copies of operands, as kernels of their own.
 ridge_kernel_test(gemm_repack repack_test.cu)
+# Hopper's rows on the CPU runtime, as the library does not offer them there.
+ridge_kernel_test(gemm_sm90 sm90_test.cu)

@@ -29,14 +29,14 @@ std::string unaligned(const char* name, const GemmOperand& o, std::int64_t pitch
 
 std::string hopper_fits(const Config& c, const GemmProblem& p) {
   if (products(p) == 0) return "there are no products";
-  const std::int64_t most = 0x7fffffff - 256, batch = std::max<std::int64_t>(p.batch, 1);
+  const std::int64_t most = 0x7fffffff - 256, batch = p.grouped ? 1 : std::max<std::int64_t>(p.batch, 1);
   if (p.m > most || p.n > most || p.k > most / 3) return "it counts rows, columns and k to 2^31";
   const int side = std::min(c.bm, c.bn);  // of a square that no tile is smaller than, whichever way it lies
   const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
                                                        : raster_of(p.m, p.n, side, side).tiles() * max_split;
   if (tiles > max_tiles / batch) return "more than 2^31 - 1 tiles";
   const Repack repack = repack_of(c, p, false);
-  if ((repack.a.needed || repack.b.needed) && p.batch > max_grid_z)
+  if (repack.needed() && p.batch > max_grid_z)
     return "it copies batches of at most " + std::to_string(max_grid_z) + " first";
   return {};
 }
@@ -73,8 +73,7 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
   if (a_is_k_major(c) && a != Major::k) return "a's elements are not neighbours along k";
-  if (p.gate && major_of(p.gate_lies->col_stride, p.gate_lies->row_stride, p.n, p.k) != b)
-    return "the gate's elements are neighbours in another axis than b's";
+  if (p.gate && major_of_gate(p) != b) return "the gate's elements are neighbours in another axis than b's";
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
   if (p.gate)
@@ -219,7 +218,18 @@ constexpr double repack_launch_us = 1;         // such a copy starts and ends
 double epilogue_instructions(const GemmProblem& p) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1 : a == Activation::gelu ? 28 : 16;
-  return activation + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
+  return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
+}
+
+// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between which
+// there are x rows or more with probability exp(-x groups / m).
+double wgmma_tiles(const Config& c, const GemmProblem& p) {
+  const Raster tiles = wgmma_raster(c, p.m, p.n);
+  if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);
+  const double groups = static_cast<double>(std::min(p.m, p.batch));  // that have rows
+  if (groups == 0) return 0;
+  const double rows = groups / -std::expm1(-c.bm * groups / static_cast<double>(p.m));
+  return std::ceil(rows) * static_cast<double>(tiles.cols);
 }
 
 double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
@@ -233,8 +243,9 @@ double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
                                 lines * shared_share, loaded / l2_bytes_per_clock}) *
                       (c.promote ? promoted : 1);
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
-  const double finish = elements / (64 * 256) * store_clocks + elements * epilogue_instructions(p) / (4 * 32);
-  const double tiles = static_cast<double>(wgmma_raster(c, p.m, p.n).tiles() * p.batch);
+  const double stored = static_cast<double>(c.bm) * columns(c);
+  const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p) / (4 * 32);
+  const double tiles = wgmma_tiles(c, p);
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
@@ -252,7 +263,7 @@ double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
 }
 
 double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
-  const double tiles = static_cast<double>(wgmma_raster(row.config, p.m, p.n).tiles() * p.batch) * row.config.cluster;
+  const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
   const double from_memory = cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock);
   return std::max(wgmma_clocks_of_tiles(row, p, device), wgmma_start_clocks + from_memory);
 }
@@ -303,12 +314,16 @@ Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& de
 
 // What is copied before the product.
 double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device) {
-  if (!r.a.needed && !r.b.needed) return 0;
-  const auto kept = [&](const Repacked& to, Major major) { return r.low == 0 && to.major == major; };
-  const bool one_kernel = !r.a.needed || !r.b.needed || kept(r.a, major_of_a(p)) == kept(r.b, major_of_b(p));
+  if (!r.needed()) return 0;
+  bool kept = false, turned = false;  // a kernel for each
+  const auto count = [&](const Repacked& to, Major major) {
+    if (to.needed) (r.low == 0 && to.major == major ? kept : turned) = true;
+  };
+  count(r.a, major_of_a(p));
+  count(r.b, major_of_b(p));
+  if (r.gate.needed) count(r.gate, major_of_gate(p));
   const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
-  return (one_kernel ? 1 : 2) * (device.launch_us + repack_launch_us) +
-         bytes / (device.memory_gbs * repack_share) * 1e-3;
+  return (kept + turned) * (device.launch_us + repack_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
 }
 
 double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
@@ -436,7 +451,8 @@ static bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
   const Config& c = variants[plan.variant].config;
   if (!is_hopper(c)) return false;
   const Repack planned = repack_of(c, plan.problem, plan.swapped), now = repack_of(c, given, plan.swapped);
-  return (now.a.needed && !planned.a.needed) || (now.b.needed && !planned.b.needed);
+  return (now.a.needed && !planned.a.needed) || (now.b.needed && !planned.b.needed) ||
+         (now.gate.needed && !planned.gate.needed);
 }
 
 Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stream stream) const {

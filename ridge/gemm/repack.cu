@@ -80,9 +80,12 @@ Status launch_repack(const Arguments& args, const Repack& repack) {
   const GemmProblem& p = args.problem;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   const auto batch_of = [&](const GemmOperand& o) { return o.batch_stride ? static_cast<unsigned>(p.batch) : 1u; };
+  const GemmOperand& gate = p.gate_lies ? *p.gate_lies : *p.b;  // where there is none, none is needed
   const Source sources[] = {
       {args.tensors.a.data, *p.a, p.m, p.k, p.a->row_stride, p.a->col_stride, major_of_a(p), repack.a, batch_of(*p.a)},
-      {args.tensors.b.data, *p.b, p.n, p.k, p.b->col_stride, p.b->row_stride, major_of_b(p), repack.b, batch_of(*p.b)}};
+      {args.tensors.b.data, *p.b, p.n, p.k, p.b->col_stride, p.b->row_stride, major_of_b(p), repack.b, batch_of(*p.b)},
+      {p.gate_lies ? args.tensors.gate->data : nullptr, gate, p.n, p.k, gate.col_stride, gate.row_stride,
+       p.gate_lies ? major_of_gate(p) : Major::none, repack.gate, batch_of(gate)}};
   auto* workspace = static_cast<unsigned char*>(args.workspace.data);
   Jobs<RowCopy> copies{};
   for (const Source& s : sources)

@@ -42,7 +42,7 @@ __device__ __forceinline__ simt::vec<unsigned, 4> unit_of_row(const unsigned cha
 
 // One or both operands of a product: number z of the grid.
 template <class Job> struct Jobs {
-  Job job[2];
+  Job job[3];
   unsigned count = 0;
 };
 

@@ -14,9 +14,10 @@ struct Repacked {
   std::size_t offset = 0, bytes = 0;         // in the workspace
 };
 struct Repack {
-  Repacked a, b;
+  Repacked a, b, gate;
   std::int64_t low = 0;  // of math 3xtf32: where along k the low parts begin
-  std::size_t bytes() const { return a.bytes + b.bytes; }
+  std::size_t bytes() const { return a.bytes + b.bytes + gate.bytes; }
+  bool needed() const { return a.needed || b.needed || gate.needed; }
 };
 
 // Whether TMA reads an operand whose rows are `pitch` apart.
@@ -31,11 +32,10 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
   const bool in_parts = p.scalars.math == GemmMath::tf32x3;
   Repack r;
   if (in_parts) r.low = whole_lines(p.k);
+  // as: how it is to lie; Major::none: as it does, if it lies along either axis.
   const auto repacked = [&](const GemmOperand& o, Major major, std::int64_t outer, std::int64_t outer_stride,
-                            std::int64_t k_stride, bool narrow, std::size_t offset) {
-    Repacked to{.major = major};
-    const bool k_only = size != 2 || (narrow && narrow_is_k_major(c));
-    if (major == Major::none || k_only) to.major = Major::k;
+                            std::int64_t k_stride, Major as, std::size_t offset) {
+    Repacked to{.major = as != Major::none ? as : major == Major::none ? Major::k : major};
     to.needed = in_parts || to.major != major ||
                 !tma_reads(o, major == Major::k ? outer_stride : k_stride, major == Major::k ? outer : p.k);
     to.batch_stride = o.batch_stride;
@@ -49,8 +49,16 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
     to.bytes = static_cast<std::size_t>(rows * to.pitch * (o.batch_stride ? p.batch : 1) * size);
     return to;
   };
-  r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride, swapped, 0);
-  r.b = repacked(*p.b, major_of_b(p), p.n, p.b->col_stride, p.b->row_stride, !swapped, r.a.bytes);
+  const auto along_k_if = [](bool only) { return only ? Major::k : Major::none; };
+  const bool wide_k = size != 2, narrow_k = wide_k || narrow_is_k_major(c);
+  r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride,
+                 along_k_if((swapped ? narrow_k : wide_k) || a_is_k_major(c)), 0);
+  r.b = repacked(*p.b, major_of_b(p), p.n, p.b->col_stride, p.b->row_stride, along_k_if(swapped ? wide_k : narrow_k),
+                 r.a.bytes);
+  if (p.gate_lies) {
+    const GemmOperand& g = *p.gate_lies;
+    r.gate = repacked(g, major_of_gate(p), p.n, g.col_stride, g.row_stride, r.b.major, r.a.bytes + r.b.bytes);
+  }
   return r;
 }
 

@@ -13,13 +13,16 @@ template <int I, class T> Status launch_mma_row(const Arguments& args) {
   const GemmProblem& p = args.problem;
   const auto epilogue = epilogue_of<Accumulator<T>>(args);
   const auto launch = [&]<Major MA, Major MB>() {
-    return launch_mma_sync<Row<I>, T, MA, MB>(operand_a<T>(args), operand_b<T>(args), {p.m, p.n, products(p), p.batch},
-                                              epilogue, args.stream);
+    return launch_mma_sync<Row<I>, T, MA, MB>(operand_a<T>(args), operands_b<I, T>(args),
+                                              {p.m, p.n, products(p), p.batch}, epilogue, args.stream,
+                                              offsets_of(args));
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major ma = major_of_a(p), mb = major_of_b(p);
   if (ma == k) return mb == outer ? launch.template operator()<k, outer>() : launch.template operator()<k, k>();
-  return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
+  if constexpr (!a_is_k_major(variants[I].config))
+    return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
+  return Status::error(Code::unsupported, "gemm: this variant takes other layouts");  // refused by fits()
 }
 
 template <int I, class T> Status launch_wmma_row(const Arguments& args) {

@@ -1,11 +1,12 @@
 // GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16 and bf16.
 //
 // Operands come to shared memory as they lie, by asynchronous copies some steps ahead; a warp reads fragments of them,
-// and keeps a tile of D in registers.
+// and keeps a tile of D in registers. With Config::gated half of its columns are of A B, and half the same ones of A G.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
+#include <ridge/gemm/groups.hpp>
 #include <ridge/gemm/sm80_operand.cuh>
 #include <ridge/tile/pipeline.cuh>
 
@@ -17,10 +18,11 @@ template <class Row, class T, Major MA, Major MB> struct MmaKernel {
   static constexpr int fragment_k = mma_fragment_k(c, dtype_of<T>), parts = c.bk / fragment_k;
   static constexpr int registers = std::is_same_v<T, double> ? fragment_k / 2 : 4;  // of a fragment
   using TileA = MmaTile<T, MA, c.bm, c.bk>;
-  using TileB = MmaTile<T, MB, c.bn, c.bk>;
+  using TileB = MmaTile<T, MB, columns(c), c.bk>;  // of B; behind it lies that of G
+  static constexpr int tiles_b = c.bn / columns(c);
   static constexpr int stage_bytes = mma_stage_bytes(c, dtype_of<T>), epilogue_pitch = mma_epilogue_pitch(c);
-  static_assert(TileA::bytes + TileB::bytes == stage_bytes);
-  static_assert(c.wm % 32 == 0 && c.wn % 32 == 0 && c.bk % fragment_k == 0 && parts % 2 == 0);
+  static_assert(TileA::bytes + tiles_b * TileB::bytes == stage_bytes);
+  static_assert(c.wm % 32 == 0 && c.wn / tiles_b % 32 == 0 && c.bk % fragment_k == 0 && parts % 2 == 0);
   static_assert(TileA::bytes % 128 == 0 && TileB::bytes % 128 == 0, "tiles begin on whole lines");
 
   template <class Tile> static constexpr auto copies() {
@@ -29,7 +31,8 @@ template <class Row, class T, Major MA, Major MB> struct MmaKernel {
     else return std::type_identity<MmaShiftedOperand<Tile, threads(c)>>{};
   }
   using CopyA = typename decltype(copies<TileA>())::type;
-  using CopyB = typename decltype(copies<TileB>())::type;
+  using OneB = typename decltype(copies<TileB>())::type;
+  using CopyB = std::conditional_t<c.gated, MmaGatedOperand<TileB, OneB>, OneB>;
 };
 
 // The tile of D that a warp has in its registers.
@@ -37,13 +40,14 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
   using K = MmaKernel<Row, T, MA, MB>;
   static constexpr Config c = Row::config;
   static constexpr int M = c.wm / 16, N = c.wn / 16;  // fragments
+  static constexpr int N_of_b = N / K::tiles_b, columns = c.wn / K::tiles_b;
   using Sum = Accumulator<T>;
 
  public:
   __device__ __forceinline__ WarpTile() {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     row_ = warp / (c.bn / c.wn) * c.wm;
-    col_ = warp % (c.bn / c.wn) * c.wn;
+    col_ = warp % (c.bn / c.wn) * columns;
     from_a_ = K::TileA::origin(row_);
     from_b_ = K::TileB::origin(col_);
 #pragma unroll
@@ -59,7 +63,9 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
 #pragma unroll
     for (int i = 0; i < M; ++i) K::TileA::read(a + from_a_, i * 16, part * K::fragment_k, a_[part % 2][i]);
 #pragma unroll
-    for (int j = 0; j < N; ++j) K::TileB::read(b + from_b_, j * 16, part * K::fragment_k, b_[part % 2][j]);
+    for (int j = 0; j < N; ++j)
+      K::TileB::read(b + j / N_of_b * K::TileB::bytes + from_b_, j % N_of_b * 16, part * K::fragment_k,
+                     b_[part % 2][j]);
   }
   __device__ __forceinline__ void multiply(int part) {
 #pragma unroll
@@ -69,11 +75,12 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
   }
 
   // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
-  // whole sectors and the epilogue's code is there once. Each warp has a part of scratch to itself.
+  // whole sectors and the epilogue's code is there once. Each warp has a part of scratch to itself. With Config::gated it
+  // is called as epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(unsigned char* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {
-    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>, row_units = c.wn / F;
+    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>, row_units = columns / F;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Sum* mine = reinterpret_cast<Sum*>(scratch) + threadIdx.x / 32 * (mma_rows * pitch);
     RIDGE_KEEP_LOOP
@@ -94,11 +101,14 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
       RIDGE_KEEP_LOOP
       for (int u = lane; u < mma_rows * row_units; u += 32) {
         const int r = u / row_units, f = u % row_units * F;
-        const std::int64_t row = place.row * c.bm + row_ + part * mma_rows + r, col = place.col * c.bn + col_ + f;
+        const std::int64_t row = place.row * c.bm + row_ + part * mma_rows + r,
+                           col = place.col * gemm_kernels::columns(c) + col_ + f;
         const std::int64_t left = shape.n - col;  // columns of D from here on
-        if (row < shape.m && left > 0)
-          epilogue(simt::load<F>(static_cast<const Sum*>(mine) + r * pitch + f),
-                   At{batch, row, col, static_cast<int>(::min(left, std::int64_t{F}))});
+        if (row >= shape.m || left <= 0) continue;
+        const Sum* from = mine + r * pitch + f;
+        const At at{batch, row, col, static_cast<int>(::min(left, std::int64_t{F}))};
+        if constexpr (c.gated) epilogue(simt::load<F>(from), simt::load<F>(from + columns), at);
+        else epilogue(simt::load<F>(from), at);
       }
     }
   }
@@ -110,53 +120,73 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
   Sum sums_[M][2 * N][4];  // [fragment of rows][eight columns]
 };
 
-// epilogue(A B)                                      a: [m, k]  b: [n, k]
+// One tile of one product, by all threads of the block.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+__device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const OperandB<Row, T>& b, std::int64_t batch,
+                                                 TileAt place, const Shape& shape, const Epilogue& epilogue) {
+  constexpr Config c = Row::config;
+  using K = MmaKernel<Row, T, MA, MB>;
+  unsigned char* shared = simt::dynamic_shared<unsigned char>();  // [stages][A | B]
+  const auto stage_a = [=](int stage) { return shared + stage * K::stage_bytes; };
+  const auto stage_b = [=](int stage) { return stage_a(stage) + K::TileA::bytes; };
+
+  const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
+  typename K::CopyA copy_a(a, batch, place.row * c.bm, shape.m, k);
+  typename K::CopyB copy_b(b, batch, place.col * columns(c), shape.n, k);
+  WarpTile<Row, T, MA, MB> product;
+  tile::run_multistage_in_parts<c.stages, K::parts>(
+      steps,
+      [&](int stage) {
+        copy_a.start(stage_a(stage));
+        copy_b.start(stage_b(stage));
+      },
+      [&](int stage) {
+        copy_a.finish(stage_a(stage));
+        copy_b.finish(stage_b(stage));
+      },
+      [&](int stage, int part) {
+        const unsigned at = tile::sm80::shared_address(stage_a(stage));
+        product.read(at, at + K::TileA::bytes, part);
+      },
+      [&](int part) { product.multiply(part); });
+  __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
+  product.finish(shared, batch, place, shape, epilogue);
+  __syncthreads();  // and the next product's
+}
+
+// epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
+// With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
+// gemm_grouped; else offsets are not used.
 // Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and
 // b's elements are neighbours, and with Loads::vectors every row of them starts on 16 bytes.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_mma_sync(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
+    gemm_mma_sync(Operand<T> a, OperandB<Row, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
   if constexpr (tile::sm80::available) {
     constexpr Config c = Row::config;
-    using K = MmaKernel<Row, T, MA, MB>;
-    unsigned char* shared = simt::dynamic_shared<unsigned char>();  // [stages][A | B]
-    const auto stage_a = [=](int stage) { return shared + stage * K::stage_bytes; };
-    const auto stage_b = [=](int stage) { return stage_a(stage) + K::TileA::bytes; };
-
-    const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
-    const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
-    for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z) {
-      typename K::CopyA copy_a(a, batch, place.row * c.bm, shape.m, k);
-      typename K::CopyB copy_b(b, batch, place.col * c.bn, shape.n, k);
-      WarpTile<Row, T, MA, MB> product;
-      tile::run_multistage_in_parts<c.stages, K::parts>(
-          steps,
-          [&](int stage) {
-            copy_a.start(stage_a(stage));
-            copy_b.start(stage_b(stage));
-          },
-          [&](int stage) {
-            copy_a.finish(stage_a(stage));
-            copy_b.finish(stage_b(stage));
-          },
-          [&](int stage, int part) {
-            const unsigned at = tile::sm80::shared_address(stage_a(stage));
-            product.read(at, at + K::TileA::bytes, part);
-          },
-          [&](int part) { product.multiply(part); });
-      __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
-      product.finish(shared, batch, place, shape, epilogue);
-      __syncthreads();  // and the next product's
+    if constexpr (c.grouped) {
+      static_assert(MA == Major::k, "a group's first row would have to start on what an access needs");
+      const std::int64_t slots = group_slots(shape.m, shape.batch, c.bm), col = blockIdx.x / slots;
+      const GroupTile at = group_tile({offsets, shape.batch, shape.m}, c.bm, blockIdx.x - col * slots);
+      if (at.rows == 0) return;  // all threads of the block
+      a.data += at.first * a.outer_stride;
+      compute_mma_tile<Row, T, MA, MB>(a, b, at.group, {at.tile, col}, {at.rows, shape.n, shape.k},
+                                       RowsFrom<Epilogue>{epilogue, at.first});
+    } else {
+      const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
+      for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z)
+        compute_mma_tile<Row, T, MA, MB>(a, b, batch, place, shape, epilogue);
     }
   }
 }
 
 // Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_mma_sync(const Operand<T>& a, const Operand<T>& b, const Shape& shape,
-                                            const Epilogue& epilogue, Stream stream = {}) {
+[[nodiscard]] static Status launch_mma_sync(const Operand<T>& a, const OperandB<Row, T>& b, const Shape& shape,
+                                            const Epilogue& epilogue, Stream stream = {},
+                                            const std::int32_t* offsets = nullptr) {
   return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, 32), gemm_mma_sync<Row, T, MA, MB, Epilogue>, a,
-                      b, shape, epilogue);
+                      b, offsets, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -193,4 +193,24 @@ template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile
   unsigned shift_[Walk::units];  // bytes
 };
 
+// The same share of a tile of B, whose copies are of type Half, and of the same tile of G behind it.
+template <class Tile, class Half> class MmaGatedOperand {
+ public:
+  using T = typename Tile::Element;
+  __device__ __forceinline__ MmaGatedOperand(const GatedOperand<T>& from, std::int64_t batch, std::int64_t from_outer,
+                                             std::int64_t outer_size, int k_size)
+      : b_(from.b, batch, from_outer, outer_size, k_size), gate_(from.gate, batch, from_outer, outer_size, k_size) {}
+  __device__ __forceinline__ void start(unsigned char* tile) {
+    b_.start(tile);
+    gate_.start(tile + Tile::bytes);
+  }
+  __device__ __forceinline__ void finish(unsigned char* tile) {
+    b_.finish(tile);
+    gate_.finish(tile + Tile::bytes);
+  }
+
+ private:
+  Half b_, gate_;
+};
+
 }  // namespace ridge::gemm_kernels

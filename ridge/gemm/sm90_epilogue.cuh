@@ -3,6 +3,8 @@
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
+#include <ridge/tile/extreme.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 #include <ridge/tile/sm90/wgmma.cuh>
@@ -14,7 +16,7 @@ namespace ridge::gemm_kernels {
 struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
-  Tensor bias;
+  Tensor bias = {};
   bool plain = false;  // the sum itself
 };
 
@@ -31,20 +33,6 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] = sums[p * part_sums + i];
   }
-}
-
-template <class T> __device__ __forceinline__ unsigned packed_pair(float low, float high) {
-  unsigned pair;
-  if constexpr (std::is_same_v<T, half>) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
-
-// relu in one instruction, which keeps NaN.
-__device__ __forceinline__ float relu_of_nan(float x) {
-  float y;
-  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // The code of each activation is there once, for four sums.
@@ -92,22 +80,49 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   if (e.plain) return;
   add_bias(e, bias, part, x);
 #pragma unroll
-  for (int i = 0; i < part_sums; ++i) x[i] = relu_of_nan(x[i]);
+  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], 0.0f);  // a NaN stays
 }
+
+// D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
+template <class T> struct BoundedRows {
+  T* d;
+  std::int64_t pitch;
+  int rows, cols;  // past the last row that is this tile's, and past D's last column
+
+  __device__ __forceinline__ bool holds(int row) const { return row + 16 <= rows; }
+  __device__ __forceinline__ void store(int row, int col, const unsigned* pairs) const {
+    const int lane = threadIdx.x % 32, at_row = row + lane / 4, at_col = col + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j)  // rows are whole accesses, of pairs too
+        if (at_row + 8 * i < rows && at_col + 8 * j < cols) {
+          simt::vec<T, 2> pair;
+          memcpy(&pair, pairs + 2 * j + i, sizeof pair);
+          simt::store(d + (at_row + 8 * i) * pitch + at_col + 8 * j, pair);
+        }
+  }
+};
+template <class T> struct AllRows {};
 
 // Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
 // bytes, each of which takes two parts. Leaves stores under way that read it.
-template <class T, int N> struct ColumnStore {
+template <class T, int N, bool Bounded = false> struct ColumnStore {
   static constexpr int parts = N / part_columns;
+  static_assert(parts % 2 == 0, "a copy takes two parts");
   using Packed = unsigned[N / 4];
 
   unsigned char* staging;
-  const CUtensorMap* map;
+  const tile::sm90::TensorMap* map;
   int row, col, batch;
+  std::conditional_t<Bounded, BoundedRows<T>, AllRows<T>> bound = {};
 
   // Parts come in their order.   pairs: x[2 i] and x[2 i + 1] of a part
   __device__ __forceinline__ void store(int part, const unsigned* pairs) const {
     namespace sm90 = tile::sm90;
+    if constexpr (Bounded) {
+      if (!bound.holds(row)) return bound.store(row, col + part * part_columns, pairs);
+    }
     // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former's last.
     constexpr int under_way = parts / 2 % 2 ? 0 : 1;
     const unsigned lane = threadIdx.x % 32;
@@ -141,7 +156,7 @@ template <class T, int N> struct ColumnStore {
   }
   __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
 #pragma unroll
-    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = packed_pair<T>(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = tile::pack_pair<T>(x[2 * i], x[2 * i + 1]);
   }
 };
 
@@ -173,10 +188,10 @@ template <class Acc> struct DirectStore {
   }
 };
 
-// All of a tile that is cheap, as it will be stored.
+// All of a tile that is cheap, as it will be stored.   pairs: [N / 4]
 template <class T, int N, class Acc>
 __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
-                                             typename ColumnStore<T, N>::Packed& pairs) {
+                                             unsigned* pairs) {
   const auto each = [&](auto part_of) {
 #pragma unroll
     for (int part = 0; part < N / part_columns; ++part) {
@@ -216,6 +231,24 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
   }
 }
 
+// The same where the sums are of N columns of A B and then of the same ones of A G.
+template <class T, int N, class To>
+__device__ __forceinline__ void store_gated_columns(const float (&sums)[N], const ColumnEpilogue& e, const float* bias,
+                                                    const To& to) {
+  constexpr int parts = N / part_columns;
+  RIDGE_KEEP_LOOP
+  for (int part = 0; part < parts; ++part) {
+    Sums x, gates;
+    take<N>(sums, part, x);
+    take<N>(sums, parts + part, gates);
+    add_bias(e, bias, part, x);
+    activate_sums<T>(e.activation, x);
+#pragma unroll
+    for (int i = 0; i < part_sums; ++i) x[i] = x[i] * (e.alpha * gates[i]) * e.scale;
+    to.store(part, x);
+  }
+}
+
 // The same by an epilogue of any kind, which stores by itself: sums pass through shared memory to become rows of four
 // neighbours, and the epilogue's code is there once.
 template <int N, class Acc, class Epilogue>
@@ -244,6 +277,31 @@ __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[N / 2], cons
       if (at_row < rows && left > 0)
         epilogue(simt::load<4>(static_cast<const Acc*>(buffer) + r * pitch + c),
                  At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
+    }
+  }
+}
+
+// And such an epilogue of sums and gates: in pairs from where they are.
+template <int N, class Epilogue>
+__device__ __forceinline__ void store_gated_by_epilogue(const float (&sums)[N], const Epilogue& epilogue,
+                                                        std::int64_t rows, std::int64_t cols, int row, int col,
+                                                        int batch) {
+  constexpr int parts = N / part_columns;
+  const int lane = threadIdx.x % 32;
+  RIDGE_KEEP_LOOP
+  for (int part = 0; part < parts; ++part) {
+    Sums x, gates;
+    take<N>(sums, part, x);
+    take<N>(sums, parts + part, gates);
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < part_sums / 2; ++turn) {  // at places 0 and 1
+      const std::int64_t at_row = row + lane / 4 + turn % 2 * 8,
+                         at_col = col + part * part_columns + turn / 2 * 8 + lane % 4 * 2, left = cols - at_col;
+      if (at_row < rows && left > 0)
+        epilogue(simt::vec<float, 2>{x[0], x[1]}, simt::vec<float, 2>{gates[0], gates[1]},
+                 At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{2}))});
+#pragma unroll
+      for (int i = 0; i + 2 < part_sums; ++i) x[i] = x[i + 2], gates[i] = gates[i + 2];
     }
   }
 }

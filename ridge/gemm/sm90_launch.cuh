@@ -24,18 +24,20 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
 
 // The operands as the kernel reads them: where they are, or copied into the workspace first.
 struct ReadyOperands {
-  WgmmaOperand a, b;
+  WgmmaOperand a, b, gate;
   Repack repack;
 };
 Result<ReadyOperands> ready_operands(const Arguments& args) {
   // As planned: tensors that start on rounder addresses are copied too.
   const Repack repack = repack_of(variants[args.plan.variant].config, args.plan.problem, args.plan.swapped);
-  if (repack.a.needed || repack.b.needed) RIDGE_TRY(launch_repack(args, repack));
+  if (repack.needed()) RIDGE_TRY(launch_repack(args, repack));
   const auto operand = [&](const TensorView& v, const Repacked& to) {
     const void* copied = static_cast<const unsigned char*>(args.workspace.data) + to.offset;
     return WgmmaOperand{to.needed ? copied : v.data, to.pitch, to.batch_stride};
   };
-  return ReadyOperands{operand(args.tensors.a, repack.a), operand(args.tensors.b, repack.b), repack};
+  ReadyOperands ready{operand(args.tensors.a, repack.a), operand(args.tensors.b, repack.b), {}, repack};
+  if (args.tensors.gate) ready.gate = operand(*args.tensors.gate, repack.gate);
+  return ready;
 }
 
 // X: what the epilogue computes in.
@@ -61,9 +63,10 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
       store = Store::direct;
   }
   if (store != Store::epilogue) d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+  const WgmmaOperands operands{ready->a, ready->b, ready->gate, offsets_of(args), ready->repack.low};
   const auto launch = [&]<Major MA, Major MB>() {
-    return launch_wgmma<Row<I>, T, MA, MB>(ready->a, ready->b, store, d, {p.m, p.n, products(p), p.batch}, by_columns,
-                                           epilogue, args.plan.device.sms, args.stream, ready->repack.low);
+    return launch_wgmma<Row<I>, T, MA, MB>(operands, store, d, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,
+                                           args.plan.device.sms, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major ma = ready->repack.a.major, mb = ready->repack.b.major;
@@ -71,12 +74,13 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
     return launch.template operator()<k, k>();  // the others have been turned
   } else {
     if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
-    if constexpr (!variants[I].nn_only) {
-      if (ma == k) return launch.template operator()<k, k>();              // nt
+    if constexpr (!variants[I].nn_only)
+      if (ma == k) return launch.template operator()<k, k>();  // nt
+    if constexpr (!variants[I].nn_only && !a_is_k_major(variants[I].config)) {
       if (mb == outer) return launch.template operator()<outer, outer>();  // tn
       return launch.template operator()<outer, k>();                       // tt
     }
-    return Status::error(Code::unsupported, "gemm: this variant takes layout nn");  // refused by fits()
+    return Status::error(Code::unsupported, "gemm: this variant takes other layouts");  // refused by fits()
   }
 }
 

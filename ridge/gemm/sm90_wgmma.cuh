@@ -3,9 +3,13 @@
 // One kernel, in several schedules (Config::schedule). Where a warp does nothing but load, it is ahead of those that
 // multiply by up to `stages` steps, and goes on with the next tile while this one is stored. Blocks of a cluster have
 // tiles below each other, and each loads its part of the columns of B that they share, for all of them.
+//
+// With Config::gated a tile has half of its columns from B and half from G, the same ones, so that a thread has both sums
+// of an element. With Config::grouped its rows are of one group, and B is that group's.
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
+#include <ridge/gemm/sm90_groups.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
 
@@ -21,12 +25,11 @@ enum class Store : std::uint8_t {
 // What a launch says beside its tensor maps.
 struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
-  int term_steps, low;         // of math 3xtf32 alone, see load_step; else all steps, and 0
   unsigned rows, cols, batch;  // tiles of D, in clusters
-  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
   Store store;
-  void* d;                           // of Store::direct
+  void* d;                           // of Store::direct, and of groups' rows that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
+  Groups groups;                     // of Config::grouped, else not used
 };
 
 constexpr tile::sm90::Axis axis_of(Major major) {
@@ -44,27 +47,30 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr Config c = Row::config;
   static constexpr tile::sm90::Axis axis_a = axis_of(MA), axis_b = axis_of(MB);
   static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
-  static constexpr int b_share = c.bn / c.cluster;  // columns of B that each block of a cluster loads
+  static constexpr int columns = gemm_kernels::columns(c);  // of D
+  static constexpr int b_share = columns / c.cluster;       // columns of B that each block of a cluster loads
   static constexpr int registers = blocks * sums * (c.promote ? 2 : 1);  // of sums
-  static constexpr int bytes_a = c.bm * wgmma_line_bytes, bytes_b = c.bn * wgmma_line_bytes;
-  static_assert(c.bk * sizeof(T) == wgmma_line_bytes, "a step of k is a line of the swizzle");
+  static constexpr int bytes_a = c.bm * c.line, bytes_b = c.bn * c.line;
+  static_assert(c.bk * sizeof(T) == c.line, "a step of k is a line of the swizzle");
+  static_assert(c.line == wgmma_line_bytes || (c.line == 64 && MA == Major::k && MB == Major::k));
   static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= 192);
   static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
+  static_assert(!(c.gated || c.grouped) || (sizeof(T) == 2 && !c.promote));
+  static_assert(!c.grouped || (c.schedule == Schedule::cooperative && c.cluster == 1 && MA == Major::k));
   using Out = ColumnOut<T>;
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
   // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
   static constexpr bool defers =
-      c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote;
+      c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote && !c.gated;
   // Of 64K: one warpgroup loads, two multiply.
   static constexpr int loader_registers = registers > 128 ? 24 : 40;
   static constexpr int multiplier_registers = registers > 128 ? 240 : 232;
   // Rows of a box: K-major, all that one copy brings; else 64 elements along k, and a copy for each 64 of the other.
-  static constexpr int box_a = MA == Major::k ? c.bm : c.bk, box_b = MB == Major::k ? b_share : c.bk;
-};
-
-struct WgmmaTile {
-  int row, col, batch;  // of D
+  // Of a group's last tile no more is brought than the warpgroups that have rows of it need.
+  static constexpr int part_of_a = c.grouped ? rows : c.bm, parts_of_a = c.bm / part_of_a;
+  static constexpr int box_a = MA == Major::k ? part_of_a : c.bk, box_b = MB == Major::k ? b_share : c.bk;
+  using Store = ColumnStore<Out, columns, c.grouped>;
 };
 
 // The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each other.
@@ -72,13 +78,14 @@ struct WgmmaTile {
 template <class Row> struct TileWalk {
   static constexpr Config c = Row::config;
   unsigned rows, cols, total, index;  // of clusters
-  int rank;                           // in the cluster
+  int end, rank;                      // of D's rows; in the cluster
 
   __device__ TileWalk(const WgmmaWork& w, int rank_in_cluster)
       : rows(w.rows),
         cols(w.cols),
         total(w.rows * w.cols * w.batch),
         index(blockIdx.x / c.cluster),
+        end(w.m),
         rank(rank_in_cluster) {}
   __device__ bool more() const { return index < total; }
   __device__ void next(unsigned n = 1) { index += n * (gridDim.x / c.cluster); }
@@ -86,15 +93,16 @@ template <class Row> struct TileWalk {
     const unsigned tiles = rows * cols, batch = index / tiles;
     const BandRaster<unsigned> raster{rows, cols, c.band};
     const auto place = raster.at(index - batch * tiles);
-    return {static_cast<int>((place.row * c.cluster + rank) * c.bm), static_cast<int>(place.col * c.bn),
-            static_cast<int>(batch)};
+    return {static_cast<int>((place.row * c.cluster + rank) * c.bm), static_cast<int>(place.col) * columns(c),
+            static_cast<int>(batch), end};
   }
 };
 
 // One operand's tile: elements from `outer` on, and from `k` on. Outer: how many; box: see WgmmaKernel.
 template <tile::sm90::Axis axis, int Outer, bool Multicast>
-__device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned char* to, tile::sm90::Barrier* full,
-                                             int outer, int k, int batch, std::uint16_t mask) {
+__device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, unsigned char* to,
+                                             tile::sm90::Barrier* full, int outer, int k, int batch,
+                                             std::uint16_t mask) {
   namespace sm90 = tile::sm90;
   const auto copy = [&](unsigned char* at, int x, int y) {
     if constexpr (Multicast) sm90::load_multicast(map, at, full, x, y, batch, mask);
@@ -108,13 +116,69 @@ __device__ __forceinline__ void load_operand(const CUtensorMap* map, unsigned ch
   }
 }
 
-// epilogue(A B)                                 a: [m, k]  b: [n, k]  d: [m, n], as their maps say
+// A stage of columns of B, or of G, from `col` on, of which each block of a cluster loads its share for all of them.
+template <class K>
+__device__ __forceinline__ void load_columns(const tile::sm90::TensorMap* map, unsigned char* to,
+                                             tile::sm90::Barrier* full, int col, int k, int batch, int rank) {
+  const int share = rank * K::b_share;
+  load_operand<K::axis_b, K::b_share, K::multicast>(map, to + tile::sm90::outer_offset(share, K::c.line), full,
+                                                    col + share, k, batch, (1 << K::c.cluster) - 1);
+}
+
+struct Gate {
+  tile::sm90::TensorMap map;
+  int batch;  // as MatrixLoader's
+};
+struct NoGate {};
+
+// What brings a stage's tiles of A and B, and has `full` expect their bytes. An operand that is not a matrix has a class
+// like this one in its place (conv/sm90_image.cuh): its maps, where a tile's steps begin, and how the next is loaded.
+template <bool Gated> struct MatrixLoader {
+  tile::sm90::TensorMap a, b;
+  int term_steps, low;         // of math 3xtf32 alone; else all steps, and 0
+  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+  std::conditional_t<Gated, Gate, NoGate> gate;
+
+  struct Place {
+    WgmmaTile tile;
+    int step = 0;
+  };
+  __device__ __forceinline__ void prefetch() const {
+    tile::sm90::prefetch(&a);
+    tile::sm90::prefetch(&b);
+    if constexpr (Gated) tile::sm90::prefetch(&gate.map);
+  }
+  __device__ __forceinline__ Place at(const WgmmaTile& tile) const { return {tile}; }
+  // K: the kernel's WgmmaKernel. rank: of the block in its cluster.
+  template <class K>
+  __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
+                                            tile::sm90::Barrier* full, int rank) const {
+    namespace sm90 = tile::sm90;
+    const WgmmaTile& tile = at.tile;
+    const int parts = K::c.grouped ? ::min((tile.end - tile.row + K::part_of_a - 1) / K::part_of_a, K::parts_of_a) : 1;
+    sm90::arrive_expecting(full, parts * K::part_of_a * K::c.line + K::bytes_b);
+    // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
+    const int step = at.step++, term = (step >= term_steps) + (step >= 2 * term_steps);
+    const int k = (step - term * term_steps) * K::c.bk, k_a = k + (term == 1 ? low : 0),
+              k_b = k + (term == 0 ? low : 0);
+    for (int i = 0; i < parts * K::part_of_a; i += K::part_of_a)
+      load_operand<K::axis_a, K::part_of_a, false>(&a, to_a + sm90::outer_offset(i, K::c.line), full, tile.row + i, k_a,
+                                                   tile.batch * batch_of_a, 0);
+    load_columns<K>(&b, to_b, full, tile.col, k_b, tile.batch * batch_of_b, rank);
+    if constexpr (Gated)
+      load_columns<K>(&gate.map, to_b + sm90::outer_offset(K::columns, K::c.line), full, tile.col, k_b,
+                      tile.batch * gate.batch, rank);
+  }
+};
+
+// epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d: [m, n], as their maps say
+// With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k].
 // Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows; the grid is whole clusters.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
+template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-               const __grid_constant__ CUtensorMap map_d, const __grid_constant__ WgmmaWork work,
-               const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
+    gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
+               const __grid_constant__ WgmmaWork work, const __grid_constant__ ColumnEpilogue by_columns,
+               const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = WgmmaKernel<Row, T, MA, MB>;
@@ -123,6 +187,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     constexpr int first_multiplier = specialised ? 1 : 0;
     using Sum = sm90::Sum<T>;
     using Out = typename K::Out;
+    using Walk = std::conditional_t<c.grouped, GroupedTileWalk<Row>, TileWalk<Row>>;
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
@@ -133,8 +198,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const int group = sm90::warpgroup_index(), warp = sm90::warp_of_warpgroup();
 
     if (threadIdx.x == 0) {
-      sm90::prefetch(&map_a);
-      sm90::prefetch(&map_b);
+      loader.prefetch();
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(full + s, 1);
         sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
@@ -145,18 +209,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     if constexpr (K::multicast) sm90::sync_cluster();
     else __syncthreads();
 
-    const auto load_step = [&](const WgmmaTile& place, int step, int stage) {
-      sm90::arrive_expecting(full + stage, K::bytes_a + K::bytes_b);
-      // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
-      const int term = (step >= work.term_steps) + (step >= 2 * work.term_steps);
-      const int k = (step - term * work.term_steps) * c.bk, k_a = k + (term == 1 ? work.low : 0),
-                k_b = k + (term == 0 ? work.low : 0);
-      load_operand<K::axis_a, c.bm, false>(&map_a, stage_a(stage), full + stage, place.row, k_a,
-                                           place.batch * work.batch_of_a, 0);
-      const int share = rank * K::b_share;
-      load_operand<K::axis_b, K::b_share, K::multicast>(&map_b, stage_b(stage) + sm90::outer_offset(share),
-                                                        full + stage, place.col + share, k_b,
-                                                        place.batch * work.batch_of_b, (1 << c.cluster) - 1);
+    const auto load_step = [&](typename Loader::Place& from, int stage) {
+      loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
     };
     // The products of one step, of this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -167,15 +221,23 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
               sums[i],
-              sm90::descriptor(K::axis_a,
-                               a + sm90::outer_offset(first_row + i * 64) + sm90::k_offset(K::axis_a, k, sizeof(T))),
-              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T))), accumulate || k > 0);
+              sm90::descriptor(
+                  K::axis_a,
+                  a + sm90::outer_offset(first_row + i * 64, c.line) + sm90::k_offset(K::axis_a, k, sizeof(T)),
+                  sm90::line_elements, c.line),
+              sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T)), sm90::line_elements, c.line),
+              accumulate || k > 0);
       sm90::commit_products();
     };
     // Where 64 rows of a tile go, those of this warp among them.
     const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
       unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
-      return ColumnStore<Out, c.bn>{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+      typename K::Store to{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+      if constexpr (K::c.grouped) {
+        to.batch = 0;  // all groups' rows are of one matrix
+        to.bound = {static_cast<Out*>(work.d), work.pitch, place.end, work.n};
+      }
+      return to;
     };
     const auto bias_of = [&](int multiplier) {
       return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
@@ -184,46 +246,52 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                             int first_row) {
 #pragma unroll
       for (int i = 0; i < K::blocks; ++i) {
-        const ColumnStore<Out, c.bn> to = store_of(place, multiplier, first_row + i * 64);
-        if constexpr (has_tma_store<T>) {
-          if (work.store == Store::tma) {
-            store_columns<Out, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
-            continue;
+        const typename K::Store to = store_of(place, multiplier, first_row + i * 64);
+        if constexpr (K::c.gated) {
+          if (work.store == Store::tma) store_gated_columns<Out>(sums[i], by_columns, bias_of(multiplier), to);
+          else store_gated_by_epilogue(sums[i], epilogue, place.end, work.n, to.row, to.col, place.batch);
+        } else {
+          if constexpr (has_tma_store<T>) {
+            if (work.store == Store::tma) {
+              store_columns<Out, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
+              continue;
+            }
           }
-        }
-        if constexpr (has_direct_store<T>) {
-          if (work.store == Store::direct) {
-            const DirectStore<Sum> direct{
-                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
-            if constexpr (std::is_same_v<Sum, float>)
-              store_columns<float, c.bn>(sums[i], by_columns, bias_of(multiplier), direct);
-            else direct.store_all(sums[i]);
-            continue;
+          if constexpr (has_direct_store<T>) {
+            if (work.store == Store::direct) {
+              const DirectStore<Sum> direct{
+                  static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
+              if constexpr (std::is_same_v<Sum, float>)
+                store_columns<float, c.bn>(sums[i], by_columns, bias_of(multiplier), direct);
+              else direct.store_all(sums[i]);
+              continue;
+            }
           }
+          store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
         }
-        store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, work.m, work.n, to.row, to.col, to.batch);
       }
     };
     // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
     const auto fetch_bias = [&](const WgmmaTile& place, int multiplier) {
       float* bias = bias_of(multiplier);
-      for (int i = threadIdx.x % 128; i < c.bn; i += 128) {
-        const std::int64_t col = place.col + i;
-        bias[i] = by_columns.bias.data && col < work.n ? load_row<1, float>(by_columns.bias, At{0, 0, col, 1})[0] : 0;
+      for (int i = threadIdx.x % 128; i < K::columns; i += 128) {
+        const At at{place.batch, 0, place.col + i, 1};
+        bias[i] = by_columns.bias.data && at.col < work.n ? load_row<1, float>(by_columns.bias, at)[0] : 0;
       }
     };
 
     if constexpr (!specialised) {
       // Every thread does everything, in turn; other blocks of the multiprocessor fill the waits.
       sm90::RingPlace<c.stages> place_in_ring;
-      for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
+      for (Walk walk(work, rank); walk.more(); walk.next()) {
         const WgmmaTile place = walk.at();
         Sum sums[K::blocks][K::sums];
         __syncthreads();  // the last tile's bias has been read
         fetch_bias(place, 0);
+        auto from = loader.at(place);
         for (int step = 0; step < work.steps; ++step, place_in_ring.next()) {
           const int stage = place_in_ring.stage;
-          if (threadIdx.x == 0) load_step(place, step, stage);
+          if (threadIdx.x == 0) load_step(from, stage);
           sm90::wait(full + stage, place_in_ring.parity);
           sm90::fence_sums();
           multiply_step(sums, stage, 0, step > 0);
@@ -234,15 +302,17 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       }
       if (warp < 4 && threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     } else if (group == 0) {
-      // The loader: one thread of the first warpgroup.
+      // The loader: one thread of the first warpgroup. Through groups its warp walks.
       sm90::keep_registers<K::loader_registers>();
-      if (threadIdx.x == 0) {
+      if (threadIdx.x < (c.grouped ? 32 : 1)) {
         sm90::RingPlace<c.stages> ring;
-        for (TileWalk<Row> walk(work, rank); walk.more(); walk.next()) {
+        for (Walk walk(work, rank); walk.more(); walk.next()) {
           const WgmmaTile place = walk.at();
+          if (threadIdx.x > 0) continue;
+          auto from = loader.at(place);
           for (int step = 0; step < work.steps; ++step, ring.next()) {
             sm90::wait(empty + ring.stage, ring.parity ^ 1);
-            load_step(place, step, ring.stage);
+            load_step(from, ring.stage);
           }
         }
       }
@@ -259,19 +329,28 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       };
       // Defer: a finished tile waits, packed, and is stored while the next one's first products are under way.
       const auto multiply_tiles = [&]<bool Defer>() {
-        TileWalk<Row> walk(work, rank);
+        Walk walk(work, rank);
         sm90::RingPlace<c.stages> ring;
         [[maybe_unused]] unsigned turn_parity = 0;
-        bool first = true;
-        [[maybe_unused]] typename ColumnStore<Out, c.bn>::Packed waiting;
-        [[maybe_unused]] ColumnStore<Out, c.bn> waiting_to{};
+        [[maybe_unused]] bool waits = false;
+        [[maybe_unused]] typename K::Store::Packed waiting;
+        [[maybe_unused]] typename K::Store waiting_to = store_of(WgmmaTile{}, multiplier, first_row);
         if (ping_pong && multiplier == 1) {
           walk.next();
           ring.skip(work.steps);
         }
         if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
-        for (; walk.more(); walk.next(ping_pong ? 2 : 1), first = false) {
+        for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = walk.at();
+          if constexpr (K::c.grouped) {
+            if (place.row + first_row >= place.end) {  // no rows of this warpgroup's: the stages pass by
+              for (int step = 0; step < work.steps; ++step, ring.next()) {
+                sm90::wait(full + ring.stage, ring.parity);
+                release(ring.stage);
+              }
+              continue;
+            }
+          }
           Sum sums[K::blocks][K::sums];
           sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
           fetch_bias(place, multiplier);
@@ -313,7 +392,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           };
           start_step(false);
           if constexpr (Defer) {
-            if (!first) waiting_to.store_all(waiting);
+            if (waits) waiting_to.store_all(waiting);
           }
           for (int step = 1; step < work.steps; ++step) {
             const int former = ring.stage;
@@ -334,12 +413,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if constexpr (Defer) {
             pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
             waiting_to = store_of(place, multiplier, first_row);
+            waits = true;
           } else {
             finish(sums, place, multiplier, first_row);
           }
         }
         if constexpr (Defer) {
-          if (!first) waiting_to.store_all(waiting);
+          if (waits) waiting_to.store_all(waiting);
         }
       };
       if (K::defers && work.store == Store::tma && is_cheap(by_columns))
@@ -359,53 +439,79 @@ struct WgmmaOperand {
 
 // Of an operand [outer, k] of T.
 template <class T>
-[[nodiscard]] static Status make_operand_map(CUtensorMap* map, const WgmmaOperand& o, std::int64_t outer,
+[[nodiscard]] static Status make_operand_map(tile::sm90::TensorMap* map, const WgmmaOperand& o, std::int64_t outer,
                                              std::int64_t k, std::int64_t batch, Major major, int box) {
   const std::int64_t cols = major == Major::k ? k : outer, rows = major == Major::k ? outer : k;
   return tile::sm90::make_tensor_map(map, o.data, dtype_of<T>,
                                      {cols, rows, o.batch_stride ? batch : 1, o.pitch, o.batch_stride}, box);
 }
 
-// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. low: where the
-// low parts of math 3xtf32 begin along k, a multiple of bk; else 0.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_wgmma(const WgmmaOperand& a, const WgmmaOperand& b, Store store,
-                                         const WgmmaOperand& d, const Shape& shape, const ColumnEpilogue& by_columns,
-                                         const Epilogue& epilogue, int sms, Stream stream, std::int64_t low = 0) {
+// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps: of bk.
+// offsets: of Config::grouped, where shape.batch is the number of groups.
+template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
+[[nodiscard]] static Status launch_wgmma(const Loader& loader, Store store, const WgmmaOperand& d, const Shape& shape,
+                                         int steps, const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
+                                         Stream stream, const std::int32_t* offsets = nullptr) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
-  const std::int64_t stored_k = low ? 2 * low : shape.k;
-  CUtensorMap map_a, map_b, map_d{};
-  RIDGE_TRY(make_operand_map<T>(&map_a, a, shape.m, stored_k, shape.batch, MA, K::box_a));
-  RIDGE_TRY(make_operand_map<T>(&map_b, b, shape.n, stored_k, shape.batch, MB, K::box_b));
+  sm90::TensorMap map_d{};
   if (store == Store::tma)
     RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<typename K::Out>,
-                                    {shape.n, shape.m, shape.batch, d.pitch, d.batch_stride}, 16));
+                                    {shape.n, shape.m, c.grouped ? 1 : shape.batch, d.pitch, d.batch_stride}, 16));
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
-  const int steps = static_cast<int>((shape.k + c.bk - 1) / c.bk);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
-                       .steps = low ? 3 * steps : steps,
-                       .term_steps = steps,
-                       .low = static_cast<int>(low),
+                       .steps = steps,
                        .rows = static_cast<unsigned>(tiles.rows),
                        .cols = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
-                       .batch_of_a = a.batch_stride ? 1 : 0,
-                       .batch_of_b = b.batch_stride ? 1 : 0,
                        .store = store,
                        .d = const_cast<void*>(d.data),
                        .pitch = d.pitch,
-                       .batch_stride = d.batch_stride};
-  const std::int64_t clusters = tiles.tiles() * shape.batch;
+                       .batch_stride = d.batch_stride,
+                       .groups = {offsets, shape.batch, shape.m}};
+  const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
   const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
   const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue>, map_a, map_b, map_d, work,
+  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>, loader, map_d, work,
                                by_columns, epilogue);
+}
+
+struct WgmmaOperands {
+  WgmmaOperand a, b;
+  WgmmaOperand gate = {};                 // of Config::gated
+  const std::int32_t* offsets = nullptr;  // of Config::grouped
+  std::int64_t low = 0;                   // where the low parts of math 3xtf32 begin along k, a multiple of bk; else 0
+};
+
+// The same of matrices.
+template <class Row, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_wgmma(const WgmmaOperands& of, Store store, const WgmmaOperand& d,
+                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
+                                         int sms, Stream stream = {}) {
+  using K = WgmmaKernel<Row, T, MA, MB>;
+  static_assert(K::c.line == wgmma_line_bytes, "as make_operand_map() makes them");
+  const std::int64_t low = of.low, stored_k = low ? 2 * low : shape.k;
+  const int steps = static_cast<int>((shape.k + K::c.bk - 1) / K::c.bk);
+  MatrixLoader<K::c.gated> loader{.a = {},
+                                  .b = {},
+                                  .term_steps = steps,
+                                  .low = static_cast<int>(low),
+                                  .batch_of_a = of.a.batch_stride ? 1 : 0,
+                                  .batch_of_b = of.b.batch_stride ? 1 : 0,
+                                  .gate = {}};
+  RIDGE_TRY(make_operand_map<T>(&loader.a, of.a, shape.m, stored_k, shape.batch, MA, K::box_a));
+  RIDGE_TRY(make_operand_map<T>(&loader.b, of.b, shape.n, stored_k, shape.batch, MB, K::box_b));
+  if constexpr (K::c.gated) {
+    loader.gate.batch = of.gate.batch_stride ? 1 : 0;
+    RIDGE_TRY(make_operand_map<T>(&loader.gate.map, of.gate, shape.n, stored_k, shape.batch, MB, K::box_b));
+  }
+  return launch_wgmma<Row, T, MA, MB>(loader, store, d, shape, low ? 3 * steps : steps, by_columns, epilogue, sms,
+                                      stream, of.offsets);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -494,9 +494,16 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
   GemmProblem p{.m = 4096, .n = 4096, .k = 4096, .gate = true};
   EXPECT_EQ(chosen(p), "gate_async");
   p.dtype = bf16;
-  EXPECT_EQ(chosen(p), "gate_widened");
+  EXPECT_EQ(chosen(p), "gate_wgmma");
+  EXPECT_EQ(chosen(p, "A100"), "gate_mma");
+  EXPECT_EQ(chosen(p, "V100"), "gate_widened");
   p.k = 4095;
-  EXPECT_EQ(chosen(p), "gate_8x8");
+  EXPECT_EQ(chosen(p, "V100"), "gate_8x8");
+  EXPECT_EQ(chosen(p), "gate_wgmma");  // a is copied first
+  EXPECT_EQ(plan_gemm(p, *device_model("H200"))->workspace_bytes(), std::size_t{4096} * 4096 * 2);
+  p.gate_lies = GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 4096};  // and the gate is turned as b lies
+  EXPECT_EQ(plan_gemm(p, *device_model("H200"))->workspace_bytes(), std::size_t{4096 + 4095} * 4096 * 2);
+  p.gate_lies.reset();
   EXPECT_EQ(
       refusal(p, "multicast"),
       "gemm: variant is multicast; it must be another one here: it multiplies by one operand B, and not by a gate "
@@ -505,6 +512,14 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
             "gemm: gate is given; it must be left away where a is i8: it is for f64 f32 f16 bf16");
   GemmProblem groups{.m = 4096, .n = 4096, .k = 2048, .batch = 8, .layout = GemmLayout::nt, .grouped = true};
   EXPECT_TRUE(chosen(groups).starts_with("grouped_async")) << chosen(groups);
+  groups.dtype = bf16;
+  EXPECT_EQ(chosen(groups), "grouped_wgmma");
+  EXPECT_EQ(chosen(groups, "A100"), "grouped_mma");
+  EXPECT_EQ(chosen(groups, "V100"), "grouped_widened");
+  groups.layout = GemmLayout::tt;
+  EXPECT_EQ(plan_gemm(groups, *device_model("H200"))->workspace_bytes(), std::size_t{4096} * 2048 * 2);  // a
+  groups.layout = GemmLayout::nt;
+  groups.dtype = f32;
   groups.m = 512;
   EXPECT_EQ(chosen(groups), "grouped_async_64x64");
   groups.layout = GemmLayout::tt;

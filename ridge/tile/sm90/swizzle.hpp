@@ -10,6 +10,9 @@
 //             lines of one group of 64 outer elements comes the next group
 //
 // A tile may have more lines along k than 64; then that is how many lie between two groups.
+//
+// K-major tiles may also have lines of 64 bytes, in the 64-byte swizzle: 8 of them follow each other in 512 bytes, and the
+// pieces of pairs of lines change places.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -21,14 +24,14 @@ inline constexpr int line_bytes = 128, line_elements = 64, atom_bytes = 1024;
 
 enum class Axis : std::uint8_t { k, outer };  // in which neighbours lie
 
-// Where the byte at (line, byte of line) lies, from the start of an aligned tile.
-RIDGE_HD constexpr unsigned swizzled(unsigned line, unsigned byte) {
-  return line * line_bytes + (byte ^ (line % 8) * 16);
+// Where the byte at (line, byte of line) lies, from the start of an aligned tile. `bytes`: of a line, 128 or 64.
+RIDGE_HD constexpr unsigned swizzled(unsigned line, unsigned byte, unsigned bytes = line_bytes) {
+  return line * bytes + (byte ^ line / (line_bytes / bytes) % (bytes / 16) * 16);
 }
 
 // Bytes from an operand's tile to that of `outer` elements further, a multiple of 64, and of `k` further, of 32 bytes.
 // size: bytes of an element.
-RIDGE_HD constexpr unsigned outer_offset(unsigned outer) { return outer * line_bytes; }
+RIDGE_HD constexpr unsigned outer_offset(unsigned outer, unsigned bytes = line_bytes) { return outer * bytes; }
 RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k, unsigned size = 2) {
   return axis == Axis::k ? k * size : k * line_bytes;  // inside the line of 128 bytes; or k lines on
 }
@@ -38,10 +41,11 @@ RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k, unsigned size = 2) {
 //   bits 0-13   address / 16
 //   bits 16-29  MN-major: bytes / 16 from one group of 64 outer elements to the next. K-major: not used
 //   bits 32-45  bytes / 16 from one atom to the next: along outer, or MN-major along k
-//   bits 62-63  1: the 128-byte swizzle
-RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address, unsigned lines = line_elements) {
-  const std::uint64_t groups = axis == Axis::k ? 1 : lines * line_bytes / 16;
-  return (address & 0x3ffff) >> 4 | groups << 16 | std::uint64_t{atom_bytes / 16} << 32 | std::uint64_t{1} << 62;
+//   bits 62-63  1: the 128-byte swizzle; 2: that of 64 bytes
+RIDGE_HD constexpr std::uint64_t descriptor(Axis axis, unsigned address, unsigned lines = line_elements,
+                                            unsigned bytes = line_bytes) {
+  const std::uint64_t groups = axis == Axis::k ? 1 : lines * line_bytes / 16, atoms = 8 * bytes / 16;
+  return (address & 0x3ffff) >> 4 | groups << 16 | atoms << 32 | std::uint64_t{bytes == line_bytes ? 1u : 2u} << 62;
 }
 // The same operand `bytes` further, a multiple of 16: one addition, where a descriptor anew is some ten instructions.
 RIDGE_HD constexpr std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/core/status.hpp>
+#include <ridge/tile/sm90/image_map.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
 
 #include <string>
@@ -13,11 +14,6 @@ namespace ridge::tile::sm90 {
 struct MapShape {
   std::int64_t cols = 0, rows = 0, batch = 1;
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
-};
-
-// An axis besides that of neighbours.
-struct MapAxis {
-  std::int64_t size = 1, stride = 0;  // stride: in elements, a multiple of 16 bytes
 };
 
 }  // namespace ridge::tile::sm90
@@ -42,26 +38,43 @@ inline CUtensorMapDataType map_type(DType dtype) {
   }
 }
 
-// Tiles of box_rows (at most 256) rows of 128 bytes, swizzled. `outer` are the axes behind that of `cols` neighbours, rows
+// The driver's function, or null.
+template <class Function> static Function driver_function(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) != cudaSuccess ||
+      found != cudaDriverEntryPointSuccess)
+    return nullptr;
+  return reinterpret_cast<Function>(function);
+}
+inline Status map_status(const char* function, CUresult result) {
+  if (result == CUDA_SUCCESS) return {};
+  return Status::error(Code::device_error,
+                       std::string(function) + ": error " + std::to_string(static_cast<int>(result)));
+}
+inline Status no_function(const char* name) {
+  return Status::error(Code::device_error, std::string("the driver has no ") + name);
+}
+
+// How lines of so many bytes are swizzled.
+inline CUtensorMapSwizzle map_swizzle(int line) {
+  return line == line_bytes ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
+}
+
+// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled. `outer` are the axes behind that of `cols` neighbours, rows
 // first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at most 4.
 template <std::size_t N>
 static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
-                              const MapAxis (&outer)[N], int box_rows) {
+                              const MapAxis (&outer)[N], int box_rows, int line = line_bytes) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
-  static const Encode encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found) !=
-            cudaSuccess ||
-        found != cudaDriverEntryPointSuccess)
-      function = nullptr;
-    return reinterpret_cast<Encode>(function);
-  }();
-  if (!encode) return Status::error(Code::device_error, "the driver has no cuTensorMapEncodeTiled");
+  constexpr const char* name = "cuTensorMapEncodeTiled";
+  static const Encode encode = driver_function<Encode>(name);
+  if (!encode) return no_function(name);
   const auto bytes = static_cast<cuuint64_t>(size_of(dtype));
   const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   cuuint64_t sizes[1 + N] = {extent(cols)}, strides[N];
-  cuuint32_t box[1 + N] = {static_cast<cuuint32_t>(line_bytes / bytes), static_cast<cuuint32_t>(box_rows)},
+  cuuint32_t box[1 + N] = {static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes),
+                           static_cast<cuuint32_t>(box_rows)},
                      steps[1 + N] = {1};
   for (std::size_t i = 0; i < N; ++i) {
     sizes[1 + i] = extent(outer[i].size);
@@ -71,10 +84,33 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
     steps[1 + i] = 1;
   }
   const CUresult result = encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result == CUDA_SUCCESS) return {};
-  return Status::error(Code::device_error, "cuTensorMapEncodeTiled: error " + std::to_string(static_cast<int>(result)));
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return map_status(name, result);
+}
+
+// Columns of `pixels` (at most 256) pixels, `line` bytes of the channels of each, swizzled. The corners' and steps' order is
+// that of the sizes: w, then h. Preconditions: data is on 16 bytes; the limits of ImageMap.
+static inline Status make_image_map(TensorMap* map, const void* data, DType dtype, const ImageMap& image, int pixels,
+                                    int line = line_bytes) {
+  using Encode = decltype(&cuTensorMapEncodeIm2col);
+  constexpr const char* name = "cuTensorMapEncodeIm2col";
+  static const Encode encode = driver_function<Encode>(name);
+  if (!encode) return no_function(name);
+  const auto bytes = static_cast<cuuint64_t>(size_of(dtype));
+  const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
+  const cuuint64_t sizes[] = {extent(image.channels), extent(image.w.size), extent(image.h.size), extent(image.n.size)};
+  cuuint64_t strides[3];
+  const MapAxis* const outer[] = {&image.w, &image.h, &image.n};
+  for (int i = 0; i < 3; ++i)  // as above
+    strides[i] = outer[i]->size > 1 ? extent(outer[i]->stride) * bytes : i > 0 ? strides[i - 1] : 16;
+  const int first[] = {image.first_w, image.first_h}, beyond[] = {image.beyond_w, image.beyond_h};
+  const cuuint32_t steps[] = {1, static_cast<cuuint32_t>(image.step_w), static_cast<cuuint32_t>(image.step_h), 1};
+  return map_status(
+      name, encode(map, map_type(dtype), 4, const_cast<void*>(data), sizes, strides, first, beyond,
+                   static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes), static_cast<cuuint32_t>(pixels), steps,
+                   CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 }  // namespace ridge::tile::sm90
@@ -83,10 +119,10 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
 namespace ridge::tile::sm90 {
 
 // The same of a batch of matrices.
-static inline Status make_tensor_map(TensorMap* map, const void* data, DType dtype, const MapShape& shape,
-                                     int box_rows) {
+static inline Status make_tensor_map(TensorMap* map, const void* data, DType dtype, const MapShape& shape, int box_rows,
+                                     int line = line_bytes) {
   return make_tensor_map(map, data, dtype, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},
-                         box_rows);
+                         box_rows, line);
 }
 
 }  // namespace ridge::tile::sm90

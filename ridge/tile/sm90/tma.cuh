@@ -38,6 +38,18 @@ __device__ __forceinline__ void load_multicast(const TensorMap* map, void* to, B
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "h"(mask)
       : "memory");
 }
+// Of an image's map, a column of pixels from channel c on: the first one is that of the window whose first tap is at (w, h)
+// of image n, all of them seen from the tap that is (tap_w, tap_h) further. A window that there is not is zeros.
+__device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n,
+                                           int tap_w, int tap_h) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, "
+      "%6}], "
+      "[%2], {%7, %8};" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(c), "r"(w), "r"(h), "r"(n), "h"(static_cast<std::uint16_t>(tap_w)),
+      "h"(static_cast<std::uint16_t>(tap_h))
+      : "memory");
+}
 
 // Ordinary stores to shared memory, of this thread, before copies out of it that are started later.
 __device__ __forceinline__ void fence_shared_for_copies() {

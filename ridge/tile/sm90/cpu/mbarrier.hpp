@@ -49,6 +49,7 @@ inline void arrive_expecting(Barrier* b, unsigned bytes) {
   });
 }
 inline void arrive(Barrier* b) { arrive_expecting(b, 0); }
+inline void arrive_at(Barrier* b, unsigned /*rank: of the only block*/) { arrive(b); }
 inline void wait(Barrier* b, unsigned parity) {
   std::atomic_ref<Barrier> word(*b);
   while (std::bit_cast<detail::BarrierState>(word.load(std::memory_order_acquire)).parity == parity)

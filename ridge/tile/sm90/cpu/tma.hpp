@@ -20,11 +20,13 @@ template <class F> void for_box(const TensorMap& map, const void* tile, const in
     outer += from[axis] * map.stride[axis];
   }
   for (int r = 0; r < map.box_rows; ++r)
-    for (int i = 0; i < line_bytes / map.element_bytes; ++i) {
+    for (int i = 0; i < map.line / map.element_bytes; ++i) {
       const std::int64_t x = from[0] + i, y = from[1] + r;
       const bool here = inside && x >= 0 && x < map.size[0] && y >= 0 && y < map.size[1];
       char* element = static_cast<char*>(map.data) + (outer + y * map.stride[1] + x) * map.element_bytes;
-      f(swizzled(static_cast<unsigned>(r), static_cast<unsigned>(i * map.element_bytes)), here ? element : nullptr);
+      f(swizzled(static_cast<unsigned>(r), static_cast<unsigned>(i * map.element_bytes),
+                 static_cast<unsigned>(map.line)),
+        here ? element : nullptr);
     }
 }
 
@@ -38,7 +40,40 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
     if (element) std::memcpy(at, element, static_cast<std::size_t>(map->element_bytes));
     else std::memset(at, 0, static_cast<std::size_t>(map->element_bytes));
   });
-  detail::arrived_bytes(full, map->box_rows * line_bytes);
+  detail::arrived_bytes(full, map->box_rows * map->line);
+}
+
+inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n, int tap_w,
+                       int tap_h) {
+  if (shared_address(to) % atom_bytes != 0) simt::detail::misaligned(to, atom_bytes, simt::detail::where::current());
+  const ImageMap& image = map->image;
+  const int in_line = map->line / map->element_bytes;
+  // Places are walked as the engine does, and only a step past a row's last one begins the next.
+  for (int pixel = 0; pixel < map->box_rows; ++pixel) {
+    const std::int64_t x = w + tap_w, y = h + tap_h;
+    const bool inside = x >= 0 && x < map->size[1] && y >= 0 && y < map->size[2] && n >= 0 && n < map->size[3];
+    for (int i = 0; i < in_line; ++i) {
+      char* at =
+          static_cast<char*>(to) + swizzled(static_cast<unsigned>(pixel), static_cast<unsigned>(i * map->element_bytes),
+                                            static_cast<unsigned>(map->line));
+      const std::int64_t element = x * map->stride[1] + y * map->stride[2] + n * map->stride[3] + c + i;
+      if (inside && c + i < map->size[0])
+        std::memcpy(at, static_cast<const char*>(map->data) + element * map->element_bytes,
+                    static_cast<std::size_t>(map->element_bytes));
+      else std::memset(at, 0, static_cast<std::size_t>(map->element_bytes));
+    }
+    if ((w += image.step_w) < map->size[1] + image.beyond_w) continue;
+    w = image.first_w;
+    if ((h += image.step_h) < map->size[2] + image.beyond_h) continue;
+    h = image.first_h;
+    ++n;
+  }
+  detail::arrived_bytes(full, map->box_rows * map->line);
+}
+
+// A block is a cluster of its own.
+inline void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, std::uint16_t /*mask*/) {
+  load(map, to, full, x, y, z);
 }
 
 inline void fence_shared_for_copies() {}

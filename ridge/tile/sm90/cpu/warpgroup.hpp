@@ -48,6 +48,10 @@ inline void sync_named(int id, unsigned threads) {
 template <int Registers> void keep_registers() {}
 template <int Registers> void take_registers() {}
 
+// A block is a cluster of its own.
+inline unsigned cluster_rank() { return 0; }
+inline void sync_cluster() { __syncthreads(); }
+
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
 template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }

@@ -19,10 +19,11 @@ inline constexpr int product_outer = 64, most_columns = 256;
 template <class T> float operand_at(std::uint64_t descriptor, Axis axis, unsigned outer, unsigned k) {
   const auto field = [&](int bit) { return static_cast<unsigned>(descriptor >> bit & 0x3fff) << 4; };
   const unsigned groups = field(16), atoms = field(32), in_line = line_bytes / sizeof(T);
+  const unsigned line = descriptor >> 62 == 1 ? line_bytes : line_bytes / 2;
   unsigned at = field(0);
-  if (axis == Axis::k) at += outer / 8 * atoms + outer % 8 * line_bytes + k * sizeof(T);
+  if (axis == Axis::k) at += outer / 8 * atoms + outer % 8 * line + k * sizeof(T);
   else at += outer / in_line * groups + k / 8 * atoms + k % 8 * line_bytes + outer % in_line * sizeof(T);
-  at ^= (at / line_bytes % 8) * 16;  // the swizzle is one of addresses
+  at ^= at / line_bytes % (line / 16) * 16;  // the swizzle is one of addresses
   T value;
   std::memcpy(&value, swizzled_shared() + at, sizeof value);
   return static_cast<float>(value);

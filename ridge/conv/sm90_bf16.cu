@@ -1,0 +1,10 @@
+// bf16 on Hopper's tensor cores.
+#include <ridge/conv/sm90_launch.cuh>
+
+namespace ridge::conv_detail {
+
+Status launch_wgmma_bf16(const Arguments& args) {
+  return launch_wgmma_table<bfloat16>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::conv_detail

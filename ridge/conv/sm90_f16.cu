@@ -1,0 +1,10 @@
+// f16 on Hopper's tensor cores.
+#include <ridge/conv/sm90_launch.cuh>
+
+namespace ridge::conv_detail {
+
+Status launch_wgmma_f16(const Arguments& args) {
+  return launch_wgmma_table<half>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::conv_detail

@@ -1,0 +1,112 @@
+// What the rows on Hopper's tensor cores have of their own: the loader that gathers pixels for gemm's kernel
+// (gemm/sm90_wgmma.cuh), and the copies of images and filters that start anywhere (sm90_image.hpp).
+#pragma once
+#include <ridge/conv/implicit.cuh>
+#include <ridge/conv/sm90_image.hpp>
+#include <ridge/gemm/sm90_wgmma.cuh>
+
+namespace ridge::conv_detail {
+
+// A: rows are pixels of y, and a step is 64 channels of x where one tap meets them. B: the filters' same tap and channels.
+struct ImageLoader {
+  tile::sm90::TensorMap image, filters;  // filters: [taps, k, channels]
+  Divider columns, rows;                 // of a plane of y
+  int channels, taps_w;
+  int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
+
+  struct Place {
+    int n, h, w;                     // of the tile's first window
+    int filter;                      // first of the tile
+    int channel = 0, tap = 0;        // of the next step
+    int offset_h = 0, offset_w = 0;  // of its tap
+    int left;                        // taps of this row of taps
+  };
+  __device__ __forceinline__ void prefetch() const {
+    tile::sm90::prefetch(&image);
+    tile::sm90::prefetch(&filters);
+  }
+  __device__ __forceinline__ Place at(const gemm_kernels::WgmmaTile& tile) const {
+    unsigned j = static_cast<unsigned>(tile.row), i = columns.divide(j);
+    const unsigned n = rows.divide(i);
+    return {.n = static_cast<int>(n),
+            .h = static_cast<int>(i) * step_h + first_h,
+            .w = static_cast<int>(j) * step_w + first_w,
+            .filter = tile.col,
+            .left = taps_w};
+  }
+  template <class K>
+  __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
+                                            tile::sm90::Barrier* full, int rank) const {
+    tile::sm90::arrive_expecting(full, K::bytes_a + K::bytes_b);
+    tile::sm90::load_image(&image, to_a, full, at.channel, at.w, at.h, at.n, at.offset_w, at.offset_h);
+    gemm_kernels::load_columns<K>(&filters, to_b, full, at.filter, at.channel, at.tap, rank);
+    if ((at.channel += K::c.bk) < channels) return;
+    at.channel = 0;
+    ++at.tap;
+    at.offset_w += tap_w;
+    if (--at.left > 0) return;
+    at.left = taps_w;
+    at.offset_w = 0;
+    at.offset_h += tap_h;
+  }
+};
+
+// ---- copies --------------------------------------------------------------------------------------------------------
+
+inline constexpr int copy_image_threads = 256;
+
+// Of [n, c, h, w] by its strides, into a CopyShape whose pixel (0, 0) is (-top, -left).
+struct ImageCopy {
+  const void* from;
+  void* to;
+  std::int64_t strides[4];  // of n, c, h, w
+  int channels, height, width, top, left;
+  int copied_channels;
+  unsigned units;         // of 16 bytes, of the whole copy
+  int row_units;          // of a row of it
+  bool by_pixels;         // a pixel is whole units, and neighbouring threads have neighbouring pixels; else units
+  Divider columns, rows;  // by_pixels: pixels of a row; else units of a row. Rows of an image
+  Divider of_pixel;       // by_pixels: units of a pixel; else copied_channels
+};
+struct ImageCopies {
+  ImageCopy job[2];
+};
+
+// to = from, and zeros outside of it. Job blockIdx.y.
+// Preconditions: gridDim.x * copy_image_threads covers each job's units, below 2^28; `to` is on 16 bytes.
+template <class T>
+__global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
+  const ImageCopy& job = jobs.job[blockIdx.y];
+  constexpr int V = 16 / sizeof(T);
+  const unsigned index = blockIdx.x * copy_image_threads + threadIdx.x;
+  if (index >= job.units) return;
+  unsigned unit = index, line, column, channel;  // line: a row of all images'
+  if (job.by_pixels) {
+    column = index;
+    unsigned part = job.columns.divide(column);
+    line = job.of_pixel.divide(part);
+    unit = line * job.row_units + column * (job.copied_channels / V) + part;
+    channel = part * V;
+  } else {
+    unsigned part = index;
+    line = job.columns.divide(part);
+    channel = part * V;
+    column = job.of_pixel.divide(channel);
+  }
+  unsigned row = line;
+  const unsigned n = job.rows.divide(row);
+  const int i = static_cast<int>(row) - job.top;
+  int j = static_cast<int>(column) - job.left, c = static_cast<int>(channel);
+  const T* from = static_cast<const T*>(job.from);  // null where x is empty
+  const std::int64_t row_at = n * job.strides[0] + i * job.strides[2];
+  simt::vec<T, V> values;
+  RIDGE_UNROLL_ON_GPU
+  for (int v = 0; v < V; ++v) {
+    const bool there = c < job.channels && i >= 0 && i < job.height && j >= 0 && j < job.width;
+    values[v] = there ? from[row_at + c * job.strides[1] + j * job.strides[3]] : T(0.0f);
+    if (++c == job.copied_channels) c = 0, ++j;
+  }
+  simt::store(static_cast<T*>(job.to) + std::int64_t{unit} * V, values);
+}
+
+}  // namespace ridge::conv_detail

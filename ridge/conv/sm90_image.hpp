@@ -1,0 +1,161 @@
+// How the rows on Hopper's tensor cores see a problem: pixels of `channels` neighbours, which a copy engine gathers in
+// columns, one for each tap. x and w are read where they lie, or from copies in the workspace. Plain arithmetic.
+//
+// A copy is the padded image [n, rows, columns, channels], as far as windows reach, with zeros for channels that make each
+// pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with a stride of 2 and
+// 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 numbers, 8 from one window to the next.
+// The columns then overlap, and a filter has 7 taps of 28 channels in place of 49 of 3.
+#pragma once
+#include <ridge/conv/variants.hpp>
+#include <ridge/tile/sm90/image_map.hpp>
+
+namespace ridge::conv_detail {
+
+inline constexpr std::int64_t unit_elements = 8;  // of 16 bits: what starts on 16 bytes
+
+// [n, rows, columns, channels] in elements: an image, or of filters [k, taps_h, taps_w, channels].
+struct CopyShape {
+  std::int64_t n = 0, rows = 0, columns = 0, channels = 0;
+  std::int64_t row_pitch = 0;  // elements, whole units
+  constexpr std::int64_t elements() const { return n * rows * row_pitch; }
+};
+
+// One axis of places of windows, as the copy engine walks it.
+struct Walk {
+  std::int64_t pixels = 1, pitch = 0;  // along the axis; elements from one to the next
+  std::int64_t first = 0, beyond = 0;  // the first window's first tap; the last's, from the last pixel
+  std::int64_t step = 1;               // from window to window
+  std::int64_t taps = 1, tap = 1;      // and pixels from tap to tap
+};
+
+struct Gathering {
+  bool copies_image = false, copies_filters = false;
+  bool windows = false;  // a copied pixel is a row of a window
+  std::int64_t channels = 0;
+  Walk h = {}, w = {};
+  std::int64_t image_pitch = 0;                  // elements from image to image
+  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read
+  CopyShape image = {}, filters = {};            // of what is copied
+
+  // Of so many channels each.
+  constexpr std::int64_t steps(int step) const { return h.taps * w.taps * ceil_div(channels, step); }
+  constexpr std::int64_t filters_at() const {  // bytes from the workspace's start
+    return copies_image ? ceil_div(image.elements() * 2, 128) * 128 : 0;
+  }
+  constexpr std::int64_t bytes() const { return filters_at() + (copies_filters ? filters.elements() * 2 : 0); }
+};
+
+constexpr std::int64_t to_units(std::int64_t n) { return ceil_div(n, unit_elements) * unit_elements; }
+
+// Whether an axis can be walked: pixels that start on 16 bytes, if there are several.
+constexpr bool is_regular(std::int64_t size, std::int64_t stride) {
+  return size <= 1 || (stride > 0 && stride % unit_elements == 0);
+}
+
+// Filters that can be read where they lie, as [k, taps, channels].
+constexpr bool are_filters_regular(const ConvProblem& p) {
+  const Layout& w = p.w;
+  const bool one_pitch = w.shape[2] == 1 || w.shape[3] == 1 || w.stride[2] == w.shape[3] * w.stride[3];
+  return p.alignment >= 16 && (w.shape[1] == 1 || w.stride[1] == 1) && one_pitch &&
+         is_regular(w.shape[0], w.stride[0]) && is_regular(w.shape[2], w.stride[2]) &&
+         is_regular(w.shape[3], w.stride[3]);
+}
+
+constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t channels) {
+  const Layout& w = p.w;
+  g.copies_filters = channels != w.shape[1] || g.windows || !are_filters_regular(p);
+  g.filters = {.n = w.shape[0], .rows = w.shape[2], .columns = w.shape[3], .channels = channels};
+  g.filters.row_pitch = to_units(w.shape[3] * channels);
+  g.tap_pitch = g.windows ? g.filters.row_pitch : channels;
+  g.filter_pitch = g.filters.rows * g.filters.row_pitch;
+  if (g.copies_filters) return;
+  g.tap_pitch = w.shape[3] > 1 ? w.stride[3] : w.stride[2];
+  g.filter_pitch = w.stride[0];
+}
+
+// x where it lies, or nothing.
+constexpr bool gather_in_place(Gathering& g, const ConvProblem& p) {
+  const Layout& x = p.x;
+  if (p.alignment < 16 || x.count() == 0 || x.shape[1] % unit_elements != 0 || (x.shape[1] > 1 && x.stride[1] != 1))
+    return false;
+  for (const int axis : {0, 2, 3})
+    if (!is_regular(x.shape[axis], x.stride[axis])) return false;
+  const auto walk = [&](const Axis& a, std::int64_t after, std::int64_t pitch) -> Walk {
+    return {.pixels = a.inputs,
+            .pitch = pitch,
+            .first = -a.pad,
+            .beyond = after - (a.taps - 1) * a.dilation,
+            .step = a.stride,
+            .taps = a.taps,
+            .tap = a.dilation};
+  };
+  g = {.channels = x.shape[1],
+       .h = walk(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
+       .w = walk(axis_w(p), p.geometry.pad.right, x.stride[3]),
+       .image_pitch = x.stride[0]};
+  set_filters(g, p, g.channels);
+  return true;
+}
+
+// A copy of x, as pixels or as windows' rows.
+constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows) {
+  const Axis h = axis_h(p), w = axis_w(p);
+  if (windows && w.dilation != 1) return false;
+  std::int64_t channels = p.x.shape[1];
+  while ((windows ? w.stride * channels : channels) % unit_elements != 0) ++channels;
+  const auto reach = [](const Axis& a) { return (a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1; };
+  g = {.copies_image = true, .windows = windows, .channels = windows ? w.taps * channels : channels};
+  g.image = {.n = p.x.shape[0], .rows = reach(h), .columns = reach(w), .channels = channels};
+  g.image.row_pitch = to_units(g.image.columns * channels);
+  g.image_pitch = g.image.rows * g.image.row_pitch;
+  g.h = {.pixels = g.image.rows,
+         .pitch = g.image.row_pitch,
+         .beyond = -(h.taps - 1) * h.dilation,
+         .step = h.stride,
+         .taps = h.taps,
+         .tap = h.dilation};
+  if (windows) g.w = {.pixels = w.outputs, .pitch = w.stride * channels};
+  else
+    g.w = {.pixels = g.image.columns,
+           .pitch = channels,
+           .beyond = -(w.taps - 1) * w.dilation,
+           .step = w.stride,
+           .taps = w.taps,
+           .tap = w.dilation};
+  set_filters(g, p, channels);
+  return true;
+}
+
+// Whether the copy engine walks it.
+constexpr bool is_walkable(const Walk& walk) {
+  namespace sm90 = tile::sm90;
+  return walk.step <= sm90::most_image_step && walk.first >= sm90::least_image_corner &&
+         walk.beyond >= sm90::least_image_corner && walk.beyond <= sm90::most_image_corner &&
+         (walk.taps - 1) * walk.tap <= sm90::most_image_tap;
+}
+
+// The way that takes least time: products, or bytes copied before them.
+//   products_of_byte   multiply-adds that take as long as a byte of memory, about, at what either reaches
+//   copy_start         and bytes that take as long as another kernel's start
+// Preconditions: there are outputs and terms; strides are at most most_image_step, and no tap is further than
+// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time.
+constexpr Gathering gathering_of(const ConvProblem& p, int step) {
+  constexpr double products_of_byte = 100, copy_start = 8e6;
+  Gathering best;
+  double best_score = 0;
+  const auto consider = [&](const Gathering& g) {
+    if (!is_walkable(g.h) || !is_walkable(g.w)) return;
+    const double products = static_cast<double>(pixels_of(p)) * static_cast<double>(ceil_div(p.w.shape[0], 64) * 64) *
+                            static_cast<double>(g.steps(step) * step);
+    const double copied = g.bytes() > 0 ? copy_start + 2 * static_cast<double>(g.bytes()) : 0;
+    const double score = products / products_of_byte + copied;
+    if (best.channels == 0 || score < best_score) best = g, best_score = score;
+  };
+  Gathering g;
+  if (gather_in_place(g, p)) consider(g);
+  for (const bool windows : {false, true})
+    if (gather_copy(g, p, windows)) consider(g);
+  return best;
+}
+
+}  // namespace ridge::conv_detail

@@ -1,0 +1,193 @@
+// Hopper's kernel on the CPU runtime, which emulates TMA, mbarrier and wgmma: rows of the table that need no clusters,
+// against products in double.
+#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string_view>
+#include <vector>
+
+namespace ridge::gemm_kernels {
+namespace {
+
+using gemm_detail::variant_count;
+using gemm_detail::variants;
+
+constexpr int row_named(std::string_view name) {
+  for (int i = 0; i < variant_count; ++i)
+    if (variants[i].name == name) return i;
+  return -1;
+}
+template <int I> struct Row {
+  static_assert(I >= 0);
+  static constexpr Config config = variants[I].config;
+};
+
+// Who stores D.
+enum class By : std::uint8_t { columns, epilogue };
+
+struct Case {
+  int m, n, k;
+  std::vector<std::int32_t> offsets = {};  // of groups
+  int batch = 1;
+  By by = By::columns;
+  Activation activation = Activation::none;
+  bool bias = false, residual = false, shared_gate = false;
+  float alpha = 1, scale = 1;
+};
+
+// Rows of 16 bytes, so that TMA takes them.
+int pitch_of(int columns) { return (columns + 7) / 8 * 8; }
+
+template <class T> struct Matrices {
+  int batch, rows, columns, pitch;
+  std::vector<T> data;
+  Matrices(int b, int r, int c, float fill = 0)
+      : batch(b), rows(r), columns(c), pitch(pitch_of(c)), data(static_cast<std::size_t>(b * r * pitch), T(fill)) {}
+  T& at(int b, int row, int column) { return data[static_cast<std::size_t>((b * rows + row) * pitch + column)]; }
+  float get(int b, int row, int column) { return static_cast<float>(at(b, row, column)); }
+  std::int64_t batch_stride() const { return batch > 1 ? std::int64_t{rows} * pitch : 0; }
+  WgmmaOperand operand() const { return {data.data(), pitch, batch_stride()}; }
+  gemm_kernels::Tensor tensor() { return {data.data(), dtype_of<T>, pitch % 4 == 0, pitch, 1, batch_stride()}; }
+  // Whole numbers, whose products and sums are exact.
+  Matrices& randomise(std::mt19937& bits) {
+    for (T& x : data) x = T(static_cast<float>(static_cast<int>(bits() % 5) - 2));
+    return *this;
+  }
+};
+
+// Runs row I of the table on few multiprocessors, so that a block has several tiles, and compares all of D.
+template <int I, class T, Major MA, Major MB> void check(const Case& c) {
+  constexpr Config config = Row<I>::config;
+  constexpr float untouched = 77;
+  std::mt19937 bits(1);
+  const bool grouped = !c.offsets.empty();
+  const int batch = grouped ? static_cast<int>(c.offsets.size()) - 1 : c.batch, matrices = grouped ? 1 : c.batch;
+  const auto operand = [](Major major, int count, int outer, int k) {
+    return major == Major::k ? Matrices<T>(count, outer, k) : Matrices<T>(count, k, outer);
+  };
+  Matrices<T> a = operand(MA, matrices, c.m, c.k), b = operand(MB, batch, c.n, c.k),
+              gate = operand(MB, c.shared_gate ? 1 : batch, c.n, c.k);
+  Matrices<T> bias(grouped ? batch : 1, 1, c.n), residual(matrices, c.m, c.n), d(matrices, c.m, c.n, untouched);
+  for (auto* x : {&a, &b, &gate, &bias, &residual}) x->randomise(bits);
+
+  StandardEpilogue<float> epilogue{};
+  epilogue.alpha = c.alpha, epilogue.scale = c.scale, epilogue.activation = c.activation;
+  std::fill(std::begin(epilogue.factors), std::end(epilogue.factors), 1.0f);
+  epilogue.d = d.tensor();
+  if (c.bias) {
+    epilogue.addends[epilogue.bias] = bias.tensor();
+    epilogue.addends[epilogue.bias].row_stride = 0;
+  }
+  if (c.residual) epilogue.addends[epilogue.residual] = residual.tensor();
+  const bool plain = c.alpha == 1 && c.scale == 1 && c.activation == Activation::none && !c.bias;
+  const ColumnEpilogue by_columns{c.alpha, c.scale, c.activation, epilogue.addends[epilogue.bias], plain};
+  const bool tma = c.by == By::columns;
+  const Status status = launch_wgmma<Row<I>, T, MA, MB>(
+      {a.operand(), b.operand(), gate.operand(), c.offsets.data()}, tma ? Store::tma : Store::epilogue,
+      tma ? d.operand() : WgmmaOperand{}, {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  const auto element = [&](Matrices<T>& x, Major major, int of, int outer, int k) {
+    return double{major == Major::k ? x.get(of, outer, k) : x.get(of, k, outer)};
+  };
+  for (int of = 0; of < matrices; ++of)
+    for (int i = 0; i < c.m; ++i) {
+      int group = of;
+      if (grouped) {
+        group = -1;
+        for (int g = 0; g < batch; ++g)
+          if (c.offsets[static_cast<std::size_t>(g)] <= i && i < c.offsets[static_cast<std::size_t>(g) + 1]) group = g;
+      }
+      for (int j = 0; j < d.pitch; ++j) {
+        double want = untouched;
+        if (group >= 0 && j < c.n) {
+          const auto product = [&](Matrices<T>& by) {
+            double sum = 0;
+            for (int k = 0; k < c.k; ++k)
+              sum += element(a, MA, of, i, k) * element(by, MB, by.batch > 1 ? group : 0, j, k);
+            return c.alpha * sum;
+          };
+          want = product(b) + (c.bias ? double{bias.get(grouped ? group : 0, 0, j)} : 0);
+          if (c.activation == Activation::relu) want = std::max(want, 0.0);
+          if (c.activation == Activation::silu) want /= 1 + std::exp(-want);
+          if (config.gated) want *= product(gate);
+          want = c.scale * (want + (c.residual ? double{residual.get(of, i, j)} : 0));
+        }
+        const double got = double{d.get(of, i, j)};
+        if (c.activation == Activation::silu)  // computed and rounded for 16 bits
+          ASSERT_NEAR(got, want, 2 * (std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8) * std::fabs(want) + 0x1p-14)
+              << of << " " << i << " " << j;
+        else ASSERT_EQ(got, double{static_cast<float>(T(static_cast<float>(want)))}) << of << " " << i << " " << j;
+      }
+    }
+}
+
+constexpr Major k = Major::k, outer = Major::outer;
+
+// ---- groups ---------------------------------------------------------------------------------------------------------
+
+constexpr int grouped = row_named("grouped_wgmma");
+// Empty groups, groups of one row, of one warpgroup's rows, of parts of the 16 that one copy stores, of several tiles.
+const std::vector<std::int32_t> uneven{0, 0, 1, 65, 193, 193, 209, 350, 480, 481};
+
+TEST(GemmOnHopper, GroupsOfAnySize) {
+  check<grouped, half, k, k>({.m = 481, .n = 264, .k = 72, .offsets = uneven});
+  check<grouped, bfloat16, k, outer>({.m = 481, .n = 40, .k = 264, .offsets = uneven});
+}
+TEST(GemmOnHopper, RowsInNoGroupStayAsTheyAre) {
+  const std::vector<std::int32_t> within{7, 140, 140, 290};
+  check<grouped, half, k, outer>({.m = 300, .n = 72, .k = 64, .offsets = within});
+  check<grouped, half, k, k>({.m = 300, .n = 72, .k = 64, .offsets = within, .by = By::epilogue});
+}
+TEST(GemmOnHopper, GroupsHaveABiasEach) {
+  check<grouped, bfloat16, k, k>({.m = 481, .n = 104, .k = 24, .offsets = uneven, .bias = true});
+  check<grouped, half, k, k>(
+      {.m = 481, .n = 264, .k = 24, .offsets = uneven, .activation = Activation::relu, .bias = true});
+  check<grouped, half, k, k>(
+      {.m = 481, .n = 36, .k = 24, .offsets = uneven, .by = By::epilogue, .bias = true, .residual = true, .scale = 2});
+}
+TEST(GemmOnHopper, MoreGroupsThanLanes) {
+  std::vector<std::int32_t> offsets{3};
+  for (int g = 0; g < 75; ++g) offsets.push_back(offsets.back() + (g % 3 == 1 ? 0 : g % 7));
+  check<grouped, half, k, k>({.m = offsets.back() + 2, .n = 24, .k = 8, .offsets = offsets});
+  check<grouped, half, k, k>({.m = 130, .n = 24, .k = 8, .offsets = std::vector<std::int32_t>(70, 130)});  // no rows
+}
+TEST(GemmOnHopper, OffsetsOutsideStayInside) {
+  check<grouped, half, k, k>({.m = 30, .n = 24, .k = 64, .offsets = {-7, 12, 2000000000, 40}});
+}
+
+// ---- a gate ---------------------------------------------------------------------------------------------------------
+
+constexpr int gated = row_named("gate_wgmma");
+
+TEST(GemmOnHopper, AGate) {
+  check<gated, half, k, k>({.m = 130, .n = 136, .k = 40});
+  check<gated, half, k, outer>({.m = 30, .n = 72, .k = 40, .batch = 3, .shared_gate = true});
+  check<gated, bfloat16, k, outer>({.m = 200, .n = 136, .k = 328, .activation = Activation::silu});
+}
+TEST(GemmOnHopper, AGateBesideOtherParts) {
+  check<gated, half, k, outer>(
+      {.m = 20, .n = 264, .k = 16, .activation = Activation::relu, .bias = true, .alpha = 2, .scale = 0.5f});
+  check<gated, half, k, k>({.m = 130,
+                            .n = 133,
+                            .k = 16,
+                            .by = By::epilogue,
+                            .activation = Activation::silu,
+                            .bias = true,
+                            .residual = true});
+}
+
+// ---- neither --------------------------------------------------------------------------------------------------------
+
+TEST(GemmOnHopper, OneOperand) {
+  check<row_named("persistent"), half, k, k>({.m = 200, .n = 264, .k = 72, .bias = true});
+  check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
+}
+
+}  // namespace
+}  // namespace ridge::gemm_kernels
