@@ -40,8 +40,7 @@ template <int I, class T> Status launch_wgmma_row(const Call& call) {
   at.grid.x = std::min(order.steps(), static_cast<unsigned>(call.plan.device.sms));  // blocks stay
   if constexpr (takes_lengths(c))
     if (has_lengths(p))
-      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
-                                         order);
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call), order);
   return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
 }
 

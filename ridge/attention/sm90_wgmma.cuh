@@ -96,7 +96,8 @@ struct WgmmaOrder {
 #pragma unroll 1
     for (unsigned step = blockIdx.x; step < all; step += shorter ? 0 : gridDim.x) {
       const unsigned head = step / of_head, place = step % of_head, tile = shorter ? place : tiles - 1 - place;
-      f(Place(static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch), static_cast<int>(tile)));
+      f(Place(static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch),
+              static_cast<int>(tile)));
       shorter = pairs && !shorter && tile != place;
     }
   }
@@ -152,8 +153,7 @@ __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, un
                                             int apart = mma_tile_bytes(Rows, panel)) {
   tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
-  for (int p = 0; p < Columns / panel; ++p)
-    tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
+  for (int p = 0; p < Columns / panel; ++p) tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
 }
 
 // Of a tile in shared memory, 0 in the place of what is NaN or infinite, by `Threads` threads; whether this one found any.
@@ -319,9 +319,9 @@ template <class Row, class T> class WgmmaMultiplier {
 #pragma unroll
     for (int n = 0; n < c.dv; n += 16) {
       const auto pair = [&](int i) { return tile::pack_pair<T>(o_[n / 2 + 2 * i], o_[n / 2 + 2 * i + 1]); };
-      tile::sm90::store_matrices(to + mma_tile_bytes(c.bm, n / panel * panel) +
-                                     tile::sm90::swizzled(row, (n % panel / 8 + piece) * 16),
-                                 pair(0), pair(1), pair(2), pair(3));
+      tile::sm90::store_matrices(
+          to + mma_tile_bytes(c.bm, n / panel * panel) + tile::sm90::swizzled(row, (n % panel / 8 + piece) * 16),
+          pair(0), pair(1), pair(2), pair(3));
     }
   }
 
