@@ -35,8 +35,10 @@ constexpr bool is_portable(const Config& c) {
   return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::wgmma_gradient;
 }
 
-// Whether sequences may be of uneven lengths. The widest of Hopper's rows have no instance for it.
-constexpr bool takes_lengths(const Config& c) { return c.family != Family::wgmma || c.d <= 128; }
+// Whether sequences may be of uneven lengths. The widest of Hopper's rows have no instance for it, and its gradients none.
+constexpr bool takes_lengths(const Config& c) {
+  return c.family == Family::wgmma ? c.d <= 128 : c.family != Family::wgmma_gradient;
+}
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its

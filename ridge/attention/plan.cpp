@@ -67,7 +67,7 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     for (const auto& operand : {p.q, p.k, p.v, p.o, p.grad_o, p.grad_q, p.grad_k, p.grad_v})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
-  if (p.block_table && c.family != Family::naive && c.family != Family::mma_sync) return "it finds no keys in pages";
+  if (p.block_table && c.family != Family::naive && !c.split) return "it finds no keys in pages";
   if (!takes_lengths(c) && has_lengths(p)) return "it takes sequences of one length alone";
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
   if ((c.split || p.backward) && std::max(p.sq * p.b, query_rows(p)) > max_blocks / std::max<std::int64_t>(1, p.hq))

@@ -114,8 +114,9 @@ TEST(Attention, APlanRunsWhatItWasMadeFor) {
 TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   AttentionProblem p{.b = 4, .hq = 16, .hkv = 4, .sq = 2048, .sk = 2048, .d = 64, .backward = true};
   EXPECT_EQ(chosen(p), "gradient_64");
-  p.d = 65;
   p.dtype = bf16;
+  EXPECT_EQ(chosen(p), "wgmma_gradient_64");
+  p.d = 65;
   EXPECT_EQ(chosen(p), "gradient_128");
   EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
             "attention: variant is mma_64; it must be another one here: it has no gradient");

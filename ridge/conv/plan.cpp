@@ -204,7 +204,7 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   roofline::Kernel k;
   k.blocks = std::min<std::int64_t>(tiles, device.sms);
   k.block = {.threads = c.threads, .registers = 168, .smem = gemm_kernels::wgmma_smem_bytes(tile)};
-  k.clocks = real(most) * (real(g.steps(c.step)) * step * alone + finish) * real(k.blocks) / c.rate;
+  k.clocks = real(most) * (real(g.steps(c.step)) * step * alone + finish) * real(k.blocks);
   k.block_us = start_us;
   k.launches = g.bytes() > 0 ? 2 : 1;
   k.bytes_read = k.bytes_written = real(g.bytes());  // of copies

@@ -35,8 +35,11 @@ TEST(ConvPlan, FewChannelsAreReadOnce) {
 
 TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
   for (const DType dtype : {f32, bf16}) {
-    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)), "implicit_64");
-    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)), "implicit_128");
+    const bool tensor = dtype == bf16;
+    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)),
+              tensor ? "wgmma_64" : "implicit_64");
+    EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
+              tensor ? "wgmma_256" : "implicit_128");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
               "implicit");
   }

@@ -30,7 +30,6 @@ struct Config {
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
   int step = 64;    // wgmma: channels of a tap at a time, a line of shared memory
-  double rate = 1;  // wgmma: share of the modelled rate
   bool operator==(const Config&) const = default;
 };
 
@@ -39,8 +38,6 @@ struct Variant {
   Config config;
 };
 
-// Of rows that have not been measured: no plan chooses them unless they are named.
-inline constexpr double unmeasured = 1e-4;
 
 // clang-format off
 inline constexpr Variant variants[] = {
@@ -59,15 +56,15 @@ inline constexpr Variant variants[] = {
     {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
      {.method = Method::implicit, .threads = 256}},
     {"wgmma_64", "tensor cores; a copy engine gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8, .rate = unmeasured}},
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8}},
     {"wgmma_64_thin", "the same by 32 channels at a time, for windows of few channels",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32, .rate = unmeasured}},
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32}},
     {"wgmma_128", "128 pixels and 128 filters for two warpgroups: less to load, and one wave of more images",
-     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .rate = unmeasured}},
+     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
     {"wgmma_128_ping_pong", "the warpgroups have such tiles of their own: one stores while the other multiplies",
-     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6, .rate = unmeasured}},
+     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
     {"wgmma_256", "256 filters; clusters of two blocks load them once",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .rate = unmeasured}},
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
