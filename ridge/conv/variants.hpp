@@ -29,7 +29,7 @@ struct Config {
   // wgmma: who does what, buffers of a step, and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
-  int step = 64;    // wgmma: channels of a tap at a time, a line of shared memory
+  int step = 64;  // wgmma: channels of a tap at a time, a line of shared memory
   bool operator==(const Config&) const = default;
 };
 
@@ -37,7 +37,6 @@ struct Variant {
   std::string_view name, step;
   Config config;
 };
-
 
 // clang-format off
 inline constexpr Variant variants[] = {
