@@ -172,7 +172,7 @@ template <int Threads, int Lanes> class RingTeam {
     const int slot_bytes = ring.slot();
     unsigned char* const slots = shared + index * ring.stages * slot_bytes + off;
     const std::int64_t ahead = ring.stages * slot_step;
-    State of_before;
+    State of_before{};
     int stage = 0, stage_before = 0;
     unsigned parity = 0;
     const auto in_slot = [&](int at, std::int64_t row) {
