@@ -116,7 +116,9 @@ template <class Row, class T, bool Added> void check(const Case& c) {
       const double u = 0x1p-24, error = 64 * u * std::fabs(g) * (std::fabs(normalised) + 1) + 4 * u * std::fabs(b);
       const double rounding = std::is_same_v<T, float> ? u : 0x1p-8;
       ASSERT_NEAR(float(got[r * c.cols + i]), e, error + rounding * (std::fabs(e) + error)) << "row " << r << " " << i;
-      if (Added) ASSERT_EQ(float(sum[r * c.cols + i]), float(row[i])) << "row " << r << " " << i;
+      if (Added) {
+        ASSERT_EQ(float(sum[r * c.cols + i]), float(row[i])) << "row " << r << " " << i;
+      }
     }
   }
 }

@@ -71,9 +71,9 @@ template <int Threads, int Lanes> class RingTeam {
   template <class V> using Scratch = RingTeam&;
 
   // All threads of the block. Barriers are ready behind the next barrier of the block or cluster (start()).
-  __device__ __forceinline__ RingTeam(const RowRing& ring, unsigned char* shared)
-      : ring(ring),
-        shared(shared),
+  __device__ __forceinline__ RingTeam(const RowRing& sized, unsigned char* of_block)
+      : ring(sized),
+        shared(of_block),
         index(static_cast<int>(threadIdx.x) / Threads),
         thread(static_cast<int>(threadIdx.x) % Threads),
         rank(ring.cluster > 1 ? static_cast<int>(cluster_rank()) : 0) {
@@ -306,10 +306,10 @@ template <int Threads, int Lanes> class RingTeam {
   // copied; gives their bytes. First the elements, then the units. Rare, so it shall not take room in the loop; and it is
   // given values, since a team whose address is taken would lie in memory.
   template <class T>
-  static __device__ __noinline__ unsigned copy_partly(unsigned char* to, const unsigned char* low,
-                                                      const unsigned char* begin, const unsigned char* end,
-                                                      unsigned off, unsigned size, unsigned bytes, Barrier* full,
-                                                      bool units) {
+  static __device__ __attribute__((noinline)) unsigned copy_partly(unsigned char* to, const unsigned char* low,
+                                                                   const unsigned char* begin, const unsigned char* end,
+                                                                   unsigned off, unsigned size, unsigned bytes,
+                                                                   Barrier* full, bool units) {
     const unsigned first = low < begin ? unit_bytes : 0, last = low + bytes > end ? bytes - unit_bytes : bytes;
     const unsigned whole = last > first ? last - first : 0;
     if (!units) {
