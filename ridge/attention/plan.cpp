@@ -169,14 +169,14 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // Every tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
+  // Every further tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
   const std::int64_t pack = pack_of(c, p);
   const auto [sq, sk] = lengths_of(p);
   const double packed = sq * static_cast<double>(pack), tiles = std::ceil(packed / c.bm);
   const double keys_bytes =
       static_cast<double>(p.b * p.hq / pack * (p.d + p.dv)) * sk * static_cast<double>(size_of(p.dtype));
   const double share = sq > 0 && sk > 0 ? pairs(p) / (sq * sk) : 0;
-  k.l2_bytes = tiles * keys_bytes * share;
+  k.l2_bytes = std::max(0.0, tiles - 1) * keys_bytes * share;
   // And rows that do not exist; warps without any have nothing to do.
   const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::decode ||
                       c.family == Family::wgmma_gradient;
@@ -195,6 +195,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double each = sk * share / splits / c.bn;
   k.trips = 1 + 2 * each;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
+  // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
+  if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
   if (c.family == Family::decode) {  // the warps' rings are on their way at once
     const int ring = decode_warps(c) * c.stages;
     k.trips = 1 + each / ring;
