@@ -24,16 +24,16 @@ std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
   return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
 }
 
-// Of Family::decode, whose warps share out the tiles of a part: as many parts as take the fewest rounds of tiles, wave by
-// wave. A block's beginning and end count as a round, and so does what brings parts together.
+// Of Family::decode: as many parts as take the least time, counted in tiles, wave by wave. A block's beginning and end take
+// as long as a tile of each of its warps, and so does what brings parts together.
 int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
-  constexpr std::int64_t most_parts = 256;  // sums of many parts would take as long as they save
-  const std::int64_t warps = decode_warps(c);
-  std::int64_t best = 1, fewest = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t parts = 1; parts <= std::clamp<std::int64_t>(tiles / warps, 1, most_parts); ++parts) {
+  constexpr std::int64_t most_parts = 256, least_keys = 64;  // many small parts are longer summed than they save
+  const std::int64_t ends = decode_warps(c), most = std::clamp<std::int64_t>(tiles * c.bn / least_keys, 1, most_parts);
+  std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t parts = 1; parts <= most; ++parts) {
     const std::int64_t each = ceil_div(tiles, parts), waves = ceil_div(blocks * parts, places);
-    const std::int64_t rounds = waves * (ceil_div(each, warps) + 1) + (parts > 1 ? 1 : 0);
-    if (rounds < fewest && ceil_div(tiles, each) == parts) best = parts, fewest = rounds;  // all have keys
+    const std::int64_t time = waves * (each + ends) + (parts > 1 ? ends : 0);
+    if (time < least && ceil_div(tiles, each) == parts) best = parts, least = time;  // all have keys
   }
   return static_cast<int>(best);
 }
@@ -199,7 +199,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
   if (c.family == Family::decode) {  // the warps' rings are on their way at once
     const int ring = decode_warps(c) * c.stages;
-    k.trips = 1 + each / ring;
+    k.trips = 1 + std::max(1.0, each / ring);
     k.trip_bytes *= ring;
   }
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
