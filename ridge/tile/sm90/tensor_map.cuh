@@ -83,8 +83,12 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
     if (i > 0) box[1 + i] = 1;
     steps[1 + i] = 1;
   }
+  // Where rows start inside of such a piece, a tile's line would be brought to the L2 cache with two of them.
+  constexpr cuuint64_t piece = 256;
+  const bool aligned = strides[0] % piece == 0;
   const CUresult result = encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line),
+                                 aligned ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map_status(name, result);
 }
