@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
 #pragma unroll
       for (int k = 0; k < c.bk; k += sm90::product_k<T>) {
-        if (c.promote == 1 && k + sm90::product_k<T> >= c.bk) sm90::commit_products();  // the last is a group of its own
+        if (c.promote == 1 && k + sm90::product_k<T> >= c.bk)
+          sm90::commit_products();  // the last is a group of its own
 #pragma unroll
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
