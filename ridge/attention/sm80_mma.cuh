@@ -207,7 +207,7 @@ template <class Row, class T> class MmaWarp {
 
   // Scores become weights; O so far is brought to their scale, where a maximum has risen.
   template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
-    const simt::tile<4> quad;  // lanes that share a row
+    const simt::tiles<4> quad;  // lanes that share a row
     float change[rows];
     bool rescale = false;
 #pragma unroll
@@ -292,7 +292,7 @@ template <class Row, class T> class MmaWarp {
 
   // After the last tile: sums of whole rows, and O divided by them.
   __device__ __forceinline__ void finish() {
-    const simt::tile<4> quad;
+    const simt::tiles<4> quad;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       running[r].sum = quad.reduce(running[r].sum, [](float x, float y) { return x + y; });
