@@ -88,8 +88,11 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
     if (i > 0) box[1 + i] = 1;
     steps[1 + i] = 1;
   }
-  const CUtensorMapL2promotion promotion =
-      fetch == Fetch::wide ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_NONE;
+  // Where rows start inside of such a piece, a tile's line would be brought to the L2 cache with two of them.
+  constexpr cuuint64_t piece = 256;
+  const CUtensorMapL2promotion promotion = fetch == Fetch::lines     ? CU_TENSOR_MAP_L2_PROMOTION_NONE
+                                           : strides[0] % piece == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+                                                                     : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
   const CUresult result =
       encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
              CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
