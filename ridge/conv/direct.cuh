@@ -5,6 +5,8 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/tile/async_copy.cuh>
 
+#include <cmath>
+
 namespace ridge::conv_detail {
 
 struct DirectShape {
@@ -35,7 +37,6 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float* image = simt::dynamic_shared<float>();
   float* filters = image + p.channels * (input_rows * pitch);
   const int filter_groups = (p.filters + F - 1) / F;
-  float* strips = filters + filter_groups * p.channels * (S * filter_row);
 
   const simt::tile<direct_lanes> lanes;
   const int lane = static_cast<int>(threadIdx.x) % direct_lanes, band = static_cast<int>(threadIdx.x) / direct_lanes;
@@ -48,30 +49,51 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   // ---- load: all channels' inputs, and all filters, those that are not there as zeros
   const float* plane = x + n * p.x[0] + std::int64_t{group} * p.channels * p.x[1];
   const int row_step = static_cast<int>(p.x[2]), column_step = static_cast<int>(p.x[3]);
+  constexpr int turns = (pitch + direct_lanes - 1) / direct_lanes;  // of a lane along a row of inputs
+  int column[turns];
+  bool inside[turns];
+  RIDGE_UNROLL_ON_GPU
+  for (int t = 0; t < turns; ++t) {
+    const int j = j0 - p.left + t * direct_lanes + lane;
+    column[t] = j * column_step;
+    inside[t] = static_cast<unsigned>(j) < static_cast<unsigned>(p.w);
+  }
+  RIDGE_KEEP_LOOP
   for (int row = band; row < p.channels * input_rows; row += bands) {
     const int channel = row / input_rows, i = i0 - p.top + row % input_rows;
     const float* from = plane + channel * p.x[1] + i * row_step;
     const bool row_inside = static_cast<unsigned>(i) < static_cast<unsigned>(p.h);
     RIDGE_UNROLL_ON_GPU
-    for (int first = 0; first < pitch; first += direct_lanes) {
-      const int col = first + lane, j = j0 - p.left + col;
-      const bool inside = row_inside && static_cast<unsigned>(j) < static_cast<unsigned>(p.w);
-      if (col < pitch) tile::copy_async<4>(image + row * pitch + col, from + j * column_step, inside ? 4 : 0);
-    }
+    for (int t = 0; t < turns; ++t)
+      if (t * direct_lanes + lane < pitch)
+        tile::copy_async<4>(image + row * pitch + t * direct_lanes + lane, from + column[t],
+                            row_inside && inside[t] ? 4 : 0);
   }
   // Element e of filter f in row r of channel ch: [f / F][ch][r][e][f % F].
-  for (int row = static_cast<int>(threadIdx.x); row < filter_groups * p.channels * S; row += c.threads) {
-    const int r = row % S, outer = row / S, ch = outer % p.channels, first = outer / p.channels * F;
-    RIDGE_KEEP_LOOP
-    for (int at = 0; at < filter_row; ++at) {
-      const int f = first + at % F, e = at / F;
-      const bool there = f < p.filters && e < S;
-      const float* from = w + (std::int64_t{group} * p.filters + f) * p.f[0] + ch * p.f[1] + r * p.f[2] + e * p.f[3];
-      tile::copy_async<4>(filters + row * filter_row + at, from, there ? 4 : 0);
-    }
+  RIDGE_KEEP_LOOP
+  for (int at = static_cast<int>(threadIdx.x); at < filter_groups * p.channels * (S * filter_row); at += c.threads) {
+    const int row = at / filter_row, in_row = at % filter_row, r = row % S, outer = row / S;
+    const int turn = outer / p.channels, ch = outer - turn * p.channels, f = turn * F + in_row % F, e = in_row / F;
+    const bool there = f < p.filters && e < S;
+    const float* from = w + (std::int64_t{group} * p.filters + f) * p.f[0] + ch * p.f[1] + r * p.f[2] + e * p.f[3];
+    tile::copy_async<4>(filters + at, from, there ? 4 : 0);
   }
   tile::wait_for_copies();
   __syncthreads();
+
+  // Where a lane's outputs go: every 32nd column from `lane` on, of which own[i] are there in row i.
+  float* strips = filters + filter_groups * p.channels * (S * filter_row) + band * R * direct_columns;
+  // Cheap: what is less than `floor` becomes it. NaN is not.
+  const bool relu = epilogue.activation == Activation::relu;
+  const float floor = relu ? 0.0f : -INFINITY;
+  const bool cheap = p.y[3] == 1 && !epilogue.residual && (relu || epilogue.activation == Activation::none);
+  const int first_i = i0 + band * R, first_j = j0 + lane;
+  int own[R];
+  RIDGE_UNROLL_ON_GPU
+  for (int i = 0; i < R; ++i)
+    own[i] = first_i + i < p.oh && first_j < p.ow ? (p.ow - first_j + direct_lanes - 1) / direct_lanes : 0;
+  const bool whole = cheap && i0 + band * R + R <= p.oh && j0 + direct_columns <= p.ow;  // of the warp
+  float* to = y + n * p.y[0] + std::int64_t{group} * p.filters * p.y[1] + first_i * p.y[2] + first_j * p.y[3];
 
   RIDGE_KEEP_LOOP
   for (int first = 0; first < p.filters; first += F) {
@@ -116,28 +138,59 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
     }
 
-    // ---- finish: a filter's strips pass through shared memory, so that lanes write neighbours. The filters take turns
-    // at place 0: the epilogue's code is there once.
-    RIDGE_KEEP_LOOP
-    for (int f = 0; f < F && first + f < p.filters; ++f) {
-      const std::int64_t k = std::int64_t{group} * p.filters + first + f;
-      float* to = strips + band * R * direct_columns;
+    // ---- finish: a filter's strips pass through shared memory, so that lanes write neighbours.
+    const auto put_strips = [&](int f) {
       lanes.sync();
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < R; ++i) {
         simt::vec<float, V> strip;
         RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) strip[v] = sums[i][0][v];
-        simt::store(to + i * direct_columns + lane * V, strip);
-        RIDGE_UNROLL_ON_GPU
-        for (int g = 1; g < F; ++g) RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) sums[i][g - 1][v] = sums[i][g][v];
+        for (int v = 0; v < V; ++v) strip[v] = sums[i][f][v];
+        simt::store(strips + i * direct_columns + lane * V, strip);
       }
       lanes.sync();
+    };
+    const auto bias_of = [&](int f) {  // -0 changes no sum
+      const std::int64_t k = std::int64_t{group} * p.filters + first + f;
+      return epilogue.bias ? epilogue.bias[k * epilogue.bias_stride] : -0.0f;
+    };
+    const auto put = [&](float* row, int i, int v, float bias) {
+      const float sum = strips[i * direct_columns + v * direct_lanes + lane] + bias;
+      row[v * direct_lanes] = sum < floor ? floor : sum;
+    };
+    if (whole && first + F <= p.filters) {
+      RIDGE_UNROLL_ON_GPU
+      for (int f = 0; f < F; ++f, to += p.y[1]) {
+        const float bias = bias_of(f);
+        put_strips(f);
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) put(to + i * p.y[2], i, v, bias);
+      }
+      continue;
+    }
+    // The filters take turns at place 0: the code is there once.
+    RIDGE_KEEP_LOOP
+    for (int f = 0; f < F && first + f < p.filters; ++f, to += p.y[1]) {
+      const std::int64_t k = std::int64_t{group} * p.filters + first + f;
+      put_strips(0);
+      RIDGE_UNROLL_ON_GPU
+      for (int g = 1; g < F; ++g) RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) sums[i][g - 1][v] = sums[i][g][v];
+      if (cheap) {
+        const float bias = bias_of(f);
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v)
+          if (v < own[i]) put(to + i * p.y[2], i, v, bias);
+        continue;
+      }
       RIDGE_KEEP_LOOP
       for (int at = lane; at < R * direct_columns; at += direct_lanes) {
         const int i = i0 + band * R + at / direct_columns, j = j0 + at % direct_columns;
-        if (i < p.oh && j < p.ow) y[n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3]] = epilogue(to[at], n, k, i, j);
+        if (i < p.oh && j < p.ow)
+          y[n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3]] = epilogue(strips[at], n, k, i, j);
       }
     }
   }
