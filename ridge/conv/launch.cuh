@@ -256,7 +256,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
     return launch_coarse<I, T>(args);
   } else if constexpr (c.method == Method::direct) {
     return launch_direct<I>(args);
-  } else if constexpr (c.method == Method::wgmma) {
+  } else if constexpr (is_for_hopper(c)) {
     return Status::error(Code::unsupported, "conv2d: a row for CUDA");  // refused by fits()
   } else {
     return channels_last(args.plan.problem) ? launch_implicit<I, T, true>(args) : launch_implicit<I, T, false>(args);

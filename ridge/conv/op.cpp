@@ -14,7 +14,8 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::naive: return {};
     case Method::coarse: return "coarsening";
     case Method::direct: return "tiling";
-    case Method::implicit: return "tiling";
+    case Method::implicit:
+    case Method::fma: return "tiling";
     case Method::wgmma: return "better maths";
   }
   return {};

@@ -54,19 +54,20 @@ std::string implicit_fits(const ConvProblem& p) {
   return {};
 }
 
-std::string wgmma_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+std::string hopper_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   if (device.cc != 90)
     return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
   if (p.backward) return "it has no gradients";
   if (p.geometry.groups != 1) return "it takes all channels as one group";
   if (p.y.count() == 0 || terms_of(p) == 0) return "there are no products";
-  const gemm_kernels::Config tile = wgmma_tile(c);
+  const bool multiplies = c.method == Method::fma;
   // Tiles of a cluster may begin past the last pixel.
   const std::int64_t most = max_grid - c.tile_pixels * c.cluster;
   if (pixels_of(p) > most || p.w.shape[0] > most || taps_of(p) > most || p.x.shape[1] > most / taps_of(p))
     return "it counts pixels, filters and terms to 2^31";
-  if (gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() > max_grid) return "more than 2^31 tiles";
-  const int smem = gemm_kernels::wgmma_smem_bytes(tile);
+  if (ceil_div(pixels_of(p), c.tile_pixels) + c.cluster > max_grid / ceil_div(p.w.shape[0], c.tile_filters))
+    return "more than 2^31 tiles";
+  const int smem = multiplies ? fma_smem_bytes(c) : gemm_kernels::wgmma_smem_bytes(wgmma_tile(c));
   if (smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
@@ -75,10 +76,10 @@ std::string wgmma_fits(const Config& c, const ConvProblem& p, const DeviceInfo& 
   if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
   if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
     return "it is for filters of an extent of at most 128";
-  // What a copy would have, if there is one. Channels are rounded up to 8.
+  // What a copy would have, if there is one. Channels and filters are rounded up to 8 at most.
   const double channels = real(p.x.shape[1] + 7);
   if (real(p.x.shape[0]) * reach(h) * reach(w) * channels >= int_range ||
-      real(p.w.shape[0]) * real(taps_of(p)) * channels >= int_range)
+      real(p.w.shape[0] + 7) * real(taps_of(p)) * channels >= int_range)
     return "images or filters of 2^31 elements or more";
   return {};
 }
@@ -88,7 +89,7 @@ std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& dev
   const Config& c = row.config;
   const ConvGeometry& g = p.geometry;
   if (!is_compiled(c, p.dtype)) return p.dtype == f32 ? "it is for 16-bit types" : "it is for f32";
-  if (c.method == Method::wgmma) return wgmma_fits(c, p, device);
+  if (is_for_hopper(c)) return hopper_fits(c, p, device);
   if (c.method == Method::naive) {
     if (ceil_div(std::max({p.y.count(), p.x.count(), p.w.count()}), c.threads) > max_grid)
       return "more than 2^31 blocks";
@@ -163,12 +164,15 @@ double clocks_of(const Config& c, const ConvProblem& p) {
       const double reads = direct_filter_row(c) / 4.0 + direct_window(c) / 4.0;
       const double products_of_row = real(c.size * c.filters * c.rows * direct_strip);
       const double copies = real(channels) * direct_input_rows(c) / bands * std::ceil(direct_pitch(c) / 32.0) * 8;
-      const double stores = real(c.rows * filters) * direct_strip * 10;
-      return blocks * bands / 4 * (turns * real(channels) * c.size * (products_of_row + 2 * reads) + copies + stores);
+      const double stores = real(c.rows * filters) * direct_strip * 5;
+      // Two operands of a product are often in one bank of the registers.
+      constexpr double bank_conflicts = 1.35;
+      return blocks * bands / 4 *
+             (turns * real(channels) * c.size * (products_of_row * bank_conflicts + 2 * reads) + copies + stores);
     }
     case Method::implicit: {
-      // 64 multiply-adds of a thread to four reads, and what bringing and turning the operands takes beside.
-      const double work = c.tile_filters < 128 ? 1.5 : 1.35;
+      // 64 multiply-adds of a thread to four reads, and what bringing and turning the operands takes beside; measured.
+      const double work = c.tile_filters < 128 ? 2.4 : 2.2;
       const double groups = real(p.geometry.groups);
       const double output = padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels) * terms;
       if (!p.backward) return groups * output / 128 * work;
@@ -179,6 +183,7 @@ double clocks_of(const Config& c, const ConvProblem& p) {
       const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
       return groups * (inputs + 1.3 * weights) / 128 * work;
     }
+    case Method::fma: return 0;    // fma_kernel()
     case Method::wgmma: return 0;  // wgmma_kernel()
   }
   return 0;
@@ -187,6 +192,7 @@ double clocks_of(const Config& c, const ConvProblem& p) {
 // Multiply-adds of 16-bit floats that a multiprocessor's tensor cores take per clock, and what else a tile waits for.
 // Not fitted to measurements of this operator: these are gemm's.
 constexpr double tile_clocks = 1500, start_us = 2;
+constexpr double fma_efficiency = 0.68;  // of multiply-adds' rate in fma rows, which waits for shared memory leave
 
 roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const gemm_kernels::Config tile = wgmma_tile(c);
@@ -214,12 +220,32 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   return k;
 }
 
+roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  const Gathering g = gathering_of(p, c.step);
+  const std::int64_t tiles = fma_tiles(c, p), places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
+  const std::int64_t most = ceil_div(tiles, places);
+  // Four channels at a time, of the last step those that are there; threads alone on a scheduler wait for their reads.
+  const double channels = real(ceil_div(g.channels, 4) * 4) * real(g.h.taps * g.w.taps);
+  const double left_out = g.copies_image && g.image.channels == 4 && p.x.shape[1] == 3 ? 0.75 : 1;
+  const double tile = real(c.tile_pixels * c.tile_filters) * channels * left_out / 128 / fma_efficiency + tile_clocks;
+  roofline::Kernel k;
+  k.blocks = std::min(tiles, places);
+  k.block = {.threads = c.threads, .registers = 168, .smem = fma_smem_bytes(c)};
+  k.clocks = real(most) * tile * real(k.blocks);
+  k.block_us = start_us;
+  k.launches = g.bytes() > 0 ? 2 : 1;
+  k.bytes_read = k.bytes_written = real(g.bytes());  // of copies
+  k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
+                      (padded(p.w.shape[0], c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
+  return k;
+}
+
 roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   roofline::Kernel k;
-  if (c.method == Method::wgmma) {
-    k = wgmma_kernel(c, p, device);
+  if (is_for_hopper(c)) {
+    k = c.method == Method::fma ? fma_kernel(c, p, device) : wgmma_kernel(c, p, device);
     k.cost = cost(p);
     k.bytes_read += k.cost.bytes_read;
     k.bytes_written += k.cost.bytes_written;
@@ -243,7 +269,7 @@ roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const Devic
       break;
     case Method::direct:
       k.blocks = direct_grid(c, p);
-      k.block.registers = c.filters > 3 ? 128 : 80;
+      k.block.registers = c.filters > 4 ? 128 : 80;
       k.block.smem = static_cast<int>(direct_smem_bytes(c, channels, filters));
       k.block_us = 1;
       k.tile_efficiency = real(p.y.shape[2] * p.y.shape[3]) /
@@ -264,6 +290,7 @@ roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const Devic
                           std::max(1.0, padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
       break;
     }
+    case Method::fma:
     case Method::wgmma: break;
   }
   return k;
@@ -304,9 +331,12 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    if constexpr (std::is_same_v<B, simt::Cuda>)
-      if (variants[args.plan.variant].config.method == Method::wgmma)
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
+      if (is_for_hopper(variants[args.plan.variant].config)) {
+        if (args.plan.problem.dtype == f32) return launch_fma(args);
         return args.plan.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
+      }
+    }
     switch (args.plan.problem.dtype) {
       case DType::f16: return launch_f16<B>(args);
       case DType::bf16: return launch_bf16<B>(args);
@@ -326,7 +356,7 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   plan.split = static_cast<int>(split_of(c, p, device.sms));
   if (c.method == Method::implicit && p.backward)
     plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
-  if (c.method == Method::wgmma) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
+  if (is_for_hopper(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
   return plan;
 }
 

@@ -39,7 +39,14 @@ struct ImageLoader {
                                             tile::sm90::Barrier* full, int rank) const {
     tile::sm90::arrive_expecting(full, K::bytes_a + K::bytes_b);
     tile::sm90::load_image(&image, to_a, full, at.channel, at.w, at.h, at.n, at.offset_w, at.offset_h);
-    gemm_kernels::load_columns<K>(&filters, to_b, full, at.filter, at.channel, at.tap, rank);
+    if constexpr (K::axis_b == tile::sm90::Axis::k) {
+      gemm_kernels::load_columns<K>(&filters, to_b, full, at.filter, at.channel, at.tap, rank);
+    } else {  // filters are neighbours: lines of them, one for each channel
+      constexpr int line_filters = K::c.line / (K::bytes_b / (K::c.bn * K::c.bk));
+      for (int f = 0; f < K::c.bn; f += line_filters)
+        tile::sm90::load(&filters, to_b + f / line_filters * (K::c.bk * K::c.line), full, at.filter + f, at.channel,
+                         at.tap);
+    }
     if ((at.channel += K::c.bk) < channels) return;
     at.channel = 0;
     ++at.tap;
@@ -54,6 +61,8 @@ struct ImageLoader {
 // ---- copies --------------------------------------------------------------------------------------------------------
 
 inline constexpr int copy_image_threads = 256;
+// Of a copy that turns: pixels that a block reads of each of its channels, which are a line of 128 bytes.
+inline constexpr int turn_pixels = 64, turn_line = 128;
 
 // Of [n, c, h, w] by its strides, into a CopyShape whose pixel (0, 0) is (-top, -left).
 struct ImageCopy {
@@ -62,7 +71,8 @@ struct ImageCopy {
   std::int64_t strides[4];  // of n, c, h, w
   int channels, height, width, top, left;
   int copied_channels;
-  unsigned units;         // of 16 bytes, of the whole copy
+  bool turns;             // planes are one axis of pixels, w's: blocks bring channels of pixels through shared memory
+  unsigned units;         // of 16 bytes, of the whole copy; where it turns, blocks
   int row_units;          // of a row of it
   bool by_pixels;         // a pixel is whole units, and neighbouring threads have neighbouring pixels; else units
   Divider columns, rows;  // by_pixels: pixels of a row; else units of a row. Rows of an image
@@ -70,16 +80,12 @@ struct ImageCopy {
 };
 struct ImageCopies {
   ImageCopy job[2];
+  unsigned blocks = 0;  // of the first
 };
 
-// to = from, and zeros outside of it. Job blockIdx.y.
-// Preconditions: gridDim.x * copy_image_threads covers each job's units, below 2^28; `to` is on 16 bytes.
-template <class T>
-__global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
-  const ImageCopy& job = jobs.job[blockIdx.y];
+// One unit of a copy, and zeros outside of what is copied.
+template <class T> __device__ __forceinline__ void copy_unit(const ImageCopy& job, unsigned index) {
   constexpr int V = 16 / sizeof(T);
-  const unsigned index = blockIdx.x * copy_image_threads + threadIdx.x;
-  if (index >= job.units) return;
   unsigned unit = index, line, column, channel;  // line: a row of all images'
   if (job.by_pixels) {
     column = index;
@@ -107,6 +113,49 @@ __global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_c
     if (++c == job.copied_channels) c = 0, ++j;
   }
   simt::store(static_cast<T*>(job.to) + std::int64_t{unit} * V, values);
+}
+
+// A line of channels of turn_pixels pixels.          from: [n][channels][width]  to: [n][width][copied_channels]
+template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& job, unsigned block) {
+  constexpr int V = 16 / sizeof(T), channels = turn_line / sizeof(T), line_units = turn_line / 16;
+  __shared__ T tile[channels][turn_pixels + 4 / sizeof(T)];  // a bank more to a row
+  const unsigned line = job.columns.divide(block);           // block: the pixels' tile
+  unsigned channel_tile = line;
+  const unsigned n = job.rows.divide(channel_tile);
+  const int first_pixel = static_cast<int>(block) * turn_pixels, first = static_cast<int>(channel_tile) * channels;
+  const int thread = static_cast<int>(threadIdx.x), pixel = thread % turn_pixels;
+  constexpr int pace = copy_image_threads / turn_pixels;
+  const int left = job.channels - first - thread / turn_pixels;  // of channels, from this thread's first
+  const T* from = static_cast<const T*>(job.from) + n * job.strides[0] +
+                  (first + thread / turn_pixels) * job.strides[1] + (first_pixel + pixel) * job.strides[3];
+  const bool inside = first_pixel + pixel < job.width;
+  RIDGE_UNROLL_ON_GPU
+  for (int c = 0; c < channels; c += pace, from += pace * job.strides[1])
+    tile[thread / turn_pixels + c][pixel] = inside && c < left ? *from : T(0.0f);
+  __syncthreads();
+  const int c = thread % line_units * V;
+  if (first + c >= job.copied_channels) return;
+  T* to = static_cast<T*>(job.to) + std::int64_t{n} * job.width * job.copied_channels + first + c;
+  RIDGE_UNROLL_ON_GPU
+  for (int p = thread / line_units; p < turn_pixels; p += copy_image_threads / line_units) {
+    simt::vec<T, V> values;
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) values[v] = tile[c + v][p];
+    if (first_pixel + p < job.width) simt::store(to + std::int64_t{first_pixel + p} * job.copied_channels, values);
+  }
+}
+
+// to = from, and zeros outside of it, of one job after the other.
+// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' units, below 2^28; `to`
+// is on 16 bytes.
+template <class T>
+__global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
+  const bool first = blockIdx.x < jobs.blocks;
+  const ImageCopy& job = jobs.job[first ? 0 : 1];
+  const unsigned block = first ? blockIdx.x : blockIdx.x - jobs.blocks;
+  if (job.turns) return turn_image<T>(job, block);
+  const unsigned index = block * copy_image_threads + threadIdx.x;
+  if (index < job.units) copy_unit<T>(job, index);
 }
 
 }  // namespace ridge::conv_detail

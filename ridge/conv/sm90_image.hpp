@@ -1,8 +1,8 @@
 // How the rows on Hopper's tensor cores see a problem: pixels of `channels` neighbours, which a copy engine gathers in
 // columns, one for each tap. x and w are read where they lie, or from copies in the workspace. Plain arithmetic.
 //
-// A copy is the padded image [n, rows, columns, channels], as far as windows reach, with zeros for channels that make each
-// pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with a stride of 2 and
+// A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zeros for channels
+// that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with a stride of 2 and
 // 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 numbers, 8 from one window to the next.
 // The columns then overlap, and a filter has 7 taps of 28 channels in place of 49 of 3.
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace ridge::conv_detail {
 
-inline constexpr std::int64_t unit_elements = 8;  // of 16 bits: what starts on 16 bytes
+// Elements of 16 bytes, on which pixels start.
+constexpr std::int64_t unit_elements(DType dtype) { return 16 / static_cast<std::int64_t>(size_of(dtype)); }
 
 // [n, rows, columns, channels] in elements: an image, or of filters [k, taps_h, taps_w, channels].
 struct CopyShape {
@@ -31,25 +32,31 @@ struct Walk {
 struct Gathering {
   bool copies_image = false, copies_filters = false;
   bool windows = false;  // a copied pixel is a row of a window
+  bool turned = false;   // the copy has x's own pixels, channels innermost, and no padding
+  int element_bytes = 2;
   std::int64_t channels = 0;
   Walk h = {}, w = {};
   std::int64_t image_pitch = 0;                  // elements from image to image
-  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read
+  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; float32: from channel to channel
   CopyShape image = {}, filters = {};            // of what is copied
 
   // Of so many channels each.
   constexpr std::int64_t steps(int step) const { return h.taps * w.taps * ceil_div(channels, step); }
   constexpr std::int64_t filters_at() const {  // bytes from the workspace's start
-    return copies_image ? ceil_div(image.elements() * 2, 128) * 128 : 0;
+    return copies_image ? ceil_div(image.elements() * element_bytes, 128) * 128 : 0;
   }
-  constexpr std::int64_t bytes() const { return filters_at() + (copies_filters ? filters.elements() * 2 : 0); }
+  constexpr std::int64_t bytes() const {
+    return filters_at() + (copies_filters ? filters.elements() * element_bytes : 0);
+  }
 };
 
-constexpr std::int64_t to_units(std::int64_t n) { return ceil_div(n, unit_elements) * unit_elements; }
+constexpr std::int64_t to_units(std::int64_t n, DType dtype) {
+  return ceil_div(n, unit_elements(dtype)) * unit_elements(dtype);
+}
 
 // Whether an axis can be walked: pixels that start on 16 bytes, if there are several.
-constexpr bool is_regular(std::int64_t size, std::int64_t stride) {
-  return size <= 1 || (stride > 0 && stride % unit_elements == 0);
+constexpr bool is_regular(std::int64_t size, std::int64_t stride, DType dtype) {
+  return size <= 1 || (stride > 0 && stride % unit_elements(dtype) == 0);
 }
 
 // Filters that can be read where they lie, as [k, taps, channels].
@@ -57,15 +64,26 @@ constexpr bool are_filters_regular(const ConvProblem& p) {
   const Layout& w = p.w;
   const bool one_pitch = w.shape[2] == 1 || w.shape[3] == 1 || w.stride[2] == w.shape[3] * w.stride[3];
   return p.alignment >= 16 && (w.shape[1] == 1 || w.stride[1] == 1) && one_pitch &&
-         is_regular(w.shape[0], w.stride[0]) && is_regular(w.shape[2], w.stride[2]) &&
-         is_regular(w.shape[3], w.stride[3]);
+         is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(w.shape[2], w.stride[2], p.dtype) &&
+         is_regular(w.shape[3], w.stride[3], p.dtype);
 }
 
+// Filters along `channels` channels of each tap. float32's are turned, so that those of a channel are neighbours: they are
+// read by rows of threads, not by tensor cores.
 constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t channels) {
   const Layout& w = p.w;
+  g.element_bytes = static_cast<int>(size_of(p.dtype));
+  if (p.dtype == f32) {
+    g.copies_filters = true;
+    g.filters = {.n = w.shape[2], .rows = w.shape[3], .columns = channels, .channels = to_units(w.shape[0], p.dtype)};
+    g.filters.row_pitch = channels * g.filters.channels;
+    g.filter_pitch = g.filters.channels;
+    g.tap_pitch = g.filters.row_pitch * (g.windows ? w.shape[3] : 1);
+    return;
+  }
   g.copies_filters = channels != w.shape[1] || g.windows || !are_filters_regular(p);
   g.filters = {.n = w.shape[0], .rows = w.shape[2], .columns = w.shape[3], .channels = channels};
-  g.filters.row_pitch = to_units(w.shape[3] * channels);
+  g.filters.row_pitch = to_units(w.shape[3] * channels, p.dtype);
   g.tap_pitch = g.windows ? g.filters.row_pitch : channels;
   g.filter_pitch = g.filters.rows * g.filters.row_pitch;
   if (g.copies_filters) return;
@@ -73,40 +91,58 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
   g.filter_pitch = w.stride[0];
 }
 
+// Along an axis of x's own pixels: what is outside of them the copy engine makes up.
+constexpr Walk walk_of(const Axis& a, std::int64_t after, std::int64_t pitch) {
+  return {.pixels = a.inputs,
+          .pitch = pitch,
+          .first = -a.pad,
+          .beyond = after - (a.taps - 1) * a.dilation,
+          .step = a.stride,
+          .taps = a.taps,
+          .tap = a.dilation};
+}
+
 // x where it lies, or nothing.
 constexpr bool gather_in_place(Gathering& g, const ConvProblem& p) {
   const Layout& x = p.x;
-  if (p.alignment < 16 || x.count() == 0 || x.shape[1] % unit_elements != 0 || (x.shape[1] > 1 && x.stride[1] != 1))
+  if (p.alignment < 16 || x.count() == 0 || x.shape[1] % unit_elements(p.dtype) != 0 ||
+      (x.shape[1] > 1 && x.stride[1] != 1))
     return false;
   for (const int axis : {0, 2, 3})
-    if (!is_regular(x.shape[axis], x.stride[axis])) return false;
-  const auto walk = [&](const Axis& a, std::int64_t after, std::int64_t pitch) -> Walk {
-    return {.pixels = a.inputs,
-            .pitch = pitch,
-            .first = -a.pad,
-            .beyond = after - (a.taps - 1) * a.dilation,
-            .step = a.stride,
-            .taps = a.taps,
-            .tap = a.dilation};
-  };
+    if (!is_regular(x.shape[axis], x.stride[axis], p.dtype)) return false;
   g = {.channels = x.shape[1],
-       .h = walk(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
-       .w = walk(axis_w(p), p.geometry.pad.right, x.stride[3]),
+       .h = walk_of(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
+       .w = walk_of(axis_w(p), p.geometry.pad.right, x.stride[3]),
        .image_pitch = x.stride[0]};
   set_filters(g, p, g.channels);
   return true;
 }
 
-// A copy of x, as pixels or as windows' rows.
+// A copy of x's pixels, channels innermost.
+inline bool gather_turned(Gathering& g, const ConvProblem& p) {
+  const Layout& x = p.x;
+  if (x.count() == 0) return false;
+  const std::int64_t channels = to_units(x.shape[1], p.dtype);
+  g = {.copies_image = true, .turned = true, .channels = channels};
+  g.image = {.n = x.shape[0], .rows = x.shape[2], .columns = x.shape[3], .channels = channels};
+  g.image.row_pitch = x.shape[3] * channels;
+  g.image_pitch = g.image.rows * g.image.row_pitch;
+  g.h = walk_of(axis_h(p), p.geometry.pad.bottom, g.image.row_pitch);
+  g.w = walk_of(axis_w(p), p.geometry.pad.right, channels);
+  set_filters(g, p, channels);
+  return true;
+}
+
+// A copy of the padded image, as pixels or as windows' rows.
 constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows) {
   const Axis h = axis_h(p), w = axis_w(p);
   if (windows && w.dilation != 1) return false;
   std::int64_t channels = p.x.shape[1];
-  while ((windows ? w.stride * channels : channels) % unit_elements != 0) ++channels;
+  while ((windows ? w.stride * channels : channels) % unit_elements(p.dtype) != 0) ++channels;
   const auto reach = [](const Axis& a) { return (a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1; };
   g = {.copies_image = true, .windows = windows, .channels = windows ? w.taps * channels : channels};
   g.image = {.n = p.x.shape[0], .rows = reach(h), .columns = reach(w), .channels = channels};
-  g.image.row_pitch = to_units(g.image.columns * channels);
+  g.image.row_pitch = to_units(g.image.columns * channels, p.dtype);
   g.image_pitch = g.image.rows * g.image.row_pitch;
   g.h = {.pixels = g.image.rows,
          .pitch = g.image.row_pitch,
@@ -139,7 +175,7 @@ constexpr bool is_walkable(const Walk& walk) {
 //   copy_start         and bytes that take as long as another kernel's start
 // Preconditions: there are outputs and terms; strides are at most most_image_step, and no tap is further than
 // most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time.
-constexpr Gathering gathering_of(const ConvProblem& p, int step) {
+inline Gathering gathering_of(const ConvProblem& p, int step) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;
   double best_score = 0;
@@ -153,6 +189,7 @@ constexpr Gathering gathering_of(const ConvProblem& p, int step) {
   };
   Gathering g;
   if (gather_in_place(g, p)) consider(g);
+  if (gather_turned(g, p)) consider(g);
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows)) consider(g);
   return best;

@@ -1,7 +1,7 @@
-// Launches the row of Method::wgmma that a plan chose.
+// Launches the row of Method::wgmma, or of Method::fma, that a plan chose.
 #pragma once
 #include <ridge/conv/launch.cuh>
-#include <ridge/conv/sm90_image.cuh>
+#include <ridge/conv/sm90_fma.cuh>
 
 namespace ridge::conv_detail {
 
@@ -9,9 +9,9 @@ namespace ridge::conv_detail {
 template <int I> struct WgmmaRow { static constexpr gemm_kernels::Config config = wgmma_tile(variants[I].config); };
 
 // Into `to`, of x or of filters.
-static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, const void* data, void* copy, std::int64_t top,
-                                std::int64_t left) {
-  const std::int64_t V = unit_elements, row_units = to.row_pitch / V;
+static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, DType dtype, const void* data, void* copy,
+                                std::int64_t top, std::int64_t left) {
+  const std::int64_t V = unit_elements(dtype), row_units = to.row_pitch / V;
   const bool by_pixels = from.stride[1] != 1 && to.channels % V == 0;
   ImageCopy job{.from = data,
                 .to = copy,
@@ -22,6 +22,7 @@ static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, const v
                 .top = whole(top),
                 .left = whole(left),
                 .copied_channels = whole(to.channels),
+                .turns = false,
                 .units = static_cast<unsigned>(to.elements() / V),
                 .row_units = whole(row_units),
                 .by_pixels = by_pixels,
@@ -32,6 +33,20 @@ static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, const v
   return job;
 }
 
+// The same of x's own pixels, where their planes are one axis and channels are far apart, by turning tiles.
+static inline void turn(ImageCopy& job, const Layout& x, DType dtype) {
+  constexpr std::int64_t least_channels = 16;  // fewer leave most of a tile empty
+  const bool one_axis = x.shape[2] == 1 || x.stride[2] == x.shape[3] * x.stride[3];
+  if (!one_axis || x.stride[1] == 1 || x.shape[1] < least_channels) return;
+  const std::int64_t pixels = x.shape[2] * x.shape[3], tiles = ceil_div(pixels, turn_pixels);
+  const std::int64_t lines = ceil_div(job.copied_channels, turn_line / static_cast<std::int64_t>(size_of(dtype)));
+  job.turns = true;
+  job.width = whole(pixels);
+  job.units = static_cast<unsigned>(x.shape[0] * lines * tiles);
+  job.columns = Divider(tiles);
+  job.rows = Divider(lines);
+}
+
 // Copies what is to be copied, and says where x and the filters are then.
 template <class T>
 [[nodiscard]] static Status launch_copies(const Arguments& args, const Gathering& g, const void*& x, const void*& w) {
@@ -40,55 +55,50 @@ template <class T>
   char* workspace = static_cast<char*>(args.workspace);
   ImageCopies jobs{};
   int count = 0;
-  if (g.copies_image) {
-    jobs.job[count++] = copy_of(g.image, p.x, x, workspace, p.geometry.pad.top, p.geometry.pad.left);
-    x = workspace;
-  }
+  // The filters first: they are few, and have no tail then.
   if (g.copies_filters) {
-    jobs.job[count++] = copy_of(g.filters, p.w, w, workspace + g.filters_at(), 0, 0);
+    Layout filters = p.w;
+    if (p.dtype == f32) {  // taps, and channels as pixels of `filters` neighbours
+      constexpr int axes[] = {2, 0, 3, 1};
+      for (int i = 0; i < 4; ++i) filters.shape[i] = p.w.shape[axes[i]], filters.stride[i] = p.w.stride[axes[i]];
+    }
+    jobs.job[count++] = copy_of(g.filters, filters, p.dtype, w, workspace + g.filters_at(), 0, 0);
     w = workspace + g.filters_at();
   }
-  const unsigned units = std::max(jobs.job[0].units, jobs.job[1].units);
-  const simt::Config at{
-      .grid = dim3((units + copy_image_threads - 1) / copy_image_threads, static_cast<unsigned>(count)),
-      .block = dim3(copy_image_threads),
-      .stream = args.stream.handle};
+  if (g.copies_image) {
+    const ConvPad none{}, &pad = g.turned ? none : p.geometry.pad;
+    ImageCopy& job = jobs.job[count++] = copy_of(g.image, p.x, p.dtype, x, workspace, pad.top, pad.left);
+    if (g.turned) turn(job, p.x, p.dtype);
+    x = workspace;
+  }
+  unsigned blocks = 0;
+  for (int i = 0; i < count; ++i) {
+    const ImageCopy& job = jobs.job[i];
+    if (i == 1) jobs.blocks = blocks;
+    blocks += job.turns ? job.units : (job.units + copy_image_threads - 1) / copy_image_threads;
+  }
+  if (count == 1) jobs.blocks = blocks;
+  const simt::Config at{.grid = dim3(blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle};
   return simt::launch(at, copy_images<T>, jobs);
 }
 
-// y by TMA: rows of pixels that follow each other evenly, and nothing added but the bias.
-static inline bool is_by_columns(const ConvProblem& p) {
-  const Layout& y = p.y;
-  const auto follows = [&](int axis, std::int64_t pitch) { return y.shape[axis] <= 1 || y.stride[axis] == pitch; };
-  const std::int64_t pitch = y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
-  return p.alignment >= 16 && !p.residual && y.stride[1] == 1 && y.shape[1] % unit_elements == 0 &&
-         is_regular(pixels_of(p), pitch) && follows(2, y.shape[3] * pitch) &&
-         follows(0, y.shape[2] * y.shape[3] * pitch);
-}
-
-// Row: a config of gemm's kernel.
-template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const Arguments& args) {
+// x and w where they are, or were copied to. bm, box: pixels of a tile, and lines of filters that a copy brings.
+static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
+                                 const void* w, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
-  namespace gemm = gemm_kernels;
-  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
-  const ConvProblem& p = args.plan.problem;
-  const Gathering g = gathering_of(p, K::c.bk);
-  const void *x = args.x, *w = args.w;
-  RIDGE_TRY(launch_copies<T>(args, g, x, w));
-
-  ImageLoader loader{.image = {},
-                     .filters = {},
-                     .columns = Divider(p.y.shape[3]),
-                     .rows = Divider(p.y.shape[2]),
-                     .channels = whole(g.channels),
-                     .taps_w = whole(g.w.taps),
-                     .step_h = whole(g.h.step),
-                     .step_w = whole(g.w.step),
-                     .first_h = whole(g.h.first),
-                     .first_w = whole(g.w.first),
-                     .tap_h = whole(g.h.tap),
-                     .tap_w = whole(g.w.tap)};
-  RIDGE_TRY(sm90::make_image_map(&loader.image, x, dtype_of<T>,
+  loader = {.image = {},
+            .filters = {},
+            .columns = Divider(p.y.shape[3]),
+            .rows = Divider(p.y.shape[2]),
+            .channels = whole(g.channels),
+            .taps_w = whole(g.w.taps),
+            .step_h = whole(g.h.step),
+            .step_w = whole(g.w.step),
+            .first_h = whole(g.h.first),
+            .first_w = whole(g.w.first),
+            .tap_h = whole(g.h.tap),
+            .tap_w = whole(g.w.tap)};
+  RIDGE_TRY(sm90::make_image_map(&loader.image, x, p.dtype,
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
                                   .h = {g.h.pixels, g.h.pitch},
@@ -99,10 +109,36 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
                                   .beyond_h = whole(g.h.beyond),
                                   .step_w = whole(g.w.step),
                                   .step_h = whole(g.h.step)},
-                                 K::c.bm, K::c.line));
-  RIDGE_TRY(sm90::make_tensor_map(&loader.filters, w, dtype_of<T>,
-                                  {g.channels, p.w.shape[0], g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch},
-                                  K::box_b, K::c.line));
+                                 bm, line));
+  if (p.dtype == f32)
+    return sm90::make_tensor_map(&loader.filters, w, p.dtype,
+                                 {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
+                                 line);
+  return sm90::make_tensor_map(&loader.filters, w, p.dtype,
+                               {g.channels, p.w.shape[0], g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box, line);
+}
+
+// y by TMA: rows of pixels that follow each other evenly, and nothing added but the bias.
+static inline bool is_by_columns(const ConvProblem& p) {
+  const Layout& y = p.y;
+  const auto follows = [&](int axis, std::int64_t pitch) { return y.shape[axis] <= 1 || y.stride[axis] == pitch; };
+  const std::int64_t pitch = y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
+  return p.alignment >= 16 && !p.residual && y.stride[1] == 1 && y.shape[1] % unit_elements(p.dtype) == 0 &&
+         is_regular(pixels_of(p), pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
+         follows(0, y.shape[2] * y.shape[3] * pitch);
+}
+
+// Row: a config of gemm's kernel.
+template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const Arguments& args) {
+  namespace gemm = gemm_kernels;
+  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
+  const ConvProblem& p = args.plan.problem;
+  const Gathering g = gathering_of(p, K::c.bk);
+  const void *x = args.x, *w = args.w;
+  RIDGE_TRY(launch_copies<T>(args, g, x, w));
+
+  ImageLoader loader;
+  RIDGE_TRY(make_loader(loader, p, g, x, w, K::c.bm, K::box_b, K::c.line));
 
   const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
   const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
@@ -120,6 +156,45 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
       loader, store, d, {pixels_of(p), p.w.shape[0], 0, 1}, whole(g.steps(K::c.bk)), by_columns, output,
       args.plan.device.sms, args.stream);
+}
+
+// The row of Method::fma. Row: a config of the table's.
+template <class Row> [[nodiscard]] static Status launch_fma_row(const Arguments& args) {
+  using K = FmaTile<Row>;
+  constexpr Config c = Row::config;
+  const ConvProblem& p = args.plan.problem;
+  const Gathering g = gathering_of(p, c.step);
+  const void *x = args.x, *w = args.w;
+  RIDGE_TRY(launch_copies<float>(args, g, x, w));
+  ImageLoader loader;
+  RIDGE_TRY(make_loader(loader, p, g, x, w, K::c.bm, K::c.bk, K::c.line));
+  const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
+  const auto output = output_of<float, false>(epilogue_of<float>(args), pixels_of(h, v, p.x, p.y), h, v,
+                                              static_cast<float*>(args.y), p.y, p.w.shape[0]);
+  const std::int64_t columns = ceil_div(p.w.shape[0], c.tile_filters), tiles = fma_tiles(c, p);
+  const FmaWork work{.pixels = whole(pixels_of(p)),
+                     .filters = whole(p.w.shape[0]),
+                     .steps = whole(g.steps(c.step)),
+                     .tiles = static_cast<unsigned>(tiles),
+                     .columns = static_cast<unsigned>(columns),
+                     .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
+  const std::int64_t grid = std::min<std::int64_t>(tiles, std::int64_t{args.plan.device.sms} * c.blocks_per_sm);
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(grid)),
+                        .block = dim3(static_cast<unsigned>(c.threads)),
+                        .smem = static_cast<std::size_t>(fma_smem_bytes(c)),
+                        .stream = args.stream.handle};
+  return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, output);
+}
+
+template <int I> constexpr auto fma_launcher() -> Status (*)(const Arguments&) {
+  if constexpr (variants[I].config.method == Method::fma) return launch_fma_row<Row<I>>;
+  else return nullptr;  // launched elsewhere
+}
+
+template <int... I>
+[[nodiscard]] static Status launch_fma_table(const Arguments& args, std::integer_sequence<int, I...>) {
+  static constexpr Status (*launchers[])(const Arguments&) = {fma_launcher<I>()...};
+  return launchers[args.plan.variant](args);
 }
 
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Arguments&) {

@@ -31,11 +31,13 @@ template <int I> struct Emulated {
     return c;
   }();
 };
-constexpr int first_row = [] {
+constexpr int first_of(Method method) {
   int i = 0;
-  while (variants[i].config.method != Method::wgmma) ++i;
+  while (variants[i].config.method != method) ++i;
   return i;
-}();
+}
+constexpr int fma_64 = first_of(Method::fma), fma_256 = fma_64 + 1;
+constexpr int first_row = first_of(Method::wgmma);
 constexpr int narrow = first_row, thin = first_row + 1, square = first_row + 2, ping_pong = first_row + 3,
               wide = first_row + 4;
 
@@ -99,7 +101,10 @@ template <int I, class T> void check(const Case& t) {
                        .dw = nullptr,
                        .workspace = workspace.data(),
                        .stream = {}};
-  const Status status = launch_wgmma_row<Emulated<I>, T>(args);
+  const Status status = [&] {
+    if constexpr (variants[I].config.method == Method::fma) return launch_fma_row<Row<I>>(args);
+    else return launch_wgmma_row<Emulated<I>, T>(args);
+  }();
   ASSERT_TRUE(status.ok()) << status.message();
 
   const ConvGeometry& g = t.geometry;
@@ -247,6 +252,82 @@ TEST(ConvOnHopper, Epilogues) {
   c.geometry.layout = ConvLayout::nchw;
   c.k = 71;
   check<narrow, half>(c);
+}
+
+// ---- multiply-adds of what the copy engine gathers -----------------------------------------------------------------------
+
+constexpr ConvGeometry nchw(std::int64_t n) { return {.pad = {n, n, n, n}}; }
+
+TEST(ConvOnHopperFma, TilesCrossRowsAndImages) {
+  const Case t{.about = "144 pixels", .n = 3, .c = 36, .h = 9, .w = 7, .k = 72, .r = 2, .s = 2};
+  Case u = t;
+  u.about = "nchw";
+  u.geometry = nchw(1);
+  check<fma_64, float>(t), check<fma_64, float>(u);
+  check<fma_256, float>(t), check<fma_256, float>(u);
+}
+TEST(ConvOnHopperFma, AroundTheTilesEdges) {
+  for (const std::int64_t pixels : {47, 49, 127, 129}) {
+    const Case t{.about = "pixels", .c = 5, .h = 1, .w = pixels, .k = 7, .r = 1, .s = 1, .geometry = nchw(0)};
+    check<fma_64, float>(t), check<fma_256, float>(t);
+  }
+  for (const std::int64_t k : {1, 63, 65, 129, 257}) {
+    const Case t{.about = "filters", .c = 4, .h = 3, .w = 5, .k = k, .r = 1, .s = 1, .geometry = nchw(0)};
+    check<fma_64, float>(t), check<fma_256, float>(t);
+  }
+  for (const std::int64_t c : {1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 65})
+    check<fma_64, float>({.about = "channels", .n = 2, .c = c, .h = 5, .w = 13, .k = 9, .geometry = nchw(1)});
+}
+TEST(ConvOnHopperFma, StridesDilationsAsymmetricPadding) {
+  const ConvGeometry g{.stride = {2, 3}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}};
+  ConvGeometry last = g;
+  last.layout = ConvLayout::nhwc;
+  check<fma_64, float>({.about = "nchw", .n = 2, .c = 18, .h = 17, .w = 20, .k = 24, .r = 3, .s = 2, .geometry = g});
+  check<fma_256, float>(
+      {.about = "nhwc", .n = 2, .c = 18, .h = 17, .w = 20, .k = 24, .r = 3, .s = 2, .geometry = last});
+  check<fma_256, float>(
+      {.about = "padding alone", .n = 2, .h = 1, .w = 1, .k = 8, .r = 1, .s = 1, .geometry = nchw(2)});
+  check<fma_64, float>({.about = "far padding",
+                        .h = 2,
+                        .w = 2,
+                        .k = 8,
+                        .r = 1,
+                        .s = 1,
+                        .geometry = {.stride = {8, 8}, .pad = {130, 0, 0, 1}}});
+  check<fma_64, float>({.about = "no pixels", .h = 0, .w = 3, .k = 8, .r = 2, .s = 2, .geometry = nchw(2)});
+}
+TEST(ConvOnHopperFma, FewChannelsAreWindows) {
+  const ConvGeometry stem{.stride = {2, 2}, .pad = {3, 3, 3, 3}};
+  for (const std::int64_t c : {1, 2, 3, 4})
+    check<fma_64, float>({.about = "7x7", .n = 2, .c = c, .h = 19, .w = 22, .k = 20, .r = 7, .s = 7, .geometry = stem});
+  check<fma_256, float>({.about = "infinities stay",
+                         .n = 2,
+                         .c = 3,
+                         .h = 13,
+                         .w = 11,
+                         .r = 7,
+                         .s = 7,
+                         .geometry = stem,
+                         .special_values = true});
+}
+TEST(ConvOnHopperFma, WhatStartsAnywhere) {
+  check<fma_64, float>({.about = "misaligned", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .offset = 1});
+  check<fma_64, float>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 4});
+  check<fma_64, float>({.about = "gaps", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 3});
+}
+TEST(ConvOnHopperFma, NaNAndInfinityAreWhereTheyBelong) {
+  check<fma_64, float>(
+      {.about = "33 channels", .n = 2, .c = 33, .h = 6, .w = 6, .k = 24, .geometry = nchw(1), .special_values = true});
+}
+TEST(ConvOnHopperFma, Epilogues) {
+  Case c{.about = "bias", .n = 2, .c = 20, .h = 9, .w = 9, .k = 71, .r = 1, .s = 1, .geometry = nchw(0), .bias = true};
+  check<fma_64, float>(c);
+  c.epilogue.activation = Activation::relu;
+  check<fma_256, float>(c);
+  c.residual = true;
+  check<fma_64, float>(c);
+  c.epilogue.residual_first = true;
+  check<fma_256, float>(c);
 }
 
 }  // namespace

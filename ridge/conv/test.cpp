@@ -37,12 +37,16 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
   for (const DType dtype : {f32, bf16}) {
     const bool tensor = dtype == bf16;
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)),
-              tensor ? "wgmma_64" : "implicit_64");
+              tensor ? "wgmma_64" : "fma_64");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
-              tensor ? "wgmma_256" : "implicit_128");
+              tensor ? "wgmma_256" : "fma_64");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
               "implicit");
   }
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 32, 256, 14, 14, 256, 3, 3)), "fma_256");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 32, 1024, 14, 14, 256, 1, 1)), "fma_256");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 32, 3, 224, 224, 64, 7, 7)),
+            "fma_64");
 }
 
 // Rows on tensor cores, named: what they refuse, and what they copy first.
@@ -59,11 +63,11 @@ TEST(ConvPlan, TensorCoresReadWhereTheyCanAndCopyWhereNot) {
   };
   EXPECT_EQ(on_tensor_cores(problem(64, 56, 3)), "0");
   EXPECT_EQ(on_tensor_cores(problem(8, 6, 3)), "0");  // too little for a copy to pay
-  // Channels to 72, and the filters': 2 x 58 x 58 and 64 x 9 of them.
+  // Channels to 72, and the filters', in rows of windows: 2 x 58 x 58 and 64 x 9 of them.
   EXPECT_EQ(on_tensor_cores(problem(67, 56, 3)), std::to_string((2 * 58 * 58 + 64 * 9) * 72 * 2));
   ConvProblem misaligned = problem(64, 56, 3);
   misaligned.alignment = 2;
-  EXPECT_EQ(on_tensor_cores(misaligned), std::to_string((2 * 58 * 58 + 64 * 9) * 64 * 2));
+  EXPECT_EQ(on_tensor_cores(misaligned), std::to_string((2 * 56 * 56 + 64 * 9) * 64 * 2));
   // Windows: channels to 4, rows of 230 and 229 pixels; 7 taps of 28 channels, which start on 16 bytes.
   g = {.stride = {2, 2}, .pad = {3, 3, 3, 3}, .layout = ConvLayout::nhwc};
   EXPECT_EQ(on_tensor_cores(*ConvProblem::contiguous(f16, g, 32, 3, 224, 224, 64, 7, 7)),

@@ -13,6 +13,7 @@ enum class Method : std::uint8_t {
   coarse,    // 8 x 4 outputs of a thread
   direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   implicit,  // a matrix product whose operand is gathered from the image
+  fma,       // the same by multiply-adds of what Hopper's TMA gathers
   wgmma,     // the same on Hopper's tensor cores, gathered by TMA: gemm's kernel with a loader of images
 };
 
@@ -21,15 +22,15 @@ struct Config {
   int threads = 256;
   int size = 0;     // direct: rows and columns of a filter
   int filters = 1;  // direct: of a thread, at a time
-  int rows = 1;     // direct: of outputs, of a thread
-  // implicit, wgmma: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
+  int rows = 1;     // direct: of outputs, of a thread; fma: pixels of a thread
+  // implicit, fma, wgmma: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
   int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
   // wgmma: who does what, buffers of a step, and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
-  int step = 64;  // wgmma: channels of a tap at a time, a line of shared memory
+  int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory
   bool operator==(const Config&) const = default;
 };
 
@@ -44,8 +45,8 @@ inline constexpr Variant variants[] = {
     {"tile_8x4", "8 x 4 outputs of a thread: a filter's element is read once for 32 products", {.method = Method::coarse, .threads = 128}},
     {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 4}},
-    {"direct_3x3_wide", "the same, eight filters at a time",
-     {.method = Method::direct, .threads = 128, .size = 3, .filters = 8, .rows = 2, .blocks_per_sm = 3}},
+    {"direct_3x3_wide", "the same, four filters at a time",
+     {.method = Method::direct, .threads = 128, .size = 3, .filters = 4, .rows = 2, .blocks_per_sm = 6}},
     {"direct_6x6", "the same for filters of 6 x 6, six at a time",
      {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 3}},
     {"depthwise_3x3", "the same for groups of one channel and one filter",
@@ -54,6 +55,10 @@ inline constexpr Variant variants[] = {
      {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
     {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
      {.method = Method::implicit, .threads = 256}},
+    {"fma_64", "a copy engine gathers the pixels: threads do nothing but multiply; 128 pixels and 64 filters",
+     {.method = Method::fma, .threads = 160, .rows = 8, .tile_filters = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
+    {"fma_256", "48 pixels and 256 filters: a wave of few images",
+     {.method = Method::fma, .threads = 288, .rows = 6, .tile_filters = 256, .tile_pixels = 48, .stages = 5, .step = 32}},
     {"wgmma_64", "tensor cores; a copy engine gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
      {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8}},
     {"wgmma_64_thin", "the same by 32 channels at a time, for windows of few channels",
@@ -70,10 +75,14 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows are for images in float32, tensor cores for 16-bit types.
+// Whether the row is compiled for a type. Direct rows and those of multiply-adds alone are for float32, tensor cores for
+// 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
-  return c.method == Method::direct ? dtype == f32 : c.method != Method::wgmma || dtype != f32;
+  return c.method == Method::direct || c.method == Method::fma ? dtype == f32
+                                                               : c.method != Method::wgmma || dtype != f32;
 }
+// Rows that are compiled for CUDA alone, and read copies that gathering_of() says.
+constexpr bool is_for_hopper(const Config& c) { return c.method == Method::fma || c.method == Method::wgmma; }
 
 // ---- sizes of a problem --------------------------------------------------------------------------------------------
 
@@ -161,6 +170,30 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
   tile.persistent = true;
   tile.cluster = c.cluster;
   return tile;
+}
+
+// ---- fma -----------------------------------------------------------------------------------------------------------
+
+// 32 threads are 8 along pixels and 4 along filters; a thread has Config::rows pixels and so many filters.
+inline constexpr int fma_pixel_lanes = 8, fma_filter_lanes = 4, fma_own_filters = 8;
+constexpr int fma_warps(const Config& c) {
+  return c.tile_pixels / (fma_pixel_lanes * c.rows) * (c.tile_filters / (fma_filter_lanes * fma_own_filters));
+}
+// A step is a line of 128 bytes.
+constexpr gemm_kernels::Config fma_tile(const Config& c) {
+  gemm_kernels::Config tile;
+  tile.bm = c.tile_pixels;
+  tile.bn = c.tile_filters;
+  tile.bk = c.step;
+  tile.line = c.step * 4;
+  tile.stages = c.stages;
+  return tile;
+}
+constexpr std::int64_t fma_tiles(const Config& c, const ConvProblem& p) {
+  return ceil_div(pixels_of(p), c.tile_pixels) * ceil_div(p.w.shape[0], c.tile_filters);
+}
+constexpr int fma_smem_bytes(const Config& c) {
+  return c.stages * ((c.tile_pixels + c.tile_filters) * 128 + 2 * 8);  // and barriers: full, empty
 }
 
 // Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards: enough
