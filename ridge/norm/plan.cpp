@@ -180,7 +180,16 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   }
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
-  if (const int smem = smem_bytes(c, use_of(p), static_cast<int>(size(p))); smem > device.smem_optin)
+  if (c.method == Method::fused) {
+    if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
+    if (units(p) < c.cluster)
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
+    if (fused_rows(c, p, device.smem_optin).stages == 0)
+      return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
+             " bytes of shared memory";
+    return {};
+  }
+  if (const int smem = smem_bytes(c, use_of(p)); smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
 }
@@ -196,9 +205,8 @@ static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceI
   }
   const std::int64_t blocks = (p.rows + c.rows - 1) / c.rows;
   if (c.method != Method::fused) return blocks;
-  // As many as there is room for; as many for each place where rows start.
-  const std::int64_t apart = phases_of(p), room = std::int64_t{device.sms} * c.blocks_per_sm;
-  return std::max(std::min(blocks, room) / apart, std::int64_t{1}) * apart;
+  // As many blocks, or clusters, as there is room for.
+  return std::min<std::int64_t>(blocks, roofline::resident_clusters(device, c.cluster)) * c.cluster;
 }
 
 namespace norm_detail {
@@ -211,8 +219,8 @@ SumsPlan sums_plan(const NormPlan& plan) {
   const Config& c = variants[plan.variant].config;
   sums.fused = c.method == Method::fused;
   if (sums.fused) {
-    sums.phases = static_cast<int>(phases_of(p));
-    sums.slices = plan.grid;
+    // A share of the rows, and one for each phase that another begins.
+    sums.slices = plan.grid / c.cluster + std::min(phases_of(p), p.rows) - 1;
   } else {
     constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
     const std::int64_t groups = (p.cols + columns_wide - 1) / columns_wide;
@@ -248,7 +256,7 @@ static Cost cost(const NormProblem& p) {
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
-  if (c.method == Method::fused) return c.in_registers == 1 ? 96 : c.in_registers == 2 ? 120 : 128;
+  if (c.method == Method::fused) return 128;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
   return c.in_registers >= 6 || p.backward ? 64 : c.in_registers >= 4 ? 56 : 48;
 }
@@ -278,7 +286,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
              .smem = c.method == Method::ring ? ring_of(c, p, device.smem_optin).smem_bytes()
-                                              : smem_bytes(c, use_of(p), static_cast<int>(bytes))};
+             : c.method == Method::fused
+                 ? fused_rows(c, p, device.smem_optin).smem
+                 : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   if (c.method == Method::vector) k.memory_share = 0.75;  // measured at 1024x131072

@@ -28,7 +28,8 @@ struct Config {
   int blocks_per_sm = 1;                 // least residency asked of the compiler
   bool ladder = false;                   // a textbook's step: chosen where nothing else fits
   bool plain = false;                    // resident: for rows as they are, neither added nor gradients
-  int team = 0, lanes = 0, cluster = 1;  // ring: threads that share a slot and, of them, a row; blocks that share a row
+  int team = 0, lanes = 0;               // ring: threads that share a slot and, of them, a row
+  int cluster = 1;                       // ring, fused: blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -38,6 +39,7 @@ struct Variant {
 };
 
 inline constexpr int unit_bytes = 16;
+
 
 // clang-format off
 inline constexpr Variant variants[] = {
@@ -55,11 +57,13 @@ inline constexpr Variant variants[] = {
     {"block_4k", "more threads", {.threads = 512, .in_registers = 6, .in_shared = 2, .blocks_per_sm = 2}},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 6, .in_shared = 10, .blocks_per_sm = 2}},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}},
-    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 2}},
-    {"fused_256", "a block per row", {.method = Method::fused, .threads = 128, .in_registers = 2, .blocks_per_sm = 4}},
-    {"fused_512", "more threads", {.method = Method::fused, .in_registers = 2, .blocks_per_sm = 2}},
-    {"fused_1k", "more threads", {.method = Method::fused, .threads = 512, .in_registers = 2}},
-    {"fused_2k", "more columns of each lane", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 1}},
+    {"fused_128", "more columns of each lane", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
+    {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
+    {"fused_1k", "two", {.method = Method::fused, .threads = 512, .rows = 2, .in_registers = 4}},
+    {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 512, .in_registers = 4, .cluster = 4}},
+    {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 512, .in_registers = 4, .cluster = 8}},
     {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp", {.method = Method::ring, .threads = 1024, .team = 32, .lanes = 32}},
     {"ring_128", "for each four warps", {.method = Method::ring, .threads = 1024, .team = 128, .lanes = 128}},
     {"ring_256", "for each eight warps", {.method = Method::ring, .threads = 1024, .team = 256, .lanes = 256}},
@@ -95,18 +99,12 @@ constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient :
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c, Use use) {
   const Held h = held(c, use);
-  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared);
+  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * (c.method == Method::fused ? c.cluster : 1);
 }
 
-// The fused method's rows ahead: x and dy of a row, twice; and gamma. Where a block has several rows, the sums of its
-// columns meet in the same place.
-inline constexpr int fused_stages = 2;
-constexpr int smem_bytes(Config c, Use use, int element_bytes) {  // dynamic
+constexpr int smem_bytes(Config c, Use use) {  // dynamic; ring and fused: below
   const Held h = held(c, use);
-  if (c.method != Method::fused) return c.threads * h.tensors * h.in_shared * unit_bytes;
-  const int ahead = c.threads * h.in_registers * unit_bytes * (h.tensors * fused_stages + 1);
-  const int columns = (lanes(c) * h.in_registers + 2) * (unit_bytes / element_bytes);
-  return std::max(ahead, c.rows > 1 ? columns * 2 * static_cast<int>(sizeof(float)) : 0);
+  return c.threads * h.tensors * h.in_shared * unit_bytes;
 }
 
 // Different places of a 16-byte unit where rows start, one after the other.
@@ -127,6 +125,36 @@ inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
                          .vectors = p.gamma + p.beta,
                          .phases = phases},
                         limit);
+}
+
+// Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
+// gamma; in the end, where it has several rows, the sums of its columns in the same place.
+struct FusedRows {
+  static constexpr int most_stages = 4;      // more are not needed: a row is on its way while two are worked on
+  static constexpr int scratch_bytes = 2048;  // beside it, at most: sums of warps, messages
+
+  int phases = 1;     // every so many-th row lies alike on units
+  int cluster = 1;    // blocks that share a row
+  int slice_units = 0;  // whole units of a row that a block has at most
+  int row_units = 0;  // of its room: as many as lanes can have
+  int stages = 0;     // 0: the row does not fit
+  int smem = 0;       // bytes of dynamic shared memory
+};
+inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
+  const std::int64_t of_unit = unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)), units = p.cols / of_unit;
+  FusedRows r{.phases = static_cast<int>(phases_of(p)), .cluster = c.cluster};
+  if (units > capacity(c, Use::gradient)) return r;
+  r.slice_units = static_cast<int>((units + c.cluster - 1) / c.cluster);
+  r.row_units = lanes(c) * c.in_registers;
+  const int sums = c.rows > 1 ? 2 * static_cast<int>(p.cols * static_cast<std::int64_t>(sizeof(float))) : 0;
+  for (r.stages = FusedRows::most_stages; r.stages >= 2; --r.stages) {
+    // gamma as floats, but for clusters
+    const int gamma = r.row_units * (c.cluster > 1 ? unit_bytes : static_cast<int>(of_unit * sizeof(float)));
+    r.smem = std::max(r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma, sums);
+    if (r.smem + FusedRows::scratch_bytes <= limit) return r;
+  }
+  r.stages = 0;
+  return r;
 }
 
 constexpr std::int64_t rows_per_block(Config c) { return c.rows; }
