@@ -35,7 +35,7 @@ template <class T, int K> struct ColumnSums {
 };
 
 // Sums over a part of a row, and what they are relative to. As words, in the order in which they are told to others.
-struct alignas(16) RowSums {
+struct alignas(8) RowSums {
   GradientSums<float> of;
   float base;
 
@@ -53,7 +53,8 @@ struct PlusSums {
 };
 
 // The sums of all lanes, one for each quarter of them: the lanes add up two of the four after one exchange, one after two.
-template <int Size> __device__ __forceinline__ float sum_of_quarter(const GradientSums<float>& s, const simt::tile<Size>& lanes) {
+template <int Size>
+__device__ __forceinline__ float sum_of_quarter(const GradientSums<float>& s, const simt::tile<Size>& lanes) {
   const bool upper = (lanes.rank() & Size / 2) != 0, odd = (lanes.rank() & Size / 4) != 0;
   const float first = (upper ? s.g : s.first) + lanes.shfl_xor(upper ? s.first : s.g, Size / 2);
   const float second = (upper ? s.gd : s.squares) + lanes.shfl_xor(upper ? s.squares : s.gd, Size / 2);
@@ -169,9 +170,9 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   using Floats = tile::Floats<T>;
   constexpr int parts = static_cast<int>(std::bit_ceil(static_cast<unsigned>(teams)));
   __shared__ RowSums partial[2][rows][parts];
-  __shared__ float sizes[rows][parts];  // elements that they are of
+  __shared__ float sizes[rows][parts], samples[rows][parts];  // elements that they are of, and that their base is of
   __shared__ typename Blocks::Inbox inbox;
-  static_assert(sizeof partial + sizeof sizes + sizeof inbox <= FusedRows::scratch_bytes);
+  static_assert(sizeof partial + sizeof sizes + sizeof samples + sizeof inbox <= FusedRows::scratch_bytes);
   const int lane = static_cast<int>(threadIdx.x) % lanes, group = static_cast<int>(threadIdx.x) / lanes;
   const int stages = shape.stages, row_units = shape.row_units;
   const simt::tile<team> mates;
@@ -198,12 +199,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const ColumnSlice slice = blocks.slice(a.x.even_row(phase), a.cols);
     const tile::RowUnits<T, lanes> units(a.x.even_row(phase) + slice.begin, slice.end - slice.begin, lane);
     const int edge_at = units.edge_at;
-    // Of row j of the share: where this block's slice begins, and this lane's units; and from there to the group's next.
+    // Of row j of the share: where this block's slice begins, and this lane's units. Pointers that move along would take
+    // registers that are not there; and what is spilled comes from the L2 cache, as shared memory leaves no other.
     const auto row_of = [&](const auto& tensor, int j) {
       return tensor.even_row(first_row + std::int64_t{j} * shape.phases) + slice.begin;
     };
     const auto units_of = [&](const auto& tensor, int j) { return row_of(tensor, j) + units.at(0); };
-    const auto step_of = [&](const auto& tensor) { return tensor.rows.stride[0] * (rows * shape.phases); };
 
     // ---- load: gamma, zeros where this lane has no unit, and the first rows
     const T* given = a.gamma.data ? a.gamma.data + slice.begin : nullptr;
@@ -246,7 +247,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (edge_at >= 0 && j < count) e = {row_of(a.x, j)[edge_at], row_of(a.dy, j)[edge_at]};
       return e;
     };
-    // Calls f(k, x, dy, gamma) for every unit that the row uses: the next one is read while one is worked on.
+    // Calls f(k, x, dy, gamma) for every unit that a lane can have, with zeros for those that this one has not: behind a
+    // branch, no unit would be read while another is worked on.
     struct Units {
       Packed x, dy, gamma[gamma_words];
     };
@@ -268,15 +270,16 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     };
 
     // ---- compute: a row's sums, of each warp's part of it
-    int elements = edge_at >= 0, samples = units.has(0);
+    int elements = edge_at >= 0;
 #pragma unroll
     for (int k = 0; k < K; ++k) elements += units.has(k) ? V : 0;
-    const float all_elements = static_cast<float>(mates.reduce(elements, plus<int>));
-    if (mates.rank() == 0) sizes[group][lane / team] = all_elements;
-    samples = mates.reduce(samples, plus<int>);
-    const bool of_edges = samples == 0;  // few columns
-    if (of_edges) samples = mates.reduce(edge_at >= 0 ? 1 : 0, plus<int>);
-    const float per_sample = 1.0f / static_cast<float>(samples > 0 ? samples : 1);
+    elements = mates.reduce(elements, plus<int>);
+    const bool of_edges = units.units <= lane - mates.rank();  // the warp has no units: few columns
+    const int sampled = mates.reduce((of_edges ? edge_at >= 0 : units.has(0)) ? 1 : 0, plus<int>);
+    if (mates.rank() == 0) {
+      sizes[group][lane / team] = static_cast<float>(elements);
+      samples[group][lane / team] = 1.0f / static_cast<float>(sampled > 0 ? sampled : 1);
+    }
     const auto sum_up = [&](int stage, const Edge& edge, RowSums& to) {
       const Packed* slot = slot_of(stage);
       float base = 0;
@@ -284,7 +287,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         float sample = 0;
         if (of_edges) sample = float(edge.x);
         else if (units.has(0)) sample = tile::unpack_floats<T>(*slot)[0];
-        base = mates.reduce(sample, plus<float>) * per_sample;
+        base = mates.reduce(sample, plus<float>) * samples[group][lane / team];
       }
       GradientSums<float> s{0, 0, 0, 0};
       for_units(slot, [&](int k, const Floats& x, const Floats& dy, const Floats& of_gamma) {
@@ -300,9 +303,6 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 
     ColumnSums<T, K> sums;
     Edge edge = edge_of(group), next_edge = edge_of(group + rows);
-    const T *x_ahead = units_of(a.x, group + stages * rows), *dy_ahead = units_of(a.dy, group + stages * rows);
-    T* dx = units_of(a.dx, group);
-    const std::int64_t step_x = step_of(a.x), step_dy = step_of(a.dy), step_dx = step_of(a.dx);
     wait_copies_but(stages - 2);
     __syncthreads();  // gamma is there
     if (group < count) sum_up(0, edge, partial[0][group][lane / team]);
@@ -322,6 +322,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         total = blocks.receive(total);
         const ElementGradient gradient(total, per_column, a.eps, a.rms);
         Packed* slot = slot_of(stage);
+        T* dx = units_of(a.dx, j);
+        tile::make_opaque(dx);  // computed once, and not for each unit again
         const auto finish = [&](auto has_dsum, const T* dsum) {
           for_units(slot, [&](int k, const Floats& x, const Floats& dy, const Floats& of_gamma) {
             Floats unit;
@@ -331,6 +333,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               unit[v] = gradient(n, dy[v] * of_gamma[v]);
               sums.gamma[k][v] = fmaf(dy[v], n, sums.gamma[k][v]);
               sums.beta[k][v] += dy[v];
+              // Or they are added behind all units, and every dy kept until then.
+              tile::make_opaque(sums.gamma[k][v]), tile::make_opaque(sums.beta[k][v]);
             }
             if (!units.has(k)) return;
             if constexpr (decltype(has_dsum)::value) {
@@ -350,14 +354,17 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           sums.edge_gamma = fmaf(dy, n, sums.edge_gamma);
           sums.edge_beta += dy;
         }
-        if (j + stages * rows < count) copy_row(slot, x_ahead, dy_ahead);
+        if (const int ahead = j + stages * rows; ahead < count) {
+          const T *x = units_of(a.x, ahead), *dy = units_of(a.dy, ahead);
+          tile::make_opaque(x), tile::make_opaque(dy);
+          copy_row(slot, x, dy);
+        }
       }
       tile::commit_copies();
       wait_copies_but(stages - 2);  // the row after the next is there
       edge = next_edge;
       next_edge = edge_after;
       stage = next_stage;
-      x_ahead += step_x, dy_ahead += step_dy, dx += step_dx;
     }
     tile::wait_for_copies();
 

@@ -181,9 +181,11 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
   if (c.method == Method::fused) {
+    if (p.rows >= std::int64_t{1} << 31) return "it counts rows in 31 bits";
     if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
     if (units(p) < c.cluster)
-      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) +
+             " blocks";
     if (fused_rows(c, p, device.smem_optin).stages == 0)
       return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
@@ -285,10 +287,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = c.method == Method::ring ? ring_of(c, p, device.smem_optin).smem_bytes()
-             : c.method == Method::fused
-                 ? fused_rows(c, p, device.smem_optin).smem
-                 : smem_bytes(c, use_of(p))};
+             .smem = c.method == Method::ring    ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
+                                                 : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   if (c.method == Method::vector) k.memory_share = 0.75;  // measured at 1024x131072
@@ -304,21 +305,26 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.trips = trips(c, p);
   k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
-  if (c.method == Method::resident || c.method == Method::fused) {
+  if (c.method == Method::fused) {
+    // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
+    // that a lane can have; a cluster's with a message. Fitted to an H200.
+    const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid * c.rows));
+    const double turn_us =
+        0.7 + 0.01 * lanes(c) / device.warp + (c.cluster > 1 ? 0.3 : 0) + (bytes == 2 ? 0.4 : 0.25) * c.in_registers;
+    k.trips = 1 + 0.25 * in_turn;
+    k.trip_bytes = static_cast<double>(fused_rows(c, p, device.smem_optin).smem);
+    k.block_us = turn_us * in_turn;
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, Use::gradient));
+  } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
     // an H200 (bench/results/h200/norm.json).
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
     const double pass_us = c.in_shared > 0 ? (bytes == 2 ? 1.2 : 1.5) : bytes == 2 ? 0.34 : 0.25;
-    const double unit_us = pass_us * (p.backward && c.method != Method::fused ? 2 : 1);
+    const double unit_us = pass_us * (p.backward ? 2 : 1);
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
-    if (c.method == Method::fused) {  // its rows follow one another, each copied while another is worked on
-      const double in_turn = std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * c.rows));
-      k.trips = 1 + 0.25 * in_turn;
-      k.block_us = row_us * in_turn;
-    }
   } else if (c.method == Method::ring) {
     // A team's rows follow one another. Of a row: its reductions, of a cluster's with a message, and the passes over each
     // unit; fitted to an H200 (bench/results/h200/rows_ring.json).

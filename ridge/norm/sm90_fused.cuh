@@ -57,8 +57,7 @@ class ClusterBlocks {
     const int from = sender < cluster ? sender : 0;
     unsigned word[words];
 #pragma unroll
-    for (int w = 0; w < words; ++w)
-      word[w] = tile::sm90::receive(inbox.message[number % exchanges][from][w], number);
+    for (int w = 0; w < words; ++w) word[w] = tile::sm90::receive(inbox.message[number % exchanges][from][w], number);
     RowSums s{};
     memcpy(&s, word, sizeof word);
     if (sender >= cluster) s.of = {0, 0, 0, 0};
@@ -68,7 +67,7 @@ class ClusterBlocks {
  private:
   static constexpr int warp = 32;
   int cluster, slice_units, rank, sender;  // sender: whose messages this lane reads
-  float elements = 0;  // of the sender's slice
+  float elements = 0;                      // of the sender's slice
   unsigned number = 0;
   Inbox& inbox;
 };

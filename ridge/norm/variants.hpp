@@ -25,11 +25,11 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;                 // least residency asked of the compiler
-  bool ladder = false;                   // a textbook's step: chosen where nothing else fits
-  bool plain = false;                    // resident: for rows as they are, neither added nor gradients
-  int team = 0, lanes = 0;               // ring: threads that share a slot and, of them, a row
-  int cluster = 1;                       // ring, fused: blocks that share a row
+  int blocks_per_sm = 1;    // least residency asked of the compiler
+  bool ladder = false;      // a textbook's step: chosen where nothing else fits
+  bool plain = false;       // resident: for rows as they are, neither added nor gradients
+  int team = 0, lanes = 0;  // ring: threads that share a slot and, of them, a row
+  int cluster = 1;          // ring, fused: blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -39,7 +39,6 @@ struct Variant {
 };
 
 inline constexpr int unit_bytes = 16;
-
 
 // clang-format off
 inline constexpr Variant variants[] = {
@@ -130,15 +129,15 @@ inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
 // Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
 // gamma; in the end, where it has several rows, the sums of its columns in the same place.
 struct FusedRows {
-  static constexpr int most_stages = 4;      // more are not needed: a row is on its way while two are worked on
+  static constexpr int most_stages = 4;       // more are not needed: a row is on its way while two are worked on
   static constexpr int scratch_bytes = 2048;  // beside it, at most: sums of warps, messages
 
-  int phases = 1;     // every so many-th row lies alike on units
-  int cluster = 1;    // blocks that share a row
+  int phases = 1;       // every so many-th row lies alike on units
+  int cluster = 1;      // blocks that share a row
   int slice_units = 0;  // whole units of a row that a block has at most
-  int row_units = 0;  // of its room: as many as lanes can have
-  int stages = 0;     // 0: the row does not fit
-  int smem = 0;       // bytes of dynamic shared memory
+  int row_units = 0;    // of its room: as many as lanes can have
+  int stages = 0;       // 0: the row does not fit
+  int smem = 0;         // bytes of dynamic shared memory
 };
 inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
   const std::int64_t of_unit = unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)), units = p.cols / of_unit;
