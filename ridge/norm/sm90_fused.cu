@@ -13,7 +13,7 @@ constexpr Config of_clusters(const Config& c) {
 }
 // The kernel is the same for every size of clusters.
 struct FusedClusters {
-  static constexpr Config config = {.method = Method::fused, .threads = 512, .in_registers = 4};
+  static constexpr Config config = {.method = Method::fused, .threads = 448, .in_registers = 4};
 };
 constexpr bool one_kernel_for_all() {
   for (const Variant& row : variants)

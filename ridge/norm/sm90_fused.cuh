@@ -14,38 +14,38 @@ class ClusterBlocks {
   static constexpr int most = 8, words = 5, exchanges = 2;  // words of RowSums
   struct Inbox {
     alignas(8) unsigned message[exchanges][most][words][2];  // a word, and its number
+    float elements[most];                                    // of each block's slice
   };
 
-  __device__ __forceinline__ ClusterBlocks(const FusedRows& shape, Inbox& inbox)
-      : cluster(shape.cluster),
-        slice_units(shape.slice_units),
-        rank(static_cast<int>(tile::sm90::cluster_rank())),
-        sender(static_cast<int>(threadIdx.x) % most),
-        inbox(inbox) {
-    for (int i = static_cast<int>(threadIdx.x); i < static_cast<int>(sizeof inbox / tile::word_bytes);
+  __device__ __forceinline__ ClusterBlocks(const FusedRows& rows, Inbox& words_of_others)
+      : shape(rows), inbox(words_of_others) {
+    for (int i = static_cast<int>(threadIdx.x); i < static_cast<int>(sizeof inbox.message / tile::word_bytes);
          i += static_cast<int>(blockDim.x))
       (&inbox.message[0][0][0][0])[i] = 0;  // no message's number
   }
   __device__ __forceinline__ void start() const { tile::sm90::sync_cluster_and_stores(); }
   // No block leaves while another one may still write to it.
   __device__ __forceinline__ void finish() const { tile::sm90::sync_cluster(); }
-  __device__ __forceinline__ std::int64_t index() const { return static_cast<int>(blockIdx.x) / cluster; }
-  __device__ __forceinline__ std::int64_t count() const { return static_cast<int>(gridDim.x) / cluster; }
+  __device__ __forceinline__ std::int64_t index() const { return static_cast<int>(blockIdx.x) / shape.cluster; }
+  __device__ __forceinline__ std::int64_t count() const { return static_cast<int>(gridDim.x) / shape.cluster; }
 
-  // Whole units each, the first with the row's head and the last with its tail.
+  // Whole units each, the first with the row's head and the last with its tail. A barrier follows before receive().
   template <class T> __device__ __forceinline__ ColumnSlice slice(const T* row, std::int64_t cols) {
     const tile::RowUnits<T, warp> units(row, cols, 0);
     const auto begin = [&](int r) -> std::int64_t {
-      const int u = r * slice_units;
-      return r == 0 ? 0 : r == cluster ? cols : units.head + (u < units.units ? u : units.units) * units.V;
+      const int u = r * shape.slice_units;
+      return r == 0 ? 0 : r == shape.cluster ? cols : units.head + (u < units.units ? u : units.units) * units.V;
     };
-    elements = sender < cluster ? static_cast<float>(begin(sender + 1) - begin(sender)) : 0.0f;
+    if (const int r = static_cast<int>(threadIdx.x); r < most)
+      inbox.elements[r] = r < shape.cluster ? static_cast<float>(begin(r + 1) - begin(r)) : 0.0f;
+    const int rank = static_cast<int>(tile::sm90::cluster_rank());
     return {begin(rank), begin(rank + 1)};
   }
 
   __device__ __forceinline__ void send(const RowSums& own) {
     ++number;
-    if (static_cast<int>(threadIdx.x) >= cluster) return;
+    if (static_cast<int>(threadIdx.x) >= shape.cluster) return;
+    const unsigned rank = tile::sm90::cluster_rank();
     unsigned word[words];
     memcpy(word, &own, sizeof word);
 #pragma unroll
@@ -54,22 +54,22 @@ class ClusterBlocks {
   }
   // Each warp waits for itself; its lanes, each for the message of one block, every one in several lanes.
   __device__ __forceinline__ RowSums receive(const RowSums&) {
-    const int from = sender < cluster ? sender : 0;
+    const int sender = static_cast<int>(threadIdx.x) % most, from = sender < shape.cluster ? sender : 0;
     unsigned word[words];
 #pragma unroll
     for (int w = 0; w < words; ++w) word[w] = tile::sm90::receive(inbox.message[number % exchanges][from][w], number);
     RowSums s{};
     memcpy(&s, word, sizeof word);
-    if (sender >= cluster) s.of = {0, 0, 0, 0};
-    return together<most>(s, elements, simt::tile<warp>());
+    if (sender >= shape.cluster) s.of = {0, 0, 0, 0};
+    return together<most>(s, inbox.elements[sender], simt::tile<warp>());
   }
 
  private:
+  // No more in registers than must be there.
   static constexpr int warp = 32;
-  int cluster, slice_units, rank, sender;  // sender: whose messages this lane reads
-  float elements = 0;                      // of the sender's slice
-  unsigned number = 0;
+  const FusedRows& shape;
   Inbox& inbox;
+  unsigned number = 0;
 };
 
 }  // namespace ridge::norm_detail
