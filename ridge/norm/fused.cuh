@@ -105,7 +105,6 @@ struct ColumnSlice {
 
 // Who shares a row: one block. Of a cluster's blocks: sm90_fused.cuh.
 struct OneBlock {
-  static constexpr bool alone = true;
   struct Inbox {};
   __device__ __forceinline__ OneBlock(const FusedRows&, Inbox&) {}
   __device__ __forceinline__ void start() const { __syncthreads(); }
@@ -178,8 +177,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   const simt::tile<team> mates;
   const float per_column = 1.0f / static_cast<float>(a.cols);
 
-  // [stages][rows][x, dy][row_units], gamma [gamma_words][row_units]: as floats where there is room
-  constexpr int gamma_words = Blocks::alone ? V / tile::unit_words : 1;
+  // [stages][rows][x, dy][row_units], gamma [gamma_words][row_units], as floats
+  constexpr int gamma_words = V / tile::unit_words;
   Packed* shared = simt::dynamic_shared<Packed>();
   const auto slot_of = [&](int stage) { return shared + (stage * rows + group) * 2 * row_units + lane; };
   Packed* const gamma = shared + stages * rows * 2 * row_units;
@@ -212,14 +211,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       Packed unit{};
       if (u < units.units)
         unit = given ? tile::load_packed_anywhere(given + units.head + u * V) : tile::packed_fill<T>(1.0f);
-      if constexpr (gamma_words == 1) {
-        gamma[u] = unit;
-      } else {
-        const Floats floats = tile::unpack_floats<T>(unit);
+      const Floats floats = tile::unpack_floats<T>(unit);
 #pragma unroll
-        for (int w = 0; w < gamma_words; ++w)
-          memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
-      }
+      for (int w = 0; w < gamma_words; ++w)
+        memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
     }
     const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
     // x, dy: from this lane's first unit on
@@ -263,8 +258,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       for (int k = 0; k < K; ++k) {
         const Units now = load(k);
         Floats of_gamma;
-        if constexpr (gamma_words == 1) of_gamma = tile::unpack_floats<T>(now.gamma[0]);
-        else memcpy(&of_gamma, now.gamma, sizeof of_gamma);
+        memcpy(&of_gamma, now.gamma, sizeof of_gamma);
         f(k, tile::unpack_floats<T>(now.x), tile::unpack_floats<T>(now.dy), of_gamma);
       }
     };

@@ -10,7 +10,6 @@ namespace ridge::norm_detail {
 // of the next, and looks for the others' after that.
 class ClusterBlocks {
  public:
-  static constexpr bool alone = false;
   static constexpr int most = 8, words = 5, exchanges = 2;  // words of RowSums
   struct Inbox {
     alignas(8) unsigned message[exchanges][most][words][2];  // a word, and its number

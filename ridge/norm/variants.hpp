@@ -147,8 +147,7 @@ inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
   r.row_units = lanes(c) * c.in_registers;
   const int sums = c.rows > 1 ? 2 * static_cast<int>(p.cols * static_cast<std::int64_t>(sizeof(float))) : 0;
   for (r.stages = FusedRows::most_stages; r.stages >= 2; --r.stages) {
-    // gamma as floats, but for clusters
-    const int gamma = r.row_units * (c.cluster > 1 ? unit_bytes : static_cast<int>(of_unit * sizeof(float)));
+    const int gamma = r.row_units * static_cast<int>(of_unit * sizeof(float));
     r.smem = std::max(r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma, sums);
     if (r.smem + FusedRows::scratch_bytes <= limit) return r;
   }
