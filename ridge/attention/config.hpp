@@ -13,6 +13,7 @@ enum class Family : std::uint8_t {
   gradient_tile,   // gradient_tile.cuh: gradients, of tiles in each thread's registers
   mma_sync,        // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
+  decode,          // sm90_decode.cuh: few queries; warps with keys of their own, which TMA brings
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
 };
 
@@ -26,13 +27,14 @@ struct Config {
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
-  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma)
+  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma), or each warp's part of it (decode)
   bool operator==(const Config&) const = default;
 };
 
 // Whether every device runs it, and the CPU.
 constexpr bool is_portable(const Config& c) {
-  return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::wgmma_gradient;
+  return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::decode &&
+         c.family != Family::wgmma_gradient;
 }
 
 // Whether sequences may be of uneven lengths. The widest of Hopper's rows have no instance for it, and its gradients none.
@@ -85,6 +87,15 @@ constexpr int wgmma_o_bytes(const Config& c) {
   return wgmma_tile_bytes(c) + bytes <= hopper_smem ? bytes : 0;
 }
 
+// ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] ----------
+
+constexpr int decode_warps(const Config& c) { return c.threads / 32; }
+constexpr int decode_stage_bytes(const Config& c) { return mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv); }
+constexpr int decode_bytes(const Config& c) {
+  const int rings = decode_warps(c) * c.stages;
+  return mma_tile_bytes(c.bm, c.d) + rings * decode_stage_bytes(c) + rings * 8;  // and a barrier for each stage
+}
+
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
 // dQ [bn][d] in float32.
@@ -104,6 +115,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
     case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
+    case Family::decode: return decode_bytes(c);
     case Family::wgmma_gradient: return wgmma_gradient_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }

@@ -58,6 +58,24 @@ template <class T, class Parts> struct MergeArguments {
   int heads, sq, dv;
 };
 
+// Of parts that blocks left in the workspace.
+template <class T> MergeArguments<T, PartsInWorkspace> merge_of(const Arguments<T>& a) {
+  return {.parts = {.o = a.partial_o,
+                    .lse = a.partial_lse,
+                    .parts = a.splits,
+                    .dv = a.dv,
+                    .rows = a.rows,
+                    .at_row = a.at_row,
+                    .from_q = a.sequences.from_q},
+          .o = a.o,
+          .lse = a.lse,
+          .at_o = a.at_o,
+          .at_lse = a.at_lse,
+          .heads = a.heads,
+          .sq = a.sq,
+          .dv = a.dv};
+}
+
 // A block for each query of each head; parts are added in their order, so that the result repeats.
 // Precondition: gridDim.x is batch * heads * sq.
 template <class T, class Parts>

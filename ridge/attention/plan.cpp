@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ridge {
 
@@ -23,11 +24,26 @@ std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
   return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
 }
 
+// Of Family::decode: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
+// beginning and end take as long as a tile of each of its warps, and what brings parts together as long as two.
+int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
+  constexpr std::int64_t most_parts = 256;
+  const std::int64_t warps = decode_warps(c), most = std::clamp<std::int64_t>(tiles / warps, 1, most_parts);
+  std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t parts = 1; parts <= most; ++parts) {
+    const std::int64_t each = ceil_div(tiles, parts), waves = ceil_div(blocks * parts, places);
+    const std::int64_t time = waves * (std::max(each, warps) + warps) + (parts > 1 ? 2 * warps : 0);
+    if (time < least && ceil_div(tiles, each) == parts) best = parts, least = time;  // all have keys
+  }
+  return static_cast<int>(best);
+}
+
 // Parts of the keys: as many as let one wave of blocks fill the device, and none of less than two tiles.
 int splits_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
   const std::int64_t blocks = blocks_of(c, p);
   if (!c.split || blocks == 0) return 1;
   const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(p.sk, c.bn);
+  if (c.family == Family::decode) return decode_splits(c, blocks, places, tiles);
   const std::int64_t parts = std::clamp<std::int64_t>(places / blocks, 1, std::max<std::int64_t>(1, tiles / 2));
   if (tiles == 0) return 1;
   return static_cast<int>(ceil_div(tiles, ceil_div(tiles, parts)));  // parts that have keys
@@ -55,6 +71,15 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (p.dv * 2 % 16 != 0)
       return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
     for (const auto& operand : {p.q, p.k, p.v, p.o})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
+  }
+  if (c.family == Family::decode) {
+    if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if ((p.block_table ? p.pages : p.cu_k ? p.total_k : p.sk) == 0)
+      return "there are no keys, and TMA reads no empty tensor";
+    if (p.dv % 4 != 0) return "parts of O have rows of whole 16 bytes, and dv is " + std::to_string(p.dv);
+    for (const auto& operand : {p.k, p.v})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
   if (c.family == Family::wgmma_gradient) {
@@ -144,16 +169,20 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // Every tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
+  // Every further tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
   const std::int64_t pack = pack_of(c, p);
   const auto [sq, sk] = lengths_of(p);
   const double packed = sq * static_cast<double>(pack), tiles = std::ceil(packed / c.bm);
   const double keys_bytes =
       static_cast<double>(p.b * p.hq / pack * (p.d + p.dv)) * sk * static_cast<double>(size_of(p.dtype));
   const double share = sq > 0 && sk > 0 ? pairs(p) / (sq * sk) : 0;
-  k.l2_bytes = tiles * keys_bytes * share;
+  k.l2_bytes = std::max(0.0, tiles - 1) * keys_bytes * share;
+  if (c.family == Family::decode) k.l2_bytes *= 0.65;  // bulk copies of whole lines are so much faster, measured
+  if (splits > 1)                                      // what parts came to is written and read
+    k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 1) * 4;
   // And rows that do not exist; warps without any have nothing to do.
-  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::wgmma_gradient;
+  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::decode ||
+                      c.family == Family::wgmma_gradient;
   const int whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double rows = std::ceil(packed / whole) * whole / std::max(1.0, packed);
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
@@ -169,6 +198,17 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double each = sk * share / splits / c.bn;
   k.trips = 1 + 2 * each;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
+  // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
+  if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
+  if (c.family == Family::decode) {  // the warps' rings are on their way at once
+    const int ring = decode_warps(c) * c.stages;
+    k.trips = 1 + std::max(1.0, each / ring);
+    k.trip_bytes *= ring;
+    // Columns that there are not are written to shared memory as zeros.
+    constexpr double bytes_per_clock = 64;
+    const auto zeros = static_cast<double>((c.d - p.d + c.dv - p.dv) * c.bn) * static_cast<double>(size_of(p.dtype));
+    if (device.clock_ghz > 0) k.block_us = each * zeros / (bytes_per_clock * device.clock_ghz) * 1e-3;
+  }
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
   return k;
 }
@@ -200,6 +240,8 @@ Status launch(const Call& call) {
         return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
       if (variants[call.plan.variant].config.family == Family::wgmma)
         return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
+      if (variants[call.plan.variant].config.family == Family::decode)
+        return call.problem.dtype == f16 ? launch_decode_f16(call) : launch_decode_bf16(call);
     }
     return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
   });

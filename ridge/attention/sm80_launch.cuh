@@ -16,25 +16,11 @@ template <int I, class T> Status launch_mma_row(const Call& call) {
                                       : simt::launch(grid, attention_mma<Row<I>, T, false>, args));
   if (args.splits == 1) return {};
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
-  const MergeArguments<T, PartsInWorkspace> merge{.parts = {.o = args.partial_o,
-                                                            .lse = args.partial_lse,
-                                                            .parts = args.splits,
-                                                            .dv = args.dv,
-                                                            .rows = args.rows,
-                                                            .at_row = args.at_row,
-                                                            .from_q = args.sequences.from_q},
-                                                  .o = args.o,
-                                                  .lse = args.lse,
-                                                  .at_o = args.at_o,
-                                                  .at_lse = args.at_lse,
-                                                  .heads = args.heads,
-                                                  .sq = args.sq,
-                                                  .dv = args.dv};
   return simt::launch({.grid = dim3(static_cast<unsigned>(queries)),
                        .block = dim3(merge_threads),
                        .smem = 0,
                        .stream = call.stream.handle},
-                      attention_merge_kernel<T, PartsInWorkspace>, merge);
+                      attention_merge_kernel<T, PartsInWorkspace>, merge_of(args));
 }
 
 template <class T, int I> constexpr auto mma_launcher() -> Status (*)(const Call&) {

@@ -119,8 +119,9 @@ template <class Row, class T> class MmaWarp {
  public:
   static constexpr int rows = 2 * M;  // of this lane
 
-  __device__ __forceinline__ MmaWarp()
-      : first_(static_cast<int>(threadIdx.x) / 32 * c.rows),
+  // first: this warp's first query in the block's tile.
+  __device__ __forceinline__ explicit MmaWarp(int first = static_cast<int>(threadIdx.x) / 32 * c.rows)
+      : first_(first),
         lane_(static_cast<int>(threadIdx.x) % 32),
         from_q_(TileQ::origin(Axis::k, first_)),
         from_k_(TileK::origin(Axis::k, 0)),
@@ -207,7 +208,7 @@ template <class Row, class T> class MmaWarp {
 
   // Scores become weights; O so far is brought to their scale, where a maximum has risen.
   template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
-    const simt::tile<4> quad;  // lanes that share a row
+    const simt::tiles<4> quad;  // lanes that share a row
     float change[rows];
     bool rescale = false;
 #pragma unroll
@@ -290,12 +291,17 @@ template <class Row, class T> class MmaWarp {
       }
   }
 
-  // After the last tile: sums of whole rows, and O divided by them.
+  // After the last tile: sums of whole rows ...
+  __device__ __forceinline__ void finish_sums() {
+    const simt::tiles<4> quad;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) running[r].sum = quad.reduce(running[r].sum, [](float x, float y) { return x + y; });
+  }
+  // ... and O divided by them.
   __device__ __forceinline__ void finish() {
-    const simt::tile<4> quad;
+    finish_sums();
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      running[r].sum = quad.reduce(running[r].sum, [](float x, float y) { return x + y; });
       const float inverse = running[r].inverse();
 #pragma unroll
       for (int v = 0; v < 2 * V; ++v)
@@ -325,7 +331,7 @@ template <class Row, class T> class MmaWarp {
     }
   }
 
-  int first_, lane_;                   // this warp's first query in the block's tile
+  int first_, lane_;
   unsigned from_q_, from_k_, from_v_;  // where this lane reads in their tiles
   unsigned q_[keeps_q ? D : 1][M][4];
   float s_[M][2 * N][4], o_[M][2 * V][4];  // [16 queries][8 keys or columns]

@@ -251,7 +251,7 @@ template <class Row, class T> class WgmmaMultiplier {
 
   // Scores become weights. What O so far is to be multiplied with, where a maximum has risen, is kept for rescale().
   template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
-    const simt::tile<4> quad;  // lanes that share a row
+    const simt::tiles<4> quad;  // lanes that share a row
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float part[4];  // one maximum would wait for itself
@@ -300,7 +300,7 @@ template <class Row, class T> class WgmmaMultiplier {
 
   // After the last tile: sums of whole rows, and O divided by them.
   __device__ __forceinline__ void finish() {
-    const simt::tile<4> quad;
+    const simt::tiles<4> quad;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       running[r].sum = quad.reduce(running[r].sum, [](float x, float y) { return x + y; });

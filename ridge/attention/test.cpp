@@ -37,6 +37,20 @@ TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = f16}, "V100"), "tiled");
 }
 
+TEST(AttentionPlan, FewQueriesShareOutTheKeys) {
+  AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128, .dtype = bf16};
+  EXPECT_EQ(chosen(p), "decode_128");
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 16);  // of 8 heads, for 132 multiprocessors
+  EXPECT_EQ(chosen(p, "A100"), "split_128");
+  p.b = 64;
+  EXPECT_EQ(chosen(p), "decode_128");
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 1);
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->workspace_bytes(), 0);
+  p.mask = AttentionMask::boolean;
+  EXPECT_EQ(refusal(p, {.variant = "decode_128"}),
+            "attention: variant is decode_128; it must be another one here: it takes no mask tensor");
+}
+
 TEST(AttentionPlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal({.hq = 33, .hkv = 2, .sq = 8, .sk = 8, .d = 64}),
             "attention: hq is 33; it must be a multiple of hkv, the heads of k and v, 2");
@@ -347,7 +361,8 @@ TEST(AttentionLengths, RefusalsSayWhy) {
                             .pages = 9};
   };
   EXPECT_EQ(refusal(paged(24)), "attention: the rows of a page is 24; it must be a power of two from 16");
-  EXPECT_EQ(chosen(paged(16)), "split_64");
+  EXPECT_EQ(chosen(paged(16)), "decode_64");
+  EXPECT_EQ(chosen(paged(16), "A100"), "split_64");
   EXPECT_EQ(refusal(paged(16), {.variant = "tiled"}),
             "attention: variant is tiled; it must be another one here: it finds no keys in pages");
   AttentionProblem p = paged(16);

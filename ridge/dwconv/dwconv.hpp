@@ -10,7 +10,7 @@
 //           gradient of the others is 0. There is no wrap. Strides are free; time that is contiguous takes the fast path.
 // Types     f32 f16 bf16, one for all tensors. Sums are float32. On tensor cores a float32 is two float16 and a scale,
 //           which keeps 22 bits of each operand; what that does not fit (NaN, infinities, and magnitudes 2^27 apart within
-//           one row of 64 steps or one filter) is computed in float32 as it is.
+//           one row of 64 steps or one filter; for w's gradient, within 32 rows) is computed in float32 as it is.
 // Accuracy  A sum of n terms is within (n + 26) 2^-24 of the sum of their magnitudes. Rows by Fourier transforms (fft_*),
 //           which plans choose for long filters, bound it by norms instead: an output is within 21 log2(points) 2^-24,
 //           or 1.7e-5 at 8,192 points, of the product of the row's and the filter's norms. Where few or small terms meet,

@@ -33,7 +33,7 @@ template <int I, class T, bool Summed> static Status launch_sum(const Arguments&
 }
 
 template <int I, class T> static Status launch_row(const Arguments& args) {
-  if constexpr (variants[I].config.method == Method::tensor) {
+  if constexpr (variants[I].config.method == Method::tensor || variants[I].config.method == Method::whole) {
     return Status::error(Code::unsupported, "dwconv: this variant is CUDA's alone");  // refused by fits()
   } else {
     return launch_sums<T>(

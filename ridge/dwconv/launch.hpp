@@ -24,5 +24,10 @@ template <class Backend> Status launch_bf16(const Arguments&);
 Status launch_tensor_f32(const Arguments&);
 Status launch_tensor_f16(const Arguments&);
 Status launch_tensor_bf16(const Arguments&);
+// w's gradient alone.
+Status launch_lags_f32(const Arguments&);
+
+// Rows of Method::whole. Defined in a build with CUDA.
+Status launch_whole_f32(const Arguments&);
 
 }  // namespace ridge::dwconv_detail

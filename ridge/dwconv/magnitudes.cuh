@@ -25,6 +25,17 @@ struct Magnitudes {
     m.least = lanes.reduce(least, [](unsigned a, unsigned b) { return ::min(a, b); });
     return m;
   }
+  // Of N neighbouring lanes, which all of their warp get at once: a shuffle of fewer takes a mask that differs among lanes.
+  template <int N> __device__ __forceinline__ Magnitudes across_each() const {
+    const simt::tile<32> warp;
+    Magnitudes m = *this;
+#pragma unroll
+    for (int distance = N / 2; distance > 0; distance /= 2) {
+      m.greatest = ::max(m.greatest, warp.shfl_xor(m.greatest, distance));
+      m.least = ::min(m.least, warp.shfl_xor(m.least, distance));
+    }
+    return m;
+  }
   __device__ __forceinline__ bool finite() const { return greatest < 0x7f800000u; }
   __device__ __forceinline__ int exponent() const {
     return static_cast<int>(greatest >> fraction_bits) - exponent_bias;

@@ -95,7 +95,22 @@ std::int64_t grid_of(const Config& c, const DwconvProblem& p) {
     return std::max(tiled_grid(c, p, p.time, false), of_w ? tiled_grid(c, p, of_w, true) : 0);
   if (c.method == Method::spectral)
     return std::max(spectral_grid(c, p, p.time, false), of_w ? spectral_grid(c, p, of_w, true) : 0);
+  if (c.method == Method::whole) return whole_items(p.batch, p.channels);
   return std::max(tensor_grid(c, p), p.backward ? p.channels : 0);
+}
+
+std::int64_t whole_rows_bytes(const DwconvProblem& p) { return whole_smem_bytes(whole_chunks(p)) + whole_static_bytes; }
+
+// Bytes of shared memory, of the launch that takes most.
+std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
+  if (c.method == Method::spectral) return spectral_smem_bytes(c);
+  if (c.method == Method::tiled) return tiled_smem_bytes(c, false);
+  if (c.method == Method::element) return 0;
+  if (c.method == Method::tensor) return p.backward ? band_smem_bytes(p) : tensor_smem_bytes(c, p.dtype);
+  if (!p.backward) return whole_rows_bytes(p);
+  const std::int64_t chunks = whole_chunks(p);
+  return std::max(whole_rows_bytes(p),
+                  chunks <= most_whole_chunks ? whole_lags_smem_bytes(chunks) : band_smem_bytes(p));
 }
 
 // Why this row cannot run this problem; empty: it can.
@@ -109,10 +124,10 @@ std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& d
   if (c.method == Method::element || c.method == Method::tiled) return {};
   if (c.method == Method::tensor && (device.is_cpu() || device.cc < 80))
     return "the device has no tensor cores of compute capability 8.0";
+  if (c.method == Method::whole && device.cc != 90) return "the device has no wgmma, of compute capability 9.0";
+  if (c.method == Method::whole && p.dtype != f32) return "it takes f32 alone";
   if (empty) return "there is nothing to multiply";
-  const std::int64_t smem = c.method == Method::spectral ? spectral_smem_bytes(c)
-                            : p.backward                 ? band_smem_bytes(p)
-                                                         : tensor_smem_bytes(c, p.dtype);
+  const std::int64_t smem = smem_of(c, p);
   if (smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
@@ -156,6 +171,15 @@ double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   return channels * pairs * (2 * tiles_met + outputs);
 }
 
+// Products of 64 steps by 64 that a row of Method::whole makes of a channel and 32 rows, and of all of them.
+double whole_products(const DwconvProblem& p) {
+  const double chunks = static_cast<double>(whole_chunks(p));
+  const double reach =
+      std::min(chunks, static_cast<double>(ceil_div(lags(p) - 1, chunk)) + 1);  // that a tile looks back
+  const double met = reach * (reach + 1) / 2 + (chunks - reach) * reach;
+  return met * static_cast<double>(whole_items(p.batch, p.channels));
+}
+
 // Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
 double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
   const double channels = static_cast<double>(p.channels), rows = static_cast<double>(p.batch);
@@ -173,15 +197,23 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
   if (c.method == Method::spectral) {
     // A pass of a thread: 330 instructions, of which 128 start in a clock, and 32 accesses of 8 bytes to shared memory,
     // two wavefronts for a warp each. Loading and measuring a row is about one pass more. Barriers stand between passes,
-    // so that arithmetic and memory hide little of each other: twice the sum, until it is measured.
+    // so that arithmetic and memory hide little of each other; on an H200 it is a tenth more than their sum.
     const double passes = std::log2(c.points) / std::log2(fft_radix);
-    return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 2 * (330.0 / 128 + 32 * 2 / 32.0);
+    return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
-  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it.
+  if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
+    // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it, and
+    // two blocks hide more of each other's than one. Measured on an H200.
+    const std::int64_t smem = whole_rows_bytes(p) + device.smem_reserved;
+    const bool two = c.blocks_per_sm > 1 && 2 * smem <= device.smem_per_sm;
+    return whole_products(p) * (summed ? 700 : two ? 510 : c.threads > 256 ? 530 : 800);
+  }
+  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it. What splitting
+  // float32 and adding up its sums cost was measured on an H200.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
   const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
   const double edge = static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / static_cast<double>(p.time);
-  const double slow = summed ? 1.2 : c.batches == 1 ? 1.4 : c.threads > 256 ? 1.05 : 1;
+  const double slow = (summed ? 1.2 : c.batches == 1 ? 1.4 : 1) * (p.dtype == f32 ? 2.7 : 1);
   return channels * rows_used * products(p) * edge * (p.dtype == f32 ? 3 : 1) * slow / (0.6 * std::max(rate, 1.0));
 }
 
@@ -189,14 +221,18 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
   const Config& c = row.config;
   roofline::Kernel k;
   k.cost = cost(p);
+  if (c.method == Method::spectral) {  // its own operations, which are fewer than the sum's
+    const double transforms = transforms_of(c, p, false) + (p.backward ? transforms_of(c, p, true) : 0);
+    k.cost.on(Unit::fp16_tensor) = 0;
+    k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
+  }
   k.launches = p.backward ? 2 : 1;
-  k.blocks = grid_of(c, p);
-  const int smem = c.method == Method::tensor     ? tensor_smem_bytes(c, p.dtype)
-                   : c.method == Method::spectral ? spectral_smem_bytes(c)
-                   : c.method == Method::tiled    ? tiled_smem_bytes(c, false)
-                                                  : 0;
-  const bool in_registers = c.method == Method::tensor || c.method == Method::spectral;
-  k.block = {.threads = c.threads, .registers = in_registers ? 128 : 64, .smem = smem};
+  k.blocks = c.method == Method::whole ? whole_grid(c, p, device.sms) : grid_of(c, p);
+  const std::int64_t smem = c.method == Method::tensor  ? tensor_smem_bytes(c, p.dtype)
+                            : c.method == Method::whole ? whole_rows_bytes(p)
+                                                        : smem_of(c, p);
+  const bool in_registers = c.method != Method::element && c.method != Method::tiled;
+  k.block = {.threads = c.threads, .registers = in_registers ? 128 : 64, .smem = static_cast<int>(smem)};
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.trips = 1;
@@ -219,11 +255,13 @@ Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
     const DType dtype = args.plan.problem.dtype;
-    if constexpr (std::is_same_v<B, simt::Cuda>)
+    if constexpr (std::is_same_v<B, simt::Cuda>) {
+      if (variants[args.plan.variant].config.method == Method::whole) return launch_whole_f32(args);
       if (variants[args.plan.variant].config.method == Method::tensor)
         return dtype == f32   ? launch_tensor_f32(args)
                : dtype == f16 ? launch_tensor_f16(args)
                               : launch_tensor_bf16(args);
+    }
     return dtype == f32 ? launch_f32<B>(args) : dtype == f16 ? launch_f16<B>(args) : launch_bf16<B>(args);
   });
 }

@@ -24,14 +24,17 @@ std::string chosen(const DwconvProblem& p, const char* device = "H200") {
 }
 
 TEST(DwconvPlan, TensorCoresWhereTheDeviceHasThem) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "tensor_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048)), "tensor_8");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "tensor_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "balanced");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "whole_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "A100"), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 768, 768)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 256, 256)), "tensor_8");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "whole_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_1024");
 }
 
 TEST(DwconvPlan, TransformsWhereRowsAreLong) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024)), "whole_32_wide");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048)), "fft_4096");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384)), "fft_8192");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, true)), "fft_8192");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
@@ -52,6 +55,20 @@ TEST(DwconvPlan, ARefusalSaysWhy) {
       plan.error().message(),
       "dwconv: variant is fft_8192; it must be another one here: 152640 bytes of shared memory, and the device has "
       "98304");
+  const auto whole = [](const DwconvProblem& p, const char* device) {
+    auto result = plan_dwconv(p, *device_model(device), {.variant = "whole_32"});
+    return result ? std::string() : std::string(result.error().message());
+  };
+  EXPECT_EQ(whole(DwconvProblem::contiguous(f32, 32, 8, 768, 768), "H200"), "");
+  EXPECT_EQ(
+      whole(DwconvProblem::contiguous(f32, 32, 8, 768, 768), "A100"),
+      "dwconv: variant is whole_32; it must be another one here: the device has no wgmma, of compute capability 9.0");
+  EXPECT_EQ(whole(DwconvProblem::contiguous(f16, 32, 8, 768, 768), "H200"),
+            "dwconv: variant is whole_32; it must be another one here: it takes f32 alone");
+  EXPECT_EQ(
+      whole(DwconvProblem::contiguous(f32, 32, 8, 4096, 4096), "H200"),
+      "dwconv: variant is whole_32; it must be another one here: 583440 bytes of shared memory, and the device has "
+      "232448");
   std::vector<float> k(24), w(12), out(24);
   const auto refusal = [&](const TensorView& filter, const TensorView& to) {
     return std::string(DwconvProblem::of(view(k.data(), {2, 3, 4}), filter, to).error().message());
@@ -171,7 +188,8 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
     std::puts("skipped: no GPU on this machine");
     GTEST_SKIP() << "no GPU of compute capability 8.0";
   }
-  expect_float32(*gpu, 32, 2, 768, {"tensor_8", "tensor_32", "tensor_32_wide"});
+  expect_float32(*gpu, 32, 2, 768, {"tensor_8", "tensor_32"});
+  if (gpu->cc == 90) expect_float32(*gpu, 32, 2, 768, {"whole_32", "whole_32_wide"});
   expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_4096", "fft_8192"});
 }
 

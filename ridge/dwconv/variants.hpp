@@ -11,16 +11,17 @@ enum class Method : std::uint8_t {
   tiled,     // tiles of both operands in shared memory
   spectral,  // tiles of both operands, multiplied by frequency
   tensor,    // tensor cores, by mma.sync
+  whole,     // tensor cores, by wgmma, from rows that shared memory holds whole
 };
 
 struct Config {
   Method method = Method::element;
   int threads = 256;
   int outputs = 1;        // tiled: neighbouring outputs of a thread
-  int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor: the same, in eights
+  int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor, whole: the same, in eights
   bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
   int row_tiles = 2;      // tensor: 16 outputs each, of a warp
-  int blocks_per_sm = 2;  // spectral, tensor: least residency asked of the compiler
+  int blocks_per_sm = 2;  // spectral, tensor, whole: least residency asked of the compiler
   int points = 0;         // spectral: of a transform; sixteen of each thread
   bool operator==(const Config&) const = default;
 };
@@ -42,7 +43,8 @@ inline constexpr Variant variants[] = {
     {"fft_8192", "of 8,192 points", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
-    {"tensor_32_wide", "twelve warps with more registers: longer strips, k is split less often", {.method = Method::tensor, .threads = 384, .batches = 4, .blocks_per_sm = 1}},
+    {"whole_32", "32 rows of k whole in shared memory, the filter's fragments in registers: Hopper's wgmma", {.method = Method::whole, .batches = 4}},
+    {"whole_32_wide", "twice the warps, for rows that leave no room for a second block", {.method = Method::whole, .threads = 512, .batches = 4, .blocks_per_sm = 1}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -178,6 +180,41 @@ constexpr std::int64_t segments(const DwconvProblem& p) {
 }
 constexpr std::int64_t segment_steps(const DwconvProblem& p) {
   return ceil_div(ceil_div(p.time, segments(p)), chunk) * chunk;
+}
+
+// ---- whole: rows of float32 that shared memory holds, on Hopper -----------------------------------------------------
+
+inline constexpr int lines_bytes = 2 * part_bytes;  // of a chunk of 32 rows: lo and hi
+inline constexpr int hi_lines = part_bytes;         // where hi begins
+constexpr std::int64_t whole_chunks(const DwconvProblem& p) { return ceil_div(p.time, chunk); }
+// Pairs of the filter's elements: a fragment begins up to 62 lags before the first one.
+inline constexpr int first_pair = -chunk;
+constexpr int pair_count(int chunks) { return chunks * chunk - first_pair; }
+// k's chunks, pairs of each part, a scale of each row and chunk, two marks per row, the next filter, two barriers.
+constexpr std::int64_t whole_smem_bytes(std::int64_t chunks) {
+  return chunks * lines_bytes +
+         static_cast<std::int64_t>(sizeof(float)) *
+             (2 * (chunks * chunk - first_pair) + chunks * band_rows + 2 * band_rows + chunks * chunk) +
+         2 * 8;
+}
+// What a channel and 32 rows of the batch are: an item of a block's.
+constexpr std::int64_t whole_items(std::int64_t batch, std::int64_t channels) {
+  return channels * ceil_div(batch, band_rows);
+}
+constexpr std::int64_t whole_grid(const Config& c, const DwconvProblem& p, int sms) {
+  return std::min<std::int64_t>(whole_items(p.batch, p.channels), std::int64_t{sms} * c.blocks_per_sm);
+}
+// The block's reduction, and up to the next multiple of 1024, on which swizzled lines begin.
+inline constexpr std::int64_t whole_static_bytes = 1024;
+
+// w's gradient: all of a block's threads bring rows, which are in registers before a scale is known; three of its
+// warpgroups multiply, so that twelve tiles of lags are equal work for each.
+inline constexpr int whole_lags_threads = 512, whole_lags_summing = 3, most_whole_chunks = 12;
+inline constexpr int staged_words = whole_lags_summing * 4 * (chunk / 8 + 1) * 64;
+// dy's and k's chunks, diagonals on their way, two sums of each lag, magnitudes of rows and marks, two barriers.
+constexpr std::int64_t whole_lags_smem_bytes(std::int64_t chunks) {
+  return 2 * chunks * lines_bytes +
+         static_cast<std::int64_t>(sizeof(float)) * (staged_words + 2 * chunks * chunk + 3 * band_rows) + 2 * 8;
 }
 
 }  // namespace ridge::dwconv_detail

@@ -202,15 +202,20 @@ constexpr double wgmma_start_clocks = 3000;    // a block's start and its barrie
 constexpr double cluster_start_clocks = 700;   // clusters start later
 constexpr double without_multicast = 1.01;     // a step takes longer by so much
 constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
+constexpr double multicast_clocks = 460;       // the shortest step of blocks that wait for each other's copies
 constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
+constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
+constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
+constexpr double unaligned_line_clocks = 4;    // and where rows start inside of the L2 cache's sectors
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
-constexpr double block_bytes_per_clock = 52;   // and that one of Family::wgmma_split gets in all
-constexpr double not_hidden = 0.3;             // of its work, while it waits for memory
+constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
+constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
 constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
-constexpr double one_warpgroup = 1.22;         // of a step, where a block has one tile and the other warpgroup none
+constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
 constexpr double promoted = 1.15;              // of a step whose sums leave the tensor cores
-constexpr double sums_bytes_per_clock = 12;    // of a tile's sums on their way through shared memory
-constexpr double split_clocks = 600;           // a cluster's blocks start, and wait for each other at the end
+constexpr double sums_bytes_per_clock = 24;    // of a tile's sums on their way through shared memory
+constexpr double sums_in_stages = 0.5;         // of that rate, where a cluster waits before it sends them
+constexpr double split_clocks = 300;           // a cluster's blocks start, and wait for each other at the end
 constexpr double repack_share = 0.7;           // of memory's rate, what copies of operands reach
 constexpr double repack_launch_us = 1;         // such a copy starts and ends
 
@@ -232,20 +237,31 @@ double wgmma_tiles(const Config& c, const GemmProblem& p) {
   return std::ceil(rows) * static_cast<double>(tiles.cols);
 }
 
+// Clocks in which a multiprocessor's copy engine brings a line of an operand.
+double clocks_of_line(const GemmOperand& o, const Repacked& read) {
+  constexpr std::int64_t sector = 32;
+  const bool aligned = read.needed || starts_on(o, read.pitch, sector);
+  return aligned ? line_clocks : unaligned_line_clocks;
+}
+
 double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const double products_per_clock = tensor_products_per_clock(p.dtype, device);
   const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
-  const double loaded = (c.bm + c.bn / c.cluster) * wgmma_line_bytes;
+  const double tiles = wgmma_tiles(c, p), columns_loaded = static_cast<double>(c.bn) / c.cluster;
+  const double loaded = (c.bm + columns_loaded) * wgmma_line_bytes;
+  const bool one_wave = tiles * c.cluster <= device.sms;
+  const Repack reads = repack_of(c, p, false);
+  const double copied = c.bm * clocks_of_line(*p.a, reads.a) + columns_loaded * clocks_of_line(*p.b, reads.b);
   const double step = std::max({elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
-                                lines * shared_share, loaded / l2_bytes_per_clock}) *
+                                lines * shared_share, copied, c.cluster > 1 ? multicast_clocks : 0,
+                                loaded / (one_wave ? l2_bytes_of_one_wave : l2_bytes_per_clock)}) *
                       (c.promote ? promoted : 1);
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
   const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p) / (4 * 32);
-  const double tiles = wgmma_tiles(c, p);
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
@@ -264,8 +280,12 @@ double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
 
 double wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
-  const double from_memory = cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock);
-  return std::max(wgmma_clocks_of_tiles(row, p, device), wgmma_start_clocks + from_memory);
+  const double from_memory =
+      std::max(cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock),
+               cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+  const double work = wgmma_clocks_of_tiles(row, p, device);
+  const double start = wgmma_start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
+  return std::max(work, start + from_memory + not_hidden * std::min(work, from_memory));
 }
 
 // ---- Family::wgmma_split --------------------------------------------------------------------------------------------
@@ -290,12 +310,15 @@ double split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
   const double lines = split_multipliers(c) * (64 + c.bn) + c.bm + c.bn;
+  const Repack reads = repack_of(c, p, way.swapped);
+  const double copied = (way.swapped ? c.bn : c.bm) * clocks_of_line(*p.a, reads.a) +
+                        (way.swapped ? c.bm : c.bn) * clocks_of_line(*p.b, reads.b);
   const double step = std::max({elements * c.bk / tensor_products_per_clock(p.dtype, device), lines * shared_share,
-                                wgmma_stage_bytes(c) / block_bytes_per_clock});
+                                copied, wgmma_stage_bytes(c) / block_bytes_per_clock});
   const double loading = std::min<double>(tiles * way.split, device.sms);
   const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
                                       cost(p).bytes() / device.memory_gbs * device.clock_ghz);
-  const double finish = elements * 4 / sums_bytes_per_clock +
+  const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
   const double work = waves * steps * step;
   return std::max(work, from_memory + not_hidden * std::min(work, from_memory)) + waves * (wgmma_start_clocks + finish);
@@ -304,7 +327,7 @@ double split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
 Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   Arrangement best;
   if (c.family != Family::wgmma_split || products(p) == 0) return best;
-  for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); ++split) {
+  for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
     Arrangement way{split, p.n > p.m};  // the larger matrix is the wide operand
     way.clocks = split_clocks_of(c, p, device, way);
     if (best.clocks == 0 || way.clocks < best.clocks) best = way;

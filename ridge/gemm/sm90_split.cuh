@@ -1,12 +1,12 @@
 // GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors: the
-// blocks of a cluster each multiply a part of k of one tile of D, and then each of them adds all blocks' sums of a part
-// of the tile, in the blocks' order, through each other's shared memory. No workspace, no atomics, and the same bits
-// from run to run.
+// blocks of a cluster each multiply a part of k of one tile of D, and send their sums of each share of the tile to the
+// block that adds up that share, in the blocks' order. No workspace, no atomics, and the same bits from run to run.
 //
 // wgmma takes 64 rows of one operand and 16 to 256 of the other. The wide operand, whose rows are taken 64 at a time,
 // is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
 #pragma once
 #include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/tile/sm90/cluster.cuh>
 
 namespace ridge::gemm_kernels {
 
@@ -16,6 +16,8 @@ struct SplitWork {
   unsigned wide, narrow, batch;        // tiles
   int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
   bool swapped;                        // the wide operand is B
+  int share_log2;                      // rows of a tile of D that a block of the cluster adds up
+  int stage_bytes;                     // that are copied for a step
   void* plain;         // D of the operands' type, where it is the sums and its columns are neighbours, or null
   bool plain_vectors;  // its rows are whole pieces of four, on 8 bytes
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
@@ -30,24 +32,25 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
   static_assert(MN == Major::k || !narrow_is_k_major(c));
   static_assert(512 % c.bm == 0 && 512 % c.bn == 0, "threads have whole rows of pieces");
-  static_assert(split_sums_bytes(c) <= split_barriers_at(c), "the sums take the stages' place");
+  static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
 
-// A place in this block's shared memory as it is in block `rank` of the cluster, and four neighbours from there on.
-__device__ __forceinline__ unsigned place_in_block(const void* place, unsigned rank) {
-  unsigned address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-               : "=r"(address)
-               : "r"(tile::sm90::shared_address(place)), "r"(rank));
-  return address;
+// Stores to the same place in the shared memory of block `rank` of the cluster.
+__device__ __forceinline__ void store_in_block(float* to, unsigned rank, float x) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.f32 [there], %2;\n}" ::"r"(tile::sm90::shared_address(to)),
+      "r"(rank), "f"(x)
+      : "memory");
 }
-__device__ __forceinline__ simt::vec<float, 4> load_of_cluster(unsigned address) {
-  simt::vec<float, 4> x;
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-               : "r"(address)
-               : "memory");
-  return x;
+__device__ __forceinline__ void store_in_block(float* to, unsigned rank, float x, float y) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.v2.f32 [there], {%2, %3};\n}" ::"r"(tile::sm90::shared_address(to)),
+      "r"(rank), "f"(x), "f"(y)
+      : "memory");
 }
 
 // epilogue(A B)                     wide: [m, k], narrow: [n, k]; or where `swapped` wide: [n, k], narrow: [m, k]
@@ -74,35 +77,49 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const int first = static_cast<int>(static_cast<unsigned>(work.steps) * rank / split),
               last = static_cast<int>(static_cast<unsigned>(work.steps) * (rank + 1) / split);
 
-    if (threadIdx.x == 0) {
-      sm90::prefetch(&map_wide);
-      sm90::prefetch(&map_narrow);
+    const int steps = last - first;
+    sm90::RingPlace<c.stages> ring;
+    const auto load_step = [&](int i) {
+      sm90::arrive_expecting(full + ring.stage, static_cast<unsigned>(work.stage_bytes));
+      unsigned char* to = shared + ring.stage * wgmma_stage_bytes(c);
+      const int k = (first + i) * c.bk;
+      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + ring.stage, wide_row, k, batch * work.batch_of_wide,
+                                              0);
+      load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to + K::bytes_wide, full + ring.stage, narrow_row, k,
+                                                batch * work.batch_of_narrow, 0);
+      ring.next();
+    };
+    const bool loads = threadIdx.x == multipliers * 128;  // one thread of the last warp
+    int loaded = 0;
+    if (loads) {  // it fills the stages before anybody else knows of them
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(full + s, 1);
         sm90::init(empty + s, multipliers);
       }
       sm90::fence_init();
+      for (; loaded < ::min(steps, c.stages); ++loaded) load_step(loaded);
     }
     __syncthreads();
-
-    sm90::RingPlace<c.stages> ring;
-    const int steps = last - first;
-    float* const tile_sums = reinterpret_cast<float*>(shared);  // [rows of D][pitch], after the last product
-    const int pitch = split_pitch(c, work.swapped);
-    if (group == multipliers) {  // the loader: one thread of the last warp
-      if (threadIdx.x % 32 == 0) {
-        for (int i = 0; i < steps; ++i, ring.next()) {
-          sm90::wait(empty + ring.stage, ring.parity ^ 1);
-          sm90::arrive_expecting(full + ring.stage, wgmma_stage_bytes(c));
-          unsigned char* to = shared + ring.stage * wgmma_stage_bytes(c);
-          const int k = (first + i) * c.bk;
-          load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + ring.stage, wide_row, k,
-                                                  batch * work.batch_of_wide, 0);
-          load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to + K::bytes_wide, full + ring.stage, narrow_row, k,
-                                                    batch * work.batch_of_narrow, 0);
-        }
+    // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
+    if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();
+    const auto await_others = [&] {
+      if (!split_sums_apart(c)) {
+        if (split > 1) sm90::announce_to_cluster();
+        else __syncthreads();
       }
-      __syncthreads();
+      if (split > 1) sm90::await_cluster();
+    };
+
+    float* const received = reinterpret_cast<float*>(shared + split_sums_at(c));
+    const int pitch = split_pitch(c, work.swapped), sender = pitch << work.share_log2;  // floats of one sender's
+    if (group == multipliers) {
+      if (loads)
+        for (; loaded < steps; ++loaded) {
+          sm90::wait(empty + ring.stage, ring.parity ^ 1);
+          load_step(loaded);
+        }
+      __syncwarp();
+      await_others();
     } else {
       sm90::Sum<T> sums[c.bn / 2];
       int former = 0;
@@ -127,20 +144,25 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         ring.next();
       }
       sm90::wait_products<0>();
-      __syncthreads();  // nobody reads the stages any more
-      // As D lies. Registers hold pairs of neighbours along the narrow operand, 8 rows of the wide one apart.
+      await_others();
+      // Registers hold pairs of neighbours along the narrow operand, 8 rows of the wide one apart.
       const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
+      float* const mine = received + static_cast<int>(rank) * sender;  // in each block
+      const int share_mask = (1 << work.share_log2) - 1;
 #pragma unroll
       for (int j = 0; j < c.bn / 8; ++j)
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const float x[2] = {static_cast<float>(sums[4 * j + 2 * i]), static_cast<float>(sums[4 * j + 2 * i + 1])};
           const int wide = row + 8 * i, narrow = col + 8 * j;
-          if (work.swapped) {
-            tile_sums[narrow * pitch + wide] = x[0];
-            tile_sums[(narrow + 1) * pitch + wide] = x[1];
+          if (work.swapped) {  // D's rows are the narrow operand's
+            float* to = mine + (narrow & share_mask) * pitch + wide;
+            const auto block = static_cast<unsigned>(narrow >> work.share_log2);
+            store_in_block(to, block, x[0]);
+            store_in_block(to + pitch, block, x[1]);
           } else {
-            simt::store(tile_sums + wide * pitch + narrow, simt::vec<float, 2>{x[0], x[1]});
+            store_in_block(mine + (wide & share_mask) * pitch + narrow, static_cast<unsigned>(wide >> work.share_log2),
+                           x[0], x[1]);
           }
         }
     }
@@ -151,32 +173,23 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     if (group < multipliers) {
       constexpr int at_a_time = 4;
       const int rows = work.swapped ? c.bn : c.bm, pieces = (work.swapped ? c.bm : c.bn) / 4;  // of the tile, of a row
-      const int stride = multipliers * 128 / pieces,
-                last_row = rows * static_cast<int>(rank + 1) / static_cast<int>(split);
+      const int stride = multipliers * 128 / pieces, share_row = static_cast<int>(rank) << work.share_log2;
       const int d_row = work.swapped ? narrow_row : wide_row;
       const int col = static_cast<int>(threadIdx.x) % pieces * 4, at_col = (work.swapped ? wide_row : narrow_row) + col;
-      const int left = work.n - at_col, end = ::min(last_row, work.m - d_row);
-      for (int row = rows * static_cast<int>(rank) / static_cast<int>(split) + static_cast<int>(threadIdx.x) / pieces;
-           row < end && left > 0; row += at_a_time * stride) {
-        const float* here = tile_sums + row * pitch + col;
-        const auto offset = [&](int i) {
-          return ::min(i * stride, rows - 1 - row) * pitch;
-        };  // rows of others: not used
+      const int left = work.n - at_col, end = ::min(::min(share_row + (1 << work.share_log2), rows), work.m - d_row);
+      for (int row = share_row + static_cast<int>(threadIdx.x) / pieces; row < end && left > 0;
+           row += at_a_time * stride) {
+        const float* here = received + (row - share_row) * pitch + col;
         simt::vec<float, 4> x[at_a_time];
-        if (split == 1) {
+        for (unsigned from = 0; from < split; ++from, here += sender) {
+          simt::vec<float, 4> part[at_a_time];
 #pragma unroll
-          for (int i = 0; i < at_a_time; ++i) x[i] = simt::load<4>(here + offset(i));
-        } else {
-          for (unsigned block = 0; block < split; ++block) {
-            const unsigned from = place_in_block(here, block);
-            simt::vec<float, 4> part[at_a_time];
+          for (int i = 0; i < at_a_time; ++i)  // rows of others: not used
+            part[i] = simt::load<4>(here + ::min(i * stride, end - 1 - row) * pitch);
 #pragma unroll
-            for (int i = 0; i < at_a_time; ++i) part[i] = load_of_cluster(from + offset(i) * 4);
+          for (int i = 0; i < at_a_time; ++i)
 #pragma unroll
-            for (int i = 0; i < at_a_time; ++i)
-#pragma unroll
-              for (int v = 0; v < 4; ++v) x[i][v] = block == 0 ? part[i][v] : x[i][v] + part[i][v];
-          }
+            for (int v = 0; v < 4; ++v) x[i][v] = from == 0 ? part[i][v] : x[i][v] + part[i][v];
         }
         if (work.plain) {
           T* to = static_cast<T*>(work.plain) + batch * work.plain_batch + (d_row + row) * work.plain_pitch + at_col;
@@ -201,13 +214,12 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         }
       }
     }
-    if (split > 1) sm90::sync_cluster();  // others may still read this block's sums
   }
 }
 
 // Launches it with `split` blocks in a cluster. plain: D, where it is the sums and its columns are neighbours; else its
 // data is null, and the epilogue serves. plain_vectors: its rows are whole pieces of four, on 8 bytes. Precondition:
-// split <= steps along k.
+// split <= steps along k, and a power of two.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,
                                          const WgmmaOperand& plain, bool plain_vectors, const Shape& shape,
@@ -216,9 +228,14 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
   using K = SplitKernel<Row, T, MW, MN>;
   constexpr Config c = Row::config;
   const std::int64_t rows_wide = swapped ? shape.n : shape.m, rows_narrow = swapped ? shape.m : shape.n;
+  // What of a tile there is not would be copied as zeros, which takes longer than to copy rows. Where there is one tile and
+  // a copy brings all of it, no such rows are asked for: what is multiplied instead becomes rows that D has not.
+  const int box_narrow =
+      MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
+  const int not_copied = (K::box_narrow - box_narrow) * wgmma_line_bytes;
   CUtensorMap map_wide, map_narrow;
   RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, K::box_wide));
-  RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, K::box_narrow));
+  RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
   const Raster tiles = raster_of(rows_wide, rows_narrow, c.bm, c.bn);
   const SplitWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
@@ -229,6 +246,8 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                        .batch_of_wide = wide.batch_stride ? 1 : 0,
                        .batch_of_narrow = narrow.batch_stride ? 1 : 0,
                        .swapped = swapped,
+                       .share_log2 = split_share_log2(swapped ? c.bn : c.bm, split),
+                       .stage_bytes = wgmma_stage_bytes(c) - not_copied,
                        .plain = const_cast<void*>(plain.data),
                        .plain_vectors = plain_vectors,
                        .plain_pitch = plain.pitch,

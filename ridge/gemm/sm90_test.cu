@@ -60,9 +60,9 @@ template <class T> struct Matrices {
   }
 };
 
-// Runs row I of the table on few multiprocessors, so that a block has several tiles, and compares all of D.
-template <int I, class T, Major MA, Major MB> void check(const Case& c) {
-  constexpr Config config = Row<I>::config;
+// Runs a row on few multiprocessors, so that a block has several tiles, and compares all of D.
+template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
+  constexpr Config config = R::config;
   constexpr float untouched = 77;
   std::mt19937 bits(1);
   const bool grouped = !c.offsets.empty();
@@ -87,7 +87,7 @@ template <int I, class T, Major MA, Major MB> void check(const Case& c) {
   const bool plain = c.alpha == 1 && c.scale == 1 && c.activation == Activation::none && !c.bias;
   const ColumnEpilogue by_columns{c.alpha, c.scale, c.activation, epilogue.addends[epilogue.bias], plain};
   const bool tma = c.by == By::columns;
-  const Status status = launch_wgmma<Row<I>, T, MA, MB>(
+  const Status status = launch_wgmma<R, T, MA, MB>(
       {a.operand(), b.operand(), gate.operand(), c.offsets.data()}, tma ? Store::tma : Store::epilogue,
       tma ? d.operand() : WgmmaOperand{}, {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
   ASSERT_TRUE(status.ok()) << status.message();
@@ -126,6 +126,9 @@ template <int I, class T, Major MA, Major MB> void check(const Case& c) {
       }
     }
 }
+
+// The same of row I of the table.
+template <int I, class T, Major MA, Major MB> void check(const Case& c) { check_row<Row<I>, T, MA, MB>(c); }
 
 constexpr Major k = Major::k, outer = Major::outer;
 
@@ -187,6 +190,21 @@ TEST(GemmOnHopper, AGateBesideOtherParts) {
 TEST(GemmOnHopper, OneOperand) {
   check<row_named("persistent"), half, k, k>({.m = 200, .n = 264, .k = 72, .bias = true});
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
+}
+
+// `fp8` and `tf32x3` with 16-bit operands, which are what the CPU multiplies: sums leave the tensor cores after each
+// step, and after every other one.
+template <int I, int Steps> struct Promoting {
+  static constexpr Config config = [] {
+    Config c = variants[I].config;
+    c.bk = 64, c.promote = Steps;
+    return c;
+  }();
+};
+TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
+  check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 328, .bias = true});
+  check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
+      {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
 }
 
 }  // namespace

@@ -216,7 +216,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
       const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
 #pragma unroll
-      for (int k = 0; k < c.bk; k += sm90::product_k<T>)
+      for (int k = 0; k < c.bk; k += sm90::product_k<T>) {
+        if (c.promote == 1 && k + sm90::product_k<T> >= c.bk)
+          sm90::commit_products();  // the last is a group of its own
 #pragma unroll
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
@@ -227,6 +229,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                   sm90::line_elements, c.line),
               sm90::descriptor(K::axis_b, b + sm90::k_offset(K::axis_b, k, sizeof(T)), sm90::line_elements, c.line),
               accumulate || k > 0);
+      }
       sm90::commit_products();
     };
     // Where 64 rows of a tile go, those of this warp among them.
@@ -339,7 +342,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           walk.next();
           ring.skip(work.steps);
         }
-        if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
+        if ((ping_pong || c.promote == 1) && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
         for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = walk.at();
           if constexpr (K::c.grouped) {
@@ -359,12 +362,23 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             turn_parity ^= 1;
           }
           if constexpr (K::c.promote > 0) {
-            // A part of the sum at a time stays in the tensor cores, whose additions round less well.
+            // A part of the sum at a time stays in the tensor cores, whose additions round less well. Where a part is one
+            // step, the warpgroups take turns: the tensor cores would else take both's products in alternation, be done
+            // with both at once, and have nothing to do while both add.
+            constexpr bool in_turn = c.promote == 1 && multipliers(c) == 2;
             Sum part[K::blocks][K::sums];
+#pragma unroll
+            for (int i = 0; i < K::blocks; ++i)
+#pragma unroll
+              for (int j = 0; j < K::sums; ++j) sums[i][j] = 0;
             int former = 0;
             for (int step = 0; step < work.steps; ++step, ring.next()) {
               const int turn_of_part = step % K::c.promote;
               sm90::wait(full + ring.stage, ring.parity);
+              if constexpr (in_turn) {
+                sm90::wait(turn + multiplier, turn_parity);
+                turn_parity ^= 1;
+              }
               sm90::fence_sums();
               multiply_step(part, ring.stage, first_row, turn_of_part > 0);
               if (turn_of_part > 0) {
@@ -373,13 +387,16 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
               }
               former = ring.stage;
               if (turn_of_part != K::c.promote - 1 && step != work.steps - 1) continue;
+              if constexpr (in_turn) {
+                sm90::wait_products<1>();  // all but the step's last
+                if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
+              }
               sm90::wait_products<0>();
               release(former);
-              const bool first_part = step < K::c.promote;
 #pragma unroll
               for (int i = 0; i < K::blocks; ++i)
 #pragma unroll
-                for (int j = 0; j < K::sums; ++j) sums[i][j] = first_part ? part[i][j] : sums[i][j] + part[i][j];
+                for (int j = 0; j < K::sums; ++j) sums[i][j] += part[i][j];
             }
             sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
             finish(sums, place, multiplier, first_row);

@@ -158,8 +158,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
                             {32, 4096, 4096, "narrow_32", 2, true},
                             {64, 4096, 4096, "narrow_64", 2, true},
                             {64, 8192, 8192, "narrow_64", 1, true},
-                            {256, 4096, 4096, "split_128x128", 2, true},
-                            {256, 8192, 8192, "split_128x128", 1, true},
+                            {128, 4096, 4096, "split_64x128", 2, true},
                             {4096, 16, 4096, "narrow_16", 2, false}}) {
     const GemmPlan plan = plan_of(e.m, e.n, e.k);
     EXPECT_EQ(variants[plan.variant].name, e.variant) << e.m << "x" << e.n << "x" << e.k;
@@ -174,6 +173,38 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
   EXPECT_EQ(ragged.workspace_bytes(), std::size_t{13} * 2880 * 2);
   EXPECT_GT(plan_of(16, 512, 8192).split, 4);
   EXPECT_EQ(plan_of(16, 4096, 64).split, 1);  // one step
+}
+
+TEST(GemmPlan, RowsThatTheCopyEngineIsSlowToReadAreLoadedForTwoBlocks) {
+  const auto chosen = [](std::int64_t size) {
+    const auto plan = plan_gemm({.m = size, .n = size, .k = size, .dtype = f16}, *device_model("H200"));
+    return std::string(variants[plan->variant].name);
+  };
+  EXPECT_EQ(chosen(1024), "wgmma_64x128");
+  EXPECT_EQ(chosen(1008), "wgmma_64x128");
+  EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16 bytes and not on 32
+}
+
+TEST(GemmConfig, EachRowOfASplitTileIsAddedUpByOneBlock) {
+  using namespace gemm_kernels;
+  for (const int rows : {16, 32, 64, 128})
+    for (int split = 1; split <= max_split; split *= 2) {
+      const int log2 = split_share_log2(rows, split);
+      EXPECT_GE(1 << log2, 8) << "a thread's pairs of rows are one block's";
+      EXPECT_GE(split << log2, rows) << rows << " " << split;
+      EXPECT_LT((rows - 1) >> log2, split) << rows << " " << split;
+    }
+  for (const auto& row : variants) {
+    const Config& c = row.config;
+    if (c.family != Family::wgmma_split) continue;
+    for (const bool swapped : {false, true})
+      for (int split = 1; split <= max_split; split *= 2)
+        EXPECT_LE(4 * split * split_pitch(c, swapped) << split_share_log2(swapped ? c.bn : c.bm, split),
+                  split_sums_bytes(c))
+            << row.name << " " << split;
+    EXPECT_LE(split_sums_at(c) + split_sums_bytes(c), split_barriers_at(c)) << row.name;
+    EXPECT_LE(split_smem_bytes(c), 232448 / c.blocks_per_sm) << row.name;
+  }
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {

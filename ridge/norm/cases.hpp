@@ -208,6 +208,7 @@ inline check::CaseBook book_of(const std::string& op) {
     test(std::string("bf16:rows=9,cols=72:fill=nan") + backward);
   }
   for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=6,cols=203:place=inplace");
+  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=64");  // two blocks of short rows
   for (const char* some : {"", ",gamma", ",beta"})
     for (const char* type : {"f32", "f16"}) test(std::string(type) + ":rows=5,cols=300:inputs=" + x + some);
   for (const char* fill : {"inf", "denormal", "ones", "constant,1e4", "constant,-0.1"})

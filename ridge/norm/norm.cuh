@@ -5,6 +5,7 @@
 #include <ridge/norm/fused.cuh>
 #include <ridge/norm/launch_arguments.cuh>
 #include <ridge/norm/resident.cuh>
+#include <ridge/norm/short.cuh>
 
 #include <utility>
 
@@ -26,9 +27,12 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
-  } else if constexpr (c.method == Method::ring) {
+  } else if constexpr (is_ring(c)) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_ring<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
+  } else if constexpr (c.method == Method::short_rows) {
+    if (use == Use::plain) return simt::launch(at, norm_short<Row<I>, Team, T, false>, forward_of<T>(args));
+    return simt::launch(at, norm_short<Row<I>, Team, T, true>, forward_of<T>(args));
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
   } else if constexpr (c.method == Method::resident) {

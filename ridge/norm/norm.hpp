@@ -10,8 +10,9 @@
 //           its own, as are dgamma, dbeta and dsum. Strides are free; rows that are contiguous and lie alike on 16
 //           bytes in all tensors take the fast path, wherever they start, and vectors that are contiguous.
 // Types     f32 f16 bf16 f64, all tensors of one. 16-bit types are computed in float32.
-// Values    The variance is that of x - mean, in a pass of its own, and the mean's own rounding error is taken out: a
-//           row 1e4 + i * 1e-3 in float32 is right to the last bits of x - mean. A constant row, or one of one element,
+// Values    The variance is that of x - mean: from distances to an element of the row, or to its rounded mean, whose error
+//           is taken out. A row 1e4 + i * 1e-3 in float32 is right to the last bits of x - mean; one whose first element
+//           lies far from the others, to those of that distance. A constant row, or one of one element,
 //           gives beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta
 //           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.

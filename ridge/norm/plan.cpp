@@ -170,11 +170,23 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
-  if (c.method == Method::ring) {
+  if (c.method == Method::short_rows) {
+    if (p.backward) return "it has no gradient";
+    if (p.cols % (unit_bytes / size(p)) != 0 || (*p.rows_lie)[0].phase != 0)
+      return "rows are not of whole 16-byte units, from a boundary on";
+    if (units(p) > lanes(c))
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(lanes(c)) +
+             " are kept";
+    return {};
+  }
+  if (is_ring(c)) {
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
-    if (use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
-    if (ring_of(c, p, device.smem_optin).stages == 0)
-      return "two rows, or a cluster's slices of them, do not fit in " + std::to_string(device.smem_optin) +
+    if (p.backward) return "it has no gradient";
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const int most = ring_units(c, static_cast<int>(size(p))), stages = c.method == Method::ring ? 2 : long_stages;
+    if (ring.slice_units > most || ring.stages < stages)
+      return "a row's slice has " + std::to_string(ring.slice_units) + " units of 16 bytes; " + std::to_string(most) +
+             " are kept, and " + std::to_string(stages) + " rows must fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
     return {};
   }
@@ -200,12 +212,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 
 static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (p.cols == 0 || p.rows == 0) return 0;
-  if (c.method == Method::ring) {  // blocks stay, and go through rows
+  if (is_ring(c)) {  // blocks stay, and go through rows
     const tile::RowRing ring = ring_of(c, p, device.smem_optin);
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
-  const std::int64_t blocks = (p.rows + c.rows - 1) / c.rows;
+  const std::int64_t blocks = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
   if (c.method != Method::fused) return blocks;
   // As many blocks, or clusters, as there is room for.
   return std::min<std::int64_t>(blocks, roofline::resident_clusters(device, c.cluster)) * c.cluster;
@@ -259,6 +271,7 @@ static Cost cost(const NormProblem& p) {
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
   if (c.method == Method::fused) return 128;
+  if (is_ring(c)) return c.threads > 384 ? 128 : 168;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
   return c.in_registers >= 6 || p.backward ? 64 : c.in_registers >= 4 ? 56 : 48;
 }
@@ -270,8 +283,10 @@ static double trips(const Config& c, const NormProblem& p) {
   switch (c.method) {
     case Method::streaming: return 3 * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
+    case Method::short_rows:
     case Method::resident:
     case Method::ring:
+    case Method::ring_long:
     case Method::fused: return 1;
   }
   return 1;
@@ -287,7 +302,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = c.method == Method::ring    ? ring_of(c, p, device.smem_optin).smem_bytes()
+             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -319,27 +334,30 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
     // an H200 (bench/results/h200/norm.json).
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
-    const double pass_us = c.in_shared > 0 ? (bytes == 2 ? 1.2 : 1.5) : bytes == 2 ? 0.34 : 0.25;
+    const double pass_us = c.in_shared > 0 ? (bytes == 2 && p.backward ? 1.2 : 1.5)
+                           : bytes == 2    ? 0.34
+                           : p.backward    ? 0.25
+                                           : 0.4;
     const double unit_us = pass_us * (p.backward ? 2 : 1);
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
-  } else if (c.method == Method::ring) {
-    // A team's rows follow one another. Of a row: its reductions, of a cluster's with a message, and the passes over each
-    // unit; fitted to an H200 (bench/results/h200/rows_ring.json).
+  } else if (is_ring(c)) {
+    // A team's rows follow one another. Of a row: its reduction, and the passes over each unit; fitted to an H200.
     const tile::RowRing ring = ring_of(c, p, device.smem_optin);
-    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.lanes);
-    const double unit_us = (c.threads > 512 ? 0.55 : bytes == 2 ? 0.42 : 0.35) * (ring.phases > 1 ? 1.7 : 1);
-    const double alone = c.cluster > 1 && ring.teams > 1 && ring.phases == 1
-                             ? 0.7
-                             : 1;  // while one team waits for messages, another works
-    const double row_us = alone * ((c.cluster > 1 ? 2.2 : 1.6) - 0.6 * (p.norm == Norm::rms) + unit_us * of_lane);
+    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.team);
+    const bool twice = c.method == Method::ring_long;
+    const double unit_us = !twice ? 0.03 : (bytes == 2 ? 0.22 : 0.1) * (p.added ? 1.2 : 1);
+    const double row_us = (twice ? 0.24 + 0.05 * c.cluster : 0.3) + unit_us * of_lane;
     const double teams = static_cast<double>(plan.grid) / c.cluster * ring.teams;
     k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
     k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
     k.block_us = (row_us - device.memory_latency_us) * k.trips;
-    k.serial_us = tile::RowRing::start_us(c.cluster);
+    k.serial_us = tile::RowRing::start_us(c.cluster) + 1.5;  // then gamma and beta
+  } else if (c.method == Method::short_rows) {
+    k.trip_bytes = row_bytes * static_cast<double>(rows_per_block(c));
+    k.block_us = 0.5 * lanes(c) / static_cast<double>(units(p));
   } else {
     // Units of two passes, and merging what they give; softmax's row of this kind has 2.2.
     k.block_us = c.method == Method::vector ? 2.2 + 0.3 * static_cast<double>(units(p)) / c.threads : 0.25;

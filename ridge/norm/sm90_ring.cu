@@ -1,4 +1,4 @@
-// Launches Method::ring.
+// Launches Method::ring and ring_long.
 #include <ridge/norm/launch_arguments.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 #include <ridge/tile/sm90/launch.cuh>
@@ -9,13 +9,14 @@ namespace ridge::norm_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <int Threads, int Team, int Lanes> struct RingKernel {
-  static constexpr Config config = {.method = Method::ring, .threads = Threads, .team = Team, .lanes = Lanes};
+template <Method M, int Threads, int InRegisters, int Team, int Elements> struct RingKernel {
+  static constexpr Config config = {
+      .method = M, .threads = Threads, .in_registers = InRegisters, .team = Team, .elements = Elements};
 };
 
 template <int I, class T> Status launch_row(const Arguments& args) {
   constexpr Config c = variants[I].config;
-  if constexpr (c.method != Method::ring) {
+  if constexpr (!is_ring(c)) {
     return Status::error(Code::unsupported, "norm: this variant is launched elsewhere");
   } else {
     const NormProblem& p = args.plan.problem;
@@ -24,10 +25,21 @@ template <int I, class T> Status launch_row(const Arguments& args) {
                           .block = dim3(c.threads),
                           .smem = static_cast<std::size_t>(ring.smem_bytes()),
                           .stream = args.stream.handle};
-    using Kernel = RingKernel<c.threads, c.team, c.lanes>;
+    using Kernel = RingKernel<c.method, c.threads, c.in_registers, c.team, c.elements>;
     const Forward<T> a = forward_of<T>(args);
-    const auto x = tile::sm90::ring_rows(a.x.data, (*p.rows_lie)[0].pitch(), p.rows, p.cols);
-    return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T>, a, ring, x);
+    const auto rows_of = [&](const auto& tensor, int lies) {
+      return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[lies].pitch(), p.rows, p.cols);
+    };
+    const RingInputs<1> x{{rows_of(a.x, 0)}};
+    if constexpr (c.method == Method::ring) {
+      return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T>, a, ring, x);
+    } else {
+      if (!p.added) return tile::sm90::launch_clusters(at, c.cluster, norm_ring_long<Kernel, T, false>, a, ring, x);
+      if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
+      else
+        return tile::sm90::launch_clusters(at, c.cluster, norm_ring_long<Kernel, T, true>, a, ring,
+                                           RingInputs<2>{{rows_of(a.x, 0), rows_of(a.residual, 2)}});
+    }
   }
 }
 

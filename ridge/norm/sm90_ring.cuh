@@ -1,5 +1,6 @@
-// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block lies
-// in the shared memory of a cluster. Each element is read from memory once, and each of gamma and beta once by a block.
+// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block is
+// shared by a cluster. Threads stay, and keep gamma and beta of their columns in registers. Each element is read from
+// memory once, and each of gamma and beta once by those who share a row.
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/sm90/row_ring.cuh>
@@ -8,99 +9,235 @@
 
 namespace ridge::norm_detail {
 
-// The slice of a vector that goes with this block's rows: the n-th of those that a block keeps, on units as the rows lie;
-// or where it is in memory, if there was no room. All threads of the block, before a barrier.
-template <class T, class Units>
-__device__ __forceinline__ const T* slice_of_vector(const T* vector, const tile::sm90::RowSlice& slice,
-                                                    const Units& units, const tile::RowRing& ring,
-                                                    unsigned char* shared, int n) {
-  if (!vector) return nullptr;
-  if (n >= ring.vectors) return vector + slice.begin;
-  constexpr int V = tile::unit_elements<T>;
-  T* kept = reinterpret_cast<T*>(shared + ring.vectors_at() + n * ring.vector_bytes) + (V - units.head % V) % V;
-  const int size = static_cast<int>(slice.end - slice.begin);
-  for (int i = static_cast<int>(threadIdx.x); i < size; i += static_cast<int>(blockDim.x))
-    kept[i] = vector[slice.begin + i];
-  return kept;
-}
+// The tensors whose rows come through the ring: x, and residual where there is one.
+template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 
-// Row::config: threads of a block, of its teams, and lanes of a row.
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
-// ring_of(config, problem, device), a cluster has ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory.
-// y may be x.
+// Rows that fit in a team's registers, as distances from their first element: the ring gets their place back at once.
+//
+// Row::config: threads of a block and of its teams, and elements of a row in each lane.
+// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
+// ring_of(config, problem, device), whose cluster is one block, and a row has at most `team * elements` elements in whole
+// units; ring.smem_bytes() of dynamic shared memory. y may be x.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
-    norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring,
-              const __grid_constant__ tile::sm90::RingRows x_rows) {
+    norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring, const __grid_constant__ RingInputs<1> inputs) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
     using tile::Floats;
+    using tile::Packed;
     constexpr Config c = Row::config;
-    constexpr int V = tile::unit_elements<T>;
-    using Team = sm90::RingTeam<c.team, c.lanes>;
-    unsigned char* shared = sm90::swizzled_shared();
-    Team team(ring, shared);
+    constexpr int V = tile::unit_elements<T>, K = c.elements / V;  // units of a lane
+    using Team = sm90::RingTeam<c.team, c.team>;
+    Team team(ring, sm90::swizzled_shared());
     team.start();
-    const sm90::RingRows tensors[] = {x_rows};
-    team.template bring_first<T>(tensors, a.rows, a.cols);
-    const sm90::RowSlice slice = team.slice;
-    const auto units = team.template units<T>(x_rows);  // alike in all of the team's rows
-    const T* gamma = slice_of_vector(a.gamma.data, slice, units, ring, shared, 0);
-    const T* beta = slice_of_vector(a.beta.data, slice, units, ring, shared, gamma ? 1 : 0);
-    const auto on_units = [&](const T* p) {
-      return !p || reinterpret_cast<std::uintptr_t>(p + units.head) % tile::unit_bytes == 0;
-    };
-    const bool aligned = on_units(gamma) && on_units(beta);
-    __syncthreads();
+    team.template bring_first<T>(inputs.rows, a.rows, a.cols);
+    const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
+    const int at0 = units.at(0), edge_at = units.edge_at;
+    constexpr int step = Team::lanes * V;  // from one unit of a lane to its next
+    const float per_column = 1 / static_cast<float>(a.cols);
 
-    team.template for_each_row<T>(tensors, a.rows, [&](const sm90::RowInSlot<T>& at_row) {
-      // ---- load: what the copy engine has brought
+    // Of this lane's columns.
+    Floats<T> gamma[K], beta[K];
+    {
+      Packed g[K], b[K];
+      tile::load_units_anywhere(a.gamma.data, units, 1.0f, g);
+      tile::load_units_anywhere(a.beta.data, units, 0.0f, b);
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        gamma[k] = tile::unpack_floats<T>(g[k]);
+        beta[k] = tile::unpack_floats<T>(b[k]);
+      }
+    }
+
+    team.template for_each_row_kept<T>(inputs.rows, a.rows, [&](const sm90::RowInSlot<T>& at_row, auto&& through) {
+      // ---- load: what the copy engine has brought, as distances from the first element
       const T* x = at_row.of(0);
-      const auto for_units = [&](auto&& f) {
-#pragma unroll 2
-        for (int u = units.lane; u < units.units; u += Team::lanes) f(units.head + u * V);
-      };
-      const float edge = units.edge_at >= 0 ? float(x[units.edge_at]) : 0.0f;
+      const float base = a.rms ? 0.0f : float(x[0]);
+      const Packed nothing = tile::packed_fill<T>(base);  // what the row does not have is no distance away
+      Floats<T> d[K];
+      Differences<float> s{0, 0};
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        Packed unit = nothing;
+        if (units.has(k)) unit = tile::load_packed(x + at0 + k * step);
+        d[k] = tile::unpack_floats<T>(unit);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+          d[k][v] -= base;
+          s.add(d[k][v]);
+        }
+      }
+      const float edge = edge_at >= 0 ? float(x[edge_at]) - base : 0.0f;
+      s.add(edge);
 
       // ---- compute
-      const auto each = [&](auto&& f) {
-        for_units([&](int at) { for_elements<T>(tile::load_packed(x + at), [&](float e, int) { f(e, true); }); });
-        f(edge, units.edge_at >= 0);
-      };
-      Scratch<Team, float> scratch{team, team};
-      const Statistics<float> normalised = row_statistics<Team, float>(
-          each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, scratch);
+      s = team.reduce_in_block(s, plus<Differences<float>>);
+      through();
+      Spread<float> spread = Spread<float>::of(s, a.rms ? 0.0f : per_column);
+      if (spread.far(s)) {  // alike in all lanes
+        const float mean = spread.mean;
+        s = {0, 0};
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+          if (units.has(k)) {
+#pragma unroll
+            for (int v = 0; v < V; ++v) s.add(d[k][v] - mean);
+          }
+        if (edge_at >= 0) s.add(edge - mean);
+        s = team.reduce_in_block(s, plus<Differences<float>>);
+        spread = Spread<float>::of(s, per_column);
+        spread.mean += mean;
+      }
       if (!at_row.exists) return;
 
       // ---- finish
-      T* y = a.y.even_row(at_row.row) + slice.begin;
-      const auto write = [&](auto has_gamma, auto has_beta, auto&& load) {
-        constexpr bool G = decltype(has_gamma)::value, B = decltype(has_beta)::value;
-        for_units([&](int at) {
-          Floats<T> e = tile::unpack_floats<T>(tile::load_packed(x + at)), of_gamma, of_beta;
-          if constexpr (G) of_gamma = load(gamma, at, 1.0f);
-          if constexpr (B) of_beta = load(beta, at, 0.0f);
+      const Statistics<float> normalised = spread.statistics(0.0f, per_column, a.eps);  // of distances
+      T* y = a.y.even_row(at_row.row);
 #pragma unroll
-          for (int v = 0; v < V; ++v) {
-            e[v] = normalised(e[v]);
-            if constexpr (G && B) e[v] = fmaf(e[v], of_gamma[v], of_beta[v]);
-            else if constexpr (G) e[v] *= of_gamma[v];
-          }
-          tile::store_packed(y + at, tile::pack_floats<T>(e));
-        });
-      };
-      const auto unit = [](const T* p, int at, float) { return tile::unpack_floats<T>(tile::load_packed(p + at)); };
-      const auto anything = [](const T* p, int at, float without) {
-        return tile::unpack_floats<T>(p ? tile::load_packed_anywhere(p + at) : tile::packed_fill<T>(without));
-      };
-      constexpr std::true_type yes;
-      constexpr std::false_type no;
-      if (!gamma && !beta) write(no, no, unit);
-      else if (aligned && gamma && beta) write(yes, yes, unit);
-      else if (aligned && gamma) write(yes, no, unit);
-      else write(yes, yes, anything);
-      if (const int at = units.edge_at; at >= 0) y[at] = norm_element(a, normalised, edge, slice.begin + at);
+      for (int k = 0; k < K; ++k)
+        if (units.has(k)) {
+          Floats<T> e;
+#pragma unroll
+          for (int v = 0; v < V; ++v)
+            e[v] = fmaf(fmaf(d[k][v], normalised.scale, normalised.offset), gamma[k][v], beta[k][v]);
+          tile::store_packed(y + at0 + k * step, tile::pack_floats<T>(e));
+        }
+      if (edge_at >= 0) y[edge_at] = norm_element(a, normalised, edge, edge_at);
     });
+    team.finish();
+  }
+}
+
+// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of squared
+// differences from that mean.
+struct SliceMoments {
+  float n, base;
+  Spread<float> spread;
+};
+
+// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l % cluster.
+__device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, const SliceMoments& of_lane, int cluster,
+                                                    float per_column) {
+  const simt::tile<tile::RowRing::warp> warp;
+  const auto sum = [&](float value) {
+    for (int apart = 1; apart < cluster; apart *= 2) value += warp.shfl_xor(value, apart);
+    return value;
+  };
+  const float from_mine = of_lane.n > 0 ? of_lane.base - mine.base + of_lane.spread.mean : 0.0f;
+  const float mean = sum(of_lane.n * from_mine) * per_column, apart = from_mine - mean;
+  return {mean, sum(fmaf(of_lane.n * apart, apart, of_lane.spread.squares))};
+}
+
+// Longer rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each
+// other, and registers for gamma and beta of more columns. With residual, what is normalised is x + residual, and sum gets
+// it.
+//
+// Row::config: threads of a block and of its teams, units of a row in each lane, blocks of a cluster (a power of two).
+// Preconditions: as norm_ring for all tensors, a slice of a row has at most `team * in_registers` units, and the ring three
+// stages or more; a cluster has ring.cluster blocks. y and sum may be x or residual.
+template <class Row, class T, bool Added>
+__global__ void __launch_bounds__(Row::config.threads, 1)
+    norm_ring_long(Forward<T> a, const __grid_constant__ tile::RowRing ring,
+                   const __grid_constant__ RingInputs<Added ? 2 : 1> inputs) {
+  if constexpr (tile::sm90::available) {
+    namespace sm90 = tile::sm90;
+    using tile::Floats;
+    using tile::Packed;
+    constexpr Config c = Row::config;
+    constexpr int V = tile::unit_elements<T>, K = c.in_registers;
+    using Team = sm90::RingTeam<c.team, c.team>;
+    using InSlot = sm90::RowInSlot<T>;
+    Team team(ring, sm90::swizzled_shared());
+    team.start();
+    team.template bring_first<T>(inputs.rows, a.rows, a.cols);
+    const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
+    const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
+    const int edge_at = units.edge_at;
+    const float n = static_cast<float>(size), per_element = n > 0 ? 1 / n : 0.0f;
+    const float per_column = 1 / static_cast<float>(a.cols);
+    const int at0 = units.at(0);
+    constexpr int always = 8;              // units of a lane that are passed over also where the row is shorter
+    constexpr int step = Team::lanes * V;  // from one unit of a lane to its next
+    const bool centred = !a.rms && size > 0;
+
+    // Of this lane's columns.
+    Packed gamma[K], beta[K];
+    tile::load_units_anywhere(a.gamma.data ? a.gamma.data + begin : nullptr, units, 1.0f, gamma);
+    tile::load_units_anywhere(a.beta.data ? a.beta.data + begin : nullptr, units, 0.0f, beta);
+
+    const auto unit_of = [&](const InSlot& at_row, int k, const Packed& without) {
+      Packed unit = without;
+      if (units.has(k)) unit = tile::load_packed(at_row.of(0) + at0 + k * step);
+      if constexpr (Added) {
+        Packed other{};
+        if (units.has(k)) other = tile::load_packed(at_row.of(1) + at0 + k * step);
+        unit = packed_sum<T>(unit, other);
+      }
+      return unit;
+    };
+    const auto element_of = [&](const InSlot& at_row, int i) {
+      if constexpr (Added) return rounded_sum(at_row.of(0)[i], at_row.of(1)[i]);
+      else return at_row.of(0)[i];
+    };
+    struct Posted {
+      SliceMoments mine;
+      unsigned number;
+    };
+    const auto sums = [&](const InSlot& at_row, float base, float mean, auto keeps) {
+      Differences<float> s{0, 0};
+      const Packed nothing = tile::packed_fill<T>(base);  // what the row does not have is no distance away
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        if (k >= always && !units.used(k)) continue;
+        const Packed unit = unit_of(at_row, k, nothing);
+        if constexpr (decltype(keeps)::value)
+          if (units.has(k)) tile::store_packed(a.sum.even_row(at_row.row) + begin + at0 + k * step, unit);
+        const float shift = units.has(k) ? mean : 0.0f;
+        for_elements<T>(unit, [&](float e, int) { s.add(e - base - shift); });
+      }
+      if (edge_at >= 0) {
+        const T e = element_of(at_row, edge_at);
+        if constexpr (decltype(keeps)::value) a.sum.even_row(at_row.row)[begin + edge_at] = e;
+        s.add(float(e) - base - mean);
+      }
+      return team.reduce_in_block(s, plus<Differences<float>>);
+    };
+
+    team.template for_each_row_later<T, Posted>(
+        inputs.rows, a.rows,
+        [&](const InSlot& at_row) {
+          const float base = centred ? float(element_of(at_row, 0)) : 0.0f;
+          Differences<float> s = sums(at_row, base, 0.0f, std::bool_constant<Added>{});
+          Spread<float> spread = Spread<float>::of(s, centred ? per_element : 0.0f);
+          if (spread.far(s)) {
+            const float mean = spread.mean;
+            s = sums(at_row, base, mean, std::false_type{});
+            spread = Spread<float>::of(s, per_element);
+            spread.mean += mean;
+          }
+          Posted posted{{n, base, spread}, 0};
+          if (ring.cluster > 1) posted.number = team.post(posted.mine);
+          return posted;
+        },
+        [&](const InSlot& at_row, const Posted& posted) {
+          Spread<float> spread = posted.mine.spread;
+          if (ring.cluster > 1)
+            spread =
+                of_cluster(posted.mine, team.template collect<SliceMoments>(posted.number), ring.cluster, per_column);
+          const Statistics<float> normalised = spread.statistics(posted.mine.base, per_column, a.eps);
+          T* y = a.y.even_row(at_row.row) + begin;
+#pragma unroll
+          for (int k = 0; k < K; ++k) {
+            if (k >= always && !units.used(k)) continue;
+            const Packed unit = unit_of(at_row, k, Packed{});
+            tile::make_opaque(gamma[k]);  // or they would be unpacked for all rows, into registers that are not there
+            tile::make_opaque(beta[k]);
+            if (units.has(k))
+              tile::store_packed(y + at0 + k * step, norm_unit<T>(normalised, unit, {gamma[k], beta[k]}));
+          }
+          if (edge_at >= 0)
+            y[edge_at] = norm_element(a, normalised, float(element_of(at_row, edge_at)), begin + edge_at);
+        });
     team.finish();
   }
 }

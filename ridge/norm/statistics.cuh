@@ -1,7 +1,9 @@
 // A row's mean and variance, and the sums that its gradient needs.
 //
-// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own
-// rounding error. Nothing of the mean's size is squared or subtracted from its like.
+// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own rounding
+// error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of their squares
+// (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing of the mean's size is
+// squared or subtracted from its like.
 //
 // Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.
@@ -34,6 +36,9 @@ template <class X> struct Differences {
   __device__ __forceinline__ void add(X d) {
     first += d;
     squares = multiply_add(d, d, squares);
+  }
+  friend __device__ __forceinline__ Differences operator+(const Differences& a, const Differences& b) {
+    return {a.first + b.first, a.squares + b.squares};
   }
 };
 template <class X> struct GradientSums {
@@ -72,15 +77,27 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
   end_pass();
   Differences<X> s{X(0), X(0)};
   each([&](X x, bool exists) { s.add(x - (exists ? base : X(0))); });
-  s = Team::reduce(
-      s,
-      [](Differences<X> a, Differences<X> b) {
-        return Differences<X>{a.first + b.first, a.squares + b.squares};
-      },
-      scratch.differences);
+  s = Team::reduce(s, plus<Differences<X>>, scratch.differences);
   end_pass();
   return statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
 }
+
+// Of distances from a base: their mean, and the sum of squared differences from it.
+template <class X> struct Spread {
+  X mean, squares;
+  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean.
+  static __device__ __forceinline__ Spread of(const Differences<X>& s, X per_element) {
+    const X mean = s.first * per_element;
+    return {mean, multiply_add(-mean, s.first, s.squares)};
+  }
+  // Whether the base was more than two standard deviations off: the difference has lost bits that matter.
+  __device__ __forceinline__ bool far(const Differences<X>& s) const { return mean * s.first > 4 * squares; }
+  __device__ __forceinline__ Statistics<X> statistics(X base, X per_element, X eps) const {
+    const X variance = squares * per_element;
+    const X scale = reciprocal_root((variance < X(0) ? X(0) : variance) + eps);  // a NaN stays
+    return {base, -mean * scale, scale};
+  }
+};
 
 // What dx of a row is made of: scale (g - mean_g - n mean_gn) where n is x normalised, and g = dy gamma.
 template <class X> struct RowGradient {

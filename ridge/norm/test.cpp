@@ -24,21 +24,29 @@ NormProblem gradient(std::int64_t rows, std::int64_t cols, DType dtype) {
 }
 
 TEST(NormPlan, KeepsTheRowWhereItFits) {
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "warp_32");
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
-  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "short_32");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not of whole units
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, "A100"), "block_1k");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}, "A100"), "block_2k");
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}, "A100"), "block_1k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
 }
 
-TEST(NormPlan, RowsPassThroughARingWhereTheirArithmeticOrLengthAsksForIt) {
+TEST(NormPlan, RowsPassThroughARingOnHopper) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}), "ring_32");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "ring_32");
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "ring_128");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "ring_128");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "ring_256");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "ring_1k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_1k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "ring_256x4");
-  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_512x8");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "ring_2k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "ring_2kx2");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "ring_2kx4");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_3kx2");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}), "ring_3kx4");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "ring_4kx4");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_4kx8");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16, .added = true}), "ring_2kx2");
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {

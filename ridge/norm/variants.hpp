@@ -9,11 +9,13 @@
 namespace ridge::norm_detail {
 
 enum class Method : std::uint8_t {
-  streaming,  // an element per access, the row read again for every pass; any strides
-  vector,     // a block per row by 16-byte accesses, two passes
-  resident,   // the row is read once and kept on chip
-  fused,      // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
-  ring,       // Hopper: rows pass through shared memory, ahead of those that work on them; long ones in clusters
+  streaming,   // an element per access, the row read again for every pass; any strides
+  vector,      // a block per row by 16-byte accesses, two passes
+  short_rows,  // several rows of a unit for each lane at a time
+  resident,    // the row is read once and kept on chip
+  fused,       // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
+  ring,        // Hopper: rows pass through shared memory, ahead of those that work on them, to their registers
+  ring_long,   // Hopper: longer rows stay in shared memory, also in that of clusters
 };
 
 // A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
@@ -23,13 +25,14 @@ struct Config {
   Method method = Method::resident;
   int threads = 256;
   int rows = 1;          // rows of a block; its threads are shared out evenly
-  int in_registers = 0;  // 16-byte units per lane
+  int in_registers = 0;  // 16-byte units per lane; ring_long: of gamma and of beta, the row's are in shared memory
   int in_shared = 0;
-  int blocks_per_sm = 1;    // least residency asked of the compiler
-  bool ladder = false;      // a textbook's step: chosen where nothing else fits
-  bool plain = false;       // resident: for rows as they are, neither added nor gradients
-  int team = 0, lanes = 0;  // ring: threads that share a slot and, of them, a row
-  int cluster = 1;          // ring, fused: blocks that share a row
+  int blocks_per_sm = 1;       // least residency asked of the compiler
+  int turns = 1;               // short: rows of a lane
+  bool ladder = false;         // a textbook's step: chosen where nothing else fits
+  bool plain = false;          // for rows as they are, neither added nor gradients
+  int team = 0, elements = 0;  // rings: threads that share a row; elements of it in each, if in registers
+  int cluster = 1;             // rings, fused: blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -45,6 +48,8 @@ inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.method = Method::streaming, .threads = 128, .rows = 128, .ladder = true}},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming, .ladder = true}},
     {"vec4", "16-byte accesses; mean and variance in one pass: two reads instead of three", {.method = Method::vector, .threads = 512}},
+    {"short_16", "16 lanes a row, four rows at a time: gamma and beta are read once for them", {.method = Method::short_rows, .threads = 128, .rows = 8, .turns = 4}},
+    {"short_32", "a warp a row", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 4}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}},
@@ -63,21 +68,25 @@ inline constexpr Variant variants[] = {
     {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
     {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 4}},
     {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 8}},
-    {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp", {.method = Method::ring, .threads = 1024, .team = 32, .lanes = 32}},
-    {"ring_128", "for each four warps", {.method = Method::ring, .threads = 1024, .team = 128, .lanes = 128}},
-    {"ring_256", "for each eight warps", {.method = Method::ring, .threads = 1024, .team = 256, .lanes = 256}},
-    {"ring_1k", "for a whole block", {.method = Method::ring, .threads = 1024, .team = 1024, .lanes = 1024}},
-    {"ring_1kx2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 1024, .team = 1024, .lanes = 1024, .cluster = 2}},
-    {"ring_256x4", "of four, which have two rows at a time", {.method = Method::ring, .threads = 512, .team = 256, .lanes = 256, .cluster = 4}},
-    {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 4}},
-    {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 8}},
+    {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp, which stays and keeps gamma and beta", {.method = Method::ring, .threads = 384, .plain = true, .team = 32, .elements = 32}},
+    {"ring_128", "for each four warps", {.method = Method::ring, .threads = 384, .plain = true, .team = 128, .elements = 32}},
+    {"ring_256", "the row left in the ring, for each eight warps", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .plain = true, .team = 256}},
+    {"ring_2k", "for a whole block", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512}},
+    {"ring_2kx2", "in the rings of two blocks", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
+    {"ring_2kx4", "of four", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
+    {"ring_2kx8", "of eight", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
+    {"ring_3kx2", "more columns of each lane", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 2}},
+    {"ring_3kx4", "of four blocks", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 4}},
+    {"ring_4kx4", "yet more columns", {.method = Method::ring_long, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 4}},
+    {"ring_4kx8", "of eight blocks", {.method = Method::ring_long, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 8}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
+constexpr bool is_ring(Config c) { return c.method == Method::ring || c.method == Method::ring_long; }
 // Of one block, that share one row.
-constexpr int lanes(Config c) { return c.method == Method::ring ? c.lanes : c.threads / c.rows; }
+constexpr int lanes(Config c) { return is_ring(c) ? c.team : c.threads / c.rows; }
 
 // What a resident or fused kernel holds: of how many tensors, and units of each in a lane's registers and in its shared
 // memory. Where there is more to a pass than a row and its norm, registers for more than 16 words of rows are not left.
@@ -112,19 +121,23 @@ inline std::int64_t phases_of(const NormProblem& p) {
   return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, pitch);
 }
 
-// Ring: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
+// Rings: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
 inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
   const Rows& x = (*p.rows_lie)[0];
-  const int size = static_cast<int>(size_of(p.dtype)), phases = static_cast<int>(phases_of(p));
-  return tile::row_ring(c.threads, c.team, c.lanes, c.cluster,
+  const int phases = static_cast<int>(phases_of(p));
+  return tile::row_ring(c.threads, c.team, c.team, c.cluster,
                         {.cols = p.cols,
-                         .element_bytes = size,
+                         .element_bytes = static_cast<int>(size_of(p.dtype)),
                          .aligned = x.phase == 0 && phases == 1,
-                         .tensors = 1,
-                         .vectors = p.gamma + p.beta,
+                         .tensors = 1 + p.added,
                          .phases = phases},
                         limit);
 }
+// Units of a row that a block's registers are for: of the row itself, or of what goes with it.
+constexpr int ring_units(Config c, int element_bytes) {
+  return c.team * (c.method == Method::ring ? c.elements * element_bytes / unit_bytes : c.in_registers);
+}
+inline constexpr int long_stages = 3;  // of ring_long: a row to finish, one to sum up, one that comes
 
 // Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
 // gamma; in the end, where it has several rows, the sums of its columns in the same place.
@@ -155,7 +168,7 @@ inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
   return r;
 }
 
-constexpr std::int64_t rows_per_block(Config c) { return c.rows; }
+constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * c.turns; }
 
 // Kernels that follow the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish:
 // of the slices, or of the fused method's blocks.

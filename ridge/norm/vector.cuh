@@ -49,6 +49,16 @@ __device__ __forceinline__ tile::Packed norm_unit(const Forward<T>& a, const Sta
     e[v] = multiply_add(normalised(e[v]), a.gamma.data ? gamma[v] : 1.0f, a.beta.data ? beta[v] : 0.0f);
   return tile::pack_floats<T>(e);
 }
+// The same where gamma and beta are there: 1 and 0 stand for those that were not given.
+template <class T>
+__device__ __forceinline__ tile::Packed norm_unit(const Statistics<float>& normalised, const tile::Packed& x,
+                                                  const Affine<T>& affine) {
+  tile::Floats<T> e = tile::unpack_floats<T>(x);
+  const tile::Floats<T> gamma = tile::unpack_floats<T>(affine.gamma), beta = tile::unpack_floats<T>(affine.beta);
+#pragma unroll
+  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = multiply_add(normalised(e[v]), gamma[v], beta[v]);
+  return tile::pack_floats<T>(e);
+}
 template <class T>
 __device__ __forceinline__ T norm_element(const Forward<T>& a, const Statistics<float>& normalised, float x,
                                           std::int64_t at) {

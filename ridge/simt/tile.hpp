@@ -34,7 +34,8 @@ template <class T, class Move> __device__ __forceinline__ T move_words(T value, 
 
 }  // namespace detail
 
-template <int N = native_warp> struct tile {
+// Together: whether all of the warp's tiles take part in each call, rather than this one alone; see tiles<N>.
+template <int N = native_warp, bool Together = false> struct tile {
   static_assert(N >= 1 && N <= static_cast<int>(8 * sizeof(lane_mask)) && (N & (N - 1)) == 0,
                 "a tile is a power of two of lanes, at most a warp");
 
@@ -64,16 +65,16 @@ template <int N = native_warp> struct tile {
 
   // Bit r is the predicate of the tile's lane r.
   __device__ __forceinline__ lane_mask ballot(bool predicate, where at = where::current()) const {
-    return detail::ballot(mask(), predicate, at) >> first_lane();
+    return (detail::ballot(together(), predicate, at) & mask()) >> first_lane();
   }
   __device__ __forceinline__ bool any(bool predicate, where at = where::current()) const {
-    return detail::ballot(mask(), predicate, at) != 0;
+    return (detail::ballot(together(), predicate, at) & mask()) != 0;
   }
   __device__ __forceinline__ bool all(bool predicate, where at = where::current()) const {
-    return detail::ballot(mask(), !predicate, at) == 0;
+    return (detail::ballot(together(), !predicate, at) & mask()) == 0;
   }
   // Orders the tile's shared and global memory accesses before it with those after it.
-  __device__ __forceinline__ void sync(where at = where::current()) const { detail::sync_warp(mask(), at); }
+  __device__ __forceinline__ void sync(where at = where::current()) const { detail::sync_warp(together(), at); }
 
   // f over the whole tile, by butterfly: every lane gets the result. f must be commutative for all to agree.
   template <class T, class F> __device__ __forceinline__ T reduce(T value, F f, where at = where::current()) const {
@@ -83,15 +84,24 @@ template <int N = native_warp> struct tile {
   }
 
  private:
+  // The lanes that take part in a call.
+  static __device__ __forceinline__ lane_mask together() {
+    if constexpr (Together) return ~lane_mask(0) >> (8 * sizeof(lane_mask) - detail::warp_width());
+    else return mask();
+  }
   static __device__ __forceinline__ int first_lane() { return thread_rank() % detail::warp_width() & ~(N - 1); }
   static constexpr __device__ __forceinline__ lane_mask whole() { return ~lane_mask(0) >> (8 * sizeof(lane_mask) - N); }
   template <class T>
   static __device__ __forceinline__ T shuffle(T value, detail::Source source, int operand, where at) {
-    const lane_mask lanes = mask();
+    const lane_mask lanes = together();
     return detail::move_words(
         value, [=](detail::lane_word word) { return detail::shuffle_word<N>(lanes, word, source, operand, at); });
   }
 };
+
+// The same where all lanes of the warp call together. Where tiles may part, a device has to find out with each shuffle which
+// lanes belong together, which costs more than the shuffle.
+template <int N> using tiles = tile<N, true>;
 
 }  // namespace RIDGE_SIMT_SPACE
 }  // namespace ridge::simt

@@ -23,7 +23,7 @@ __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T, Lanes, Warp>
     if (warp.rank() == 0) scratch.partial[warp.index()] = value;
     __syncthreads();
     // Every warp finishes by itself: a second barrier would cost more than the repeated work.
-    return simt::tile<warps>().reduce(scratch.partial[warp.rank() % warps], f);
+    return simt::tiles<warps>().reduce(scratch.partial[warp.rank() % warps], f);
   }
 }
 

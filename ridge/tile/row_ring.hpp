@@ -15,6 +15,7 @@ struct RowRing {
   static constexpr int value_bytes = 16;   // of what is reduced, at most
   static constexpr int message_bytes = 2 * value_bytes;  // of one block to another: each word with its number
   static constexpr int exchanges = 2;                    // reductions whose scratch is in use at a time
+  static constexpr int inboxes = 4;                      // messages of which a block may have some, and not others
   static constexpr int warp = 32;                        // lanes
 
   int team = warp;      // threads of a team
@@ -26,19 +27,16 @@ struct RowRing {
   int stages = 0;       // slots of a team; 0: the row does not fit
   int slice_units = 0;  // whole units of a row that a block has at most
   int row_bytes = 0;    // room of such a slice
-  int vectors = 0;      // of the vectors of a row's length, those that are kept: the first ones, as there is room
-  int vector_bytes = 0;
 
   constexpr int barriers() const { return teams * stages; }
   constexpr int scratch_bytes() const { return teams * exchanges * (team / warp) * value_bytes; }
-  constexpr int inbox_bytes() const { return cluster > 1 ? teams * exchanges * cluster * message_bytes : 0; }
+  constexpr int inbox_bytes() const { return cluster > 1 ? teams * inboxes * cluster * message_bytes : 0; }
   constexpr int slot() const { return rows * tensors * row_bytes; }
   constexpr int padded_barrier_bytes() const {
     return (barriers() * barrier_bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
   }
-  // From the start of the block's shared memory, one after the other: slots, vectors, scratch, inboxes, barriers.
-  constexpr int vectors_at() const { return teams * stages * slot(); }
-  constexpr int scratch_at() const { return vectors_at() + vectors * vector_bytes; }
+  // From the start of the block's shared memory, one after the other: slots, scratch, inboxes, barriers.
+  constexpr int scratch_at() const { return teams * stages * slot(); }
   constexpr int inbox_at() const { return scratch_at() + scratch_bytes(); }
   constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
   constexpr int smem_bytes() const { return barriers_at() + padded_barrier_bytes(); }
@@ -56,12 +54,11 @@ struct RowRingNeed {
   std::int64_t cols = 0;
   int element_bytes = 4;
   bool aligned = false;  // every row starts on a unit
-  int tensors = 1, vectors = 0;
+  int tensors = 1;
   int phases = 1;  // different places of a unit where rows start, one after the other
 };
 
-// `lanes` threads share a row. With as many stages as there is room for in `limit` bytes; vectors are kept if that leaves
-// two or more.
+// `lanes` threads share a row. With as many stages as there is room for in `limit` bytes.
 constexpr RowRing row_ring(int threads, int team, int lanes, int cluster, const RowRingNeed& need, int limit) {
   RowRing r{.team = team, .teams = threads / team, .cluster = cluster, .phases = need.phases, .tensors = need.tensors};
   const std::int64_t of_unit = RowRing::unit_bytes / need.element_bytes, units = need.cols / of_unit;
@@ -76,11 +73,7 @@ constexpr RowRing row_ring(int threads, int team, int lanes, int cluster, const 
     r.rows =
         std::clamp(RowRing::slot_bytes / (r.row_bytes * need.tensors) / groups, 1, RowRing::warp / groups) * groups;
   }
-  r.vector_bytes = (r.slice_units + 2) * RowRing::unit_bytes;  // they lie on units as the row does
-  for (r.vectors = need.vectors;; --r.vectors) {
-    for (r.stages = RowRing::most_stages; r.stages > 0 && r.smem_bytes() > limit;) --r.stages;
-    if (r.stages >= 2 || r.vectors == 0) break;
-  }
+  for (r.stages = RowRing::most_stages; r.stages > 0 && r.smem_bytes() > limit;) --r.stages;
   if (r.stages < 2) r.stages = 0;
   return r;
 }

@@ -451,7 +451,7 @@ TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
       for (const bool aligned : {true, false})
         for (const int team : {32, 128, 512})
           for (const int cluster : {1, 4}) {
-            const RowRing r = row_ring(512, team, team, cluster, {cols, element, aligned, 2, 2, 1}, hopper_smem);
+            const RowRing r = row_ring(512, team, team, cluster, {cols, element, aligned, 2, 1}, hopper_smem);
             if (r.stages == 0) continue;
             EXPECT_LE(r.smem_bytes(), hopper_smem);
             EXPECT_GE(r.stages, 2);
@@ -460,22 +460,20 @@ TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
             // the slice, and a part of a unit at either end of a row that starts anywhere
             EXPECT_GE(r.row_bytes, slice + (aligned ? 0 : 2 * RowRing::unit_bytes));
             EXPECT_GE(std::int64_t{r.row_bytes} * cluster, std::int64_t{cols} * element);
-            for (const int at : {r.row_bytes, r.vectors_at(), r.scratch_at(), r.inbox_at(), r.barriers_at()})
+            for (const int at : {r.row_bytes, r.scratch_at(), r.inbox_at(), r.barriers_at()})
               EXPECT_EQ(at % RowRing::unit_bytes, 0);
           }
 }
 
-TEST(RowRing, ShortRowsShareASlotAndVectorsGiveWayToRows) {
-  const auto of = [](int team, int lanes, int cols, int vectors) {
-    return row_ring(512, team, lanes, 1, {cols, 4, true, 1, vectors, 1}, hopper_smem);
+TEST(RowRing, ShortRowsShareASlot) {
+  const auto of = [](int team, int lanes, int cols) {
+    return row_ring(512, team, lanes, 1, {cols, 4, true, 1, 1}, hopper_smem);
   };
-  EXPECT_EQ(of(32, 32, 128, 0).rows, 4);  // of 512 bytes
-  EXPECT_EQ(of(32, 16, 3, 0).rows, 32);   // a lane brings a row
-  EXPECT_EQ(of(128, 128, 128, 0).rows, 1);
-  EXPECT_EQ(of(512, 512, 8192, 2).vectors, 2);
-  EXPECT_EQ(of(512, 512, 20000, 2).vectors, 0);  // beside two rows of 80 KB
-  EXPECT_EQ(of(512, 512, 20000, 2).stages, 2);
-  EXPECT_EQ(of(512, 512, 40000, 0).stages, 0);  // no room for two
+  EXPECT_EQ(of(32, 32, 128).rows, 4);  // of 512 bytes
+  EXPECT_EQ(of(32, 16, 3).rows, 32);   // a lane brings a row
+  EXPECT_EQ(of(128, 128, 128).rows, 1);
+  EXPECT_EQ(of(512, 512, 20000).stages, 2);
+  EXPECT_EQ(of(512, 512, 40000).stages, 0);  // no room for two
 }
 
 }  // namespace

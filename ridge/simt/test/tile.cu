@@ -231,6 +231,32 @@ TEST(SimtTile, PartsOfAWarpGoTheirOwnWays) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(x[i], i / 16 % 2 == 0 ? 16 : i / 16 * 16);
 }
 
+// Tiles that call together give what each gives by itself.
+template <int N> __global__ void together(int* sum, int* low, int* next) {
+  const simt::tiles<N> t;
+  const int i = simt::thread_rank();
+  sum[i] = t.reduce(i, [](int a, int b) { return a + b; });
+  low[i] = static_cast<int>(t.ballot(i % 3 == 0) & 1);
+  next[i] = t.shfl(i, 1);
+}
+
+template <int N> void check_together(int threads) {
+  std::vector<int> sum(static_cast<std::size_t>(threads)), low(sum), next(sum);
+  ASSERT_RUNS(launch(one_block(threads), together<N>, sum.data(), low.data(), next.data()));
+  for (int i = 0; i < threads; ++i) {
+    const int first = i / N * N;
+    EXPECT_EQ(sum[static_cast<std::size_t>(i)], first * N + N * (N - 1) / 2);
+    EXPECT_EQ(low[static_cast<std::size_t>(i)], first % 3 == 0);
+    EXPECT_EQ(next[static_cast<std::size_t>(i)], first + 1);
+  }
+}
+
+TEST(SimtTile, TilesOfAWarpTogether) {
+  check_together<4>(64);
+  check_together<8>(40);  // the last warp is not whole
+  check_together<16>(96);
+}
+
 __global__ void exchange(float* x) {
   __shared__ float s[64];
   s[threadIdx.x] = x[threadIdx.x];

@@ -1,16 +1,12 @@
-// Instructions of warps from Ampere on (compute capability 8.0), for units that nvcc compiles. They are not emulated on
-// the CPU: a kernel puts its body behind `if constexpr (tile::sm80::available)`, and its operator's fits() refuses
-// devices before cc 80.
+// Instructions of warps from Ampere on (compute capability 8.0). The same unit is compiled for older architectures too: a
+// kernel puts its body behind `if constexpr (tile::sm80::available)`, and its operator's fits() refuses devices before
+// cc 80. The CPU runtime emulates those on 16-bit types (sm80/cpu), for tests; no plan chooses that.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
-#if !RIDGE_SIMT_ON_CUDA
-#error "ridge/tile/sm80 is CUDA's alone: include it from units that only nvcc compiles"
-#endif
-
 namespace ridge::tile::sm80 {
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800) || !RIDGE_SIMT_ON_CUDA
 inline constexpr bool available = true;
 #else
 inline constexpr bool available = false;
@@ -23,9 +19,13 @@ inline constexpr bool has_large_f64 = true;
 inline constexpr bool has_large_f64 = false;
 #endif
 
-// An address in this block's shared memory, as instructions take it.
+// An address in this block's shared memory, as instructions take it; on the CPU counted from the dynamic part's start.
 __device__ __forceinline__ unsigned shared_address(const void* p) {
+#if RIDGE_SIMT_ON_CUDA
   return static_cast<unsigned>(__cvta_generic_to_shared(p));
+#else
+  return static_cast<unsigned>(static_cast<const char*>(p) - simt::dynamic_shared<char>());
+#endif
 }
 
 }  // namespace ridge::tile::sm80

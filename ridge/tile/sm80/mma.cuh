@@ -4,6 +4,9 @@
 #include <ridge/tile/sm80/arch.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 
+#if !RIDGE_SIMT_ON_CUDA
+#include <ridge/tile/sm80/cpu/mma.hpp>
+#else
 namespace ridge::tile::sm80 {
 
 // A register of a fragment of T: two neighbours along k, or one double.
@@ -73,3 +76,4 @@ __device__ __forceinline__ void multiply(double (&sums)[4], const double (&a)[N]
 }
 
 }  // namespace ridge::tile::sm80
+#endif

@@ -28,11 +28,6 @@ __device__ __forceinline__ void add_bulk(float* to, const void* from, unsigned b
                : "memory");
 }
 
-}  // namespace ridge::tile::sm90
-#endif
-
-namespace ridge::tile::sm90 {
-
 // A word and its number into the place `to` of block `rank` of the cluster, and from there: waits until a word with that
 // number is in it. Nothing else is ordered.
 __device__ __forceinline__ void send(void* to, unsigned rank, unsigned word, unsigned number) {
@@ -60,3 +55,4 @@ __device__ __forceinline__ unsigned receive(const void* from, unsigned number) {
 }
 
 }  // namespace ridge::tile::sm90
+#endif

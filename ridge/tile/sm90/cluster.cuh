@@ -10,6 +10,10 @@ namespace ridge::tile::sm90 {
 __device__ __forceinline__ void arrive_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
+// The first half where no stores are meant, only that this thread has come here: cheaper, as sync_cluster().
+__device__ __forceinline__ void announce_to_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void await_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 // The same variable of block `rank` of the cluster.

@@ -16,6 +16,8 @@
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 
+#include <bit>
+
 namespace ridge::tile::sm90 {
 
 // A tensor's rows as the copy engine reads them: whole units, so also bytes beside a row, but none beside the tensor.
@@ -69,9 +71,9 @@ template <int Threads, int Lanes> class RingTeam {
   template <class V> using Scratch = RingTeam&;
 
   // All threads of the block. Barriers are ready behind the next barrier of the block or cluster (start()).
-  __device__ __forceinline__ RingTeam(const RowRing& ring, unsigned char* shared)
-      : ring(ring),
-        shared(shared),
+  __device__ __forceinline__ RingTeam(const RowRing& sized, unsigned char* of_block)
+      : ring(sized),
+        shared(of_block),
         index(static_cast<int>(threadIdx.x) / Threads),
         thread(static_cast<int>(threadIdx.x) % Threads),
         rank(ring.cluster > 1 ? static_cast<int>(cluster_rank()) : 0) {
@@ -103,7 +105,7 @@ template <int Threads, int Lanes> class RingTeam {
 
   __device__ __forceinline__ void sync() const {
     if constexpr (Threads == RowRing::warp) __syncwarp();
-    else asm volatile("bar.sync %0, %1;" ::"r"(index + 1), "n"(Threads) : "memory");
+    else await_named<Threads>(index + 1);
   }
 
   // Has the first rows brought. Then for_each_row() may be called, with the same arguments.
@@ -115,7 +117,11 @@ template <int Threads, int Lanes> class RingTeam {
     const auto size = static_cast<unsigned>((slice.end - slice.begin) * sizeof(T));
     off = static_cast<unsigned>(begin % unit_bytes);
     bytes = size == 0 ? 0 : (off + size + unit_bytes - 1) / unit_bytes * unit_bytes;
-    for (int s = 0; s < ring.stages; ++s) fill<T>(s, first_row + s * slot_step, tensors, rows);
+    if (ring.rows == 1) {  // by a lane for each slot, or one would wait for the other
+      if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows, 0);
+    } else {
+      for (int s = 0; s < ring.stages; ++s) fill<T>(s, first_row + s * slot_step, tensors, rows, thread);
+    }
   }
   // A row of the shape of all of them, in place of them: after bring_first().
   template <class T> __device__ __forceinline__ RowUnits<T, Lanes> units(const RingRows& tensor) const {
@@ -126,6 +132,16 @@ template <int Threads, int Lanes> class RingTeam {
   // Calls body(RowInSlot) for the team's rows, one after the other. It may not write to them.
   template <class T, int N, class Body>
   __device__ __forceinline__ void for_each_row(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
+    for_each_row_kept<T>(tensors, rows, [&](const RowInSlot<T>& row, auto&& through) {
+      body(row);
+      sync();
+      through();
+    });
+  }
+  // The same for a body(RowInSlot, through) that keeps the row elsewhere: it calls through() once all of the team have
+  // read the row, which they know from a reduction of what they read, and its place is filled again from then on.
+  template <class T, int N, class Body>
+  __device__ __forceinline__ void for_each_row_kept(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
     const int pitch = ring.tensors * ring.row_bytes, slot_bytes = ring.slot();
     unsigned char* const slots = shared + index * ring.stages * slot_bytes;
     const std::int64_t ahead = ring.stages * slot_step;
@@ -137,34 +153,103 @@ template <int Threads, int Lanes> class RingTeam {
       std::int64_t row = slot + group() * ring.phases;
 #pragma unroll 1
       for (int line = 0; line < ring.rows; line += groups) {
-        body(RowInSlot<T>{row, row < rows, place, ring.row_bytes});
+        const bool last = line + groups >= ring.rows;
+        body(RowInSlot<T>{row, row < rows, place, ring.row_bytes}, [&] {
+          if (last) fill<T>(stage, slot + ahead, tensors, rows, thread);
+        });
         place += groups * pitch;
         row += groups * ring.phases;
       }
-      sync();
-      fill<T>(stage, slot + ahead, tensors, rows);
       if (++stage == ring.stages) stage = 0, parity ^= 1;
     }
   }
 
+  // The same in two parts, for slots of one row: begin(RowInSlot) gives a State, and finish(RowInSlot, State) is called
+  // after begin() of the next row, so that what begin() has sent is on its way meanwhile.
+  template <class T, class State, int N, class Begin, class Finish>
+  __device__ __forceinline__ void for_each_row_later(const RingRows (&tensors)[N], std::int64_t rows, Begin&& begin,
+                                                     Finish&& finish) {
+    const int slot_bytes = ring.slot();
+    unsigned char* const slots = shared + index * ring.stages * slot_bytes + off;
+    const std::int64_t ahead = ring.stages * slot_step;
+    State of_before{};
+    int stage = 0, stage_before = 0;
+    unsigned parity = 0;
+    const auto in_slot = [&](int at, std::int64_t row) {
+      return RowInSlot<T>{row, true, slots + at * slot_bytes, ring.row_bytes};
+    };
+    std::int64_t row = first_row;
+    for (; row < rows; row += slot_step) {
+      wait(full(stage), parity);
+      const State state = begin(in_slot(stage, row));
+      if (row > first_row) {
+        const std::int64_t before = row - slot_step;
+        finish(in_slot(stage_before, before), of_before);
+        sync();
+        fill<T>(stage_before, before + ahead, tensors, rows, thread);
+      }
+      of_before = state;
+      stage_before = stage;
+      if (++stage == ring.stages) stage = 0, parity ^= 1;
+    }
+    if (row > first_row) finish(in_slot(stage_before, row - slot_step), of_before);
+  }
+
   // The same result in every lane of the row, in all its blocks.
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, RingTeam& team) {
+    value = team.reduce_in_block(value, f);
+    if constexpr (Threads > RowRing::warp)
+      if (team.ring.cluster > 1) value = team.exchange(value, f);
+    return value;
+  }
+  // In those of this block.
+  template <class V, class F> __device__ __forceinline__ V reduce_in_block(V value, F f) {
     if constexpr (Threads == RowRing::warp) {
       return simt::tile<Lanes>().reduce(value, f);
     } else {
       static_assert(sizeof(V) <= RowRing::value_bytes);
       const simt::tile<RowRing::warp> warp;
       value = warp.reduce(value, f);
-      unsigned char* scratch = team.shared + team.ring.scratch_at() +
-                               (team.index * RowRing::exchanges + team.turn()) * warps * RowRing::value_bytes;
+      unsigned char* scratch =
+          shared + ring.scratch_at() + (index * RowRing::exchanges + turn()) * warps * RowRing::value_bytes;
       const auto partial = [&](int w) { return reinterpret_cast<V*>(scratch + w * RowRing::value_bytes); };
-      if (warp.rank() == 0) *partial(team.thread / RowRing::warp) = value;
-      team.sync();
-      value = simt::tile<warps>().reduce(*partial(warp.rank() % warps), f);
-      if (team.ring.cluster > 1) value = team.exchange(value, f);
-      ++team.reductions;
-      return value;
+      if (warp.rank() == 0) *partial(thread / RowRing::warp) = value;
+      ++reductions;
+      sync();
+      if constexpr ((warps & (warps - 1)) == 0) {
+        return simt::tiles<warps>().reduce(*partial(warp.rank() % warps), f);
+      } else {  // f(value, V{}) is the value
+        constexpr int wide = std::bit_ceil(static_cast<unsigned>(warps));
+        const int w = warp.rank() % wide;
+        return simt::tiles<wide>().reduce(w < warps ? *partial(w) : V{}, f);
+      }
     }
+  }
+  // Sends what this block has to the others of the cluster, behind reduce_in_block(); and what they have sent, under the
+  // number that post() gave: lane l of each warp gets that of block l % cluster. At most one row's is posted before the
+  // one of the row before is collected.
+  template <class V> __device__ __forceinline__ unsigned post(const V& value) {
+    static_assert(sizeof(V) <= RowRing::value_bytes);
+    const unsigned number = ++messages;
+    if (thread < ring.cluster) {
+      unsigned word[sizeof(V) / word_bytes];
+      memcpy(word, &value, sizeof value);
+#pragma unroll
+      for (int w = 0; w < static_cast<int>(sizeof(V) / word_bytes); ++w)
+        send(inbox(number) + rank * RowRing::message_bytes + w * 2 * word_bytes, static_cast<unsigned>(thread), word[w],
+             number);
+    }
+    return number;
+  }
+  template <class V> __device__ __forceinline__ V collect(unsigned number) const {
+    unsigned word[sizeof(V) / word_bytes];
+    const unsigned char* from = inbox(number) + thread % RowRing::warp % ring.cluster * RowRing::message_bytes;
+#pragma unroll
+    for (int w = 0; w < static_cast<int>(sizeof(V) / word_bytes); ++w)
+      word[w] = receive(from + w * 2 * word_bytes, number);
+    V v;
+    memcpy(&v, word, sizeof v);
+    return v;
   }
 
   RowRing ring;
@@ -173,18 +258,18 @@ template <int Threads, int Lanes> class RingTeam {
   RowSlice slice;  // of a row, that this block has
 
  private:
-  // Has a slot filled with rows from `slot` on: by the first warp of the team, a lane for each row. Nobody reads the slot
-  // any more.
+  // Has a slot filled with rows from `slot` on: by the first warp of the team, a lane for each row, its `line`. Nobody reads
+  // the slot any more.
   template <class T, int N>
-  __device__ __forceinline__ void fill(int stage, std::int64_t slot, const RingRows (&tensors)[N],
-                                       std::int64_t rows) const {
-    if (thread >= ring.rows || slot >= rows) return;
-    const std::int64_t row = slot + thread * ring.phases;
+  __device__ __forceinline__ void fill(int stage, std::int64_t slot, const RingRows (&tensors)[N], std::int64_t rows,
+                                       int line) const {
+    if (line >= ring.rows || slot >= rows) return;
+    const std::int64_t row = slot + line * ring.phases;
     if (row >= rows) {
       arrive(full(stage));
       return;
     }
-    unsigned char* to = shared + ((index * ring.stages + stage) * ring.rows + thread) * ring.tensors * ring.row_bytes;
+    unsigned char* to = shared + ((index * ring.stages + stage) * ring.rows + line) * ring.tensors * ring.row_bytes;
     bool inside = true;  // of the tensors
 #pragma unroll
     for (int n = 0; n < N; ++n)
@@ -221,10 +306,10 @@ template <int Threads, int Lanes> class RingTeam {
   // copied; gives their bytes. First the elements, then the units. Rare, so it shall not take room in the loop; and it is
   // given values, since a team whose address is taken would lie in memory.
   template <class T>
-  static __device__ __noinline__ unsigned copy_partly(unsigned char* to, const unsigned char* low,
-                                                      const unsigned char* begin, const unsigned char* end,
-                                                      unsigned off, unsigned size, unsigned bytes, Barrier* full,
-                                                      bool units) {
+  static __device__ __attribute__((noinline)) unsigned copy_partly(unsigned char* to, const unsigned char* low,
+                                                                   const unsigned char* begin, const unsigned char* end,
+                                                                   unsigned off, unsigned size, unsigned bytes,
+                                                                   Barrier* full, bool units) {
     const unsigned first = low < begin ? unit_bytes : 0, last = low + bytes > end ? bytes - unit_bytes : bytes;
     const unsigned whole = last > first ? last - first : 0;
     if (!units) {
@@ -241,43 +326,26 @@ template <int Threads, int Lanes> class RingTeam {
   }
   // Two reductions' places take turns: who writes for the next but one has seen all of the next one's.
   __device__ __forceinline__ int turn() const { return static_cast<int>(reductions % RowRing::exchanges); }
+  // Where this team gets messages of a number.
+  __device__ __forceinline__ unsigned char* inbox(unsigned number) const {
+    return shared + ring.inbox_at() +
+           (index * RowRing::inboxes + static_cast<int>(number % RowRing::inboxes)) * ring.cluster *
+               RowRing::message_bytes;
+  }
 
-  // Each warp waits for itself; its lanes, each for the message of one block.
-  template <class V, class F> __device__ __forceinline__ V exchange(V value, F f) {
-    constexpr int words = sizeof(V) / word_bytes;
-    const unsigned number = reductions + 1;
-    unsigned char* inbox =
-        shared + ring.inbox_at() + (index * RowRing::exchanges + turn()) * ring.cluster * RowRing::message_bytes;
-    unsigned word[words];
-    if (thread < ring.cluster) {
-      memcpy(word, &value, sizeof value);
-#pragma unroll
-      for (int w = 0; w < words; ++w)
-        send(inbox + rank * RowRing::message_bytes + w * 2 * word_bytes, static_cast<unsigned>(thread), word[w],
-             number);
-    }
-    const int from = thread % RowRing::warp < ring.cluster ? thread % RowRing::warp : 0;
-#pragma unroll
-    for (int w = 0; w < words; ++w)
-      word[w] = receive(inbox + from * RowRing::message_bytes + w * 2 * word_bytes, number);
-    const auto of = [&](int r) {
-      unsigned other[words];
-#pragma unroll
-      for (int w = 0; w < words; ++w) other[w] = __shfl_sync(~0u, word[w], r);
-      V v;
-      memcpy(&v, other, sizeof v);
-      return v;
-    };
-    V sum = of(0);
+  template <class V, class F> __device__ __forceinline__ V exchange(const V& value, F f) {
+    const V of_lane = collect<V>(post(value));
+    const simt::tile<RowRing::warp> warp;
+    V sum = warp.shfl(of_lane, 0);
 #pragma unroll 1
-    for (int r = 1; r < ring.cluster; ++r) sum = f(sum, of(r));
+    for (int r = 1; r < ring.cluster; ++r) sum = f(sum, warp.shfl(of_lane, r));
     return sum;
   }
 
   int phase;
   std::int64_t first_row, slot_step;  // of slots, in rows
   unsigned off = 0, bytes = 0;        // of a slice: its first element's place in its unit; its units
-  unsigned reductions = 0;
+  unsigned reductions = 0, messages = 0;
 };
 
 }  // namespace ridge::tile::sm90

@@ -16,6 +16,10 @@ struct MapShape {
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
 };
 
+// How the L2 cache asks memory for what a tile lacks: for 256 bytes at a time, or for its lines alone. Tiles of lines of 128
+// bytes from rows of 256 that are read once come 7 % faster as lines (H200).
+enum class Fetch : std::uint8_t { wide, lines };
+
 }  // namespace ridge::tile::sm90
 
 #if !RIDGE_SIMT_ON_CUDA
@@ -65,7 +69,8 @@ inline CUtensorMapSwizzle map_swizzle(int line) {
 // first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at most 4.
 template <std::size_t N>
 static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
-                              const MapAxis (&outer)[N], int box_rows, int line = line_bytes) {
+                              const MapAxis (&outer)[N], int box_rows, int line = line_bytes,
+                              Fetch fetch = Fetch::wide) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
   constexpr const char* name = "cuTensorMapEncodeTiled";
   static const Encode encode = driver_function<Encode>(name);
@@ -83,9 +88,14 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
     if (i > 0) box[1 + i] = 1;
     steps[1 + i] = 1;
   }
-  const CUresult result = encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  // Where rows start inside of such a piece, a tile's line would be brought to the L2 cache with two of them.
+  constexpr cuuint64_t piece = 256;
+  const CUtensorMapL2promotion promotion = fetch == Fetch::lines     ? CU_TENSOR_MAP_L2_PROMOTION_NONE
+                                           : strides[0] % piece == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+                                                                     : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+  const CUresult result =
+      encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map_status(name, result);
 }
 

@@ -89,7 +89,8 @@ template <int Pending> __device__ __forceinline__ void wait_products() {
 #define RIDGE_WGMMA_KEPT_OF(...) RIDGE_WGMMA_KEPT_WITH(__VA_ARGS__)
 #define RIDGE_WGMMA_KEPT(N, S, TYPES) RIDGE_WGMMA_KEPT_OF(N, S, TYPES, RIDGE_OPERANDS_##S)
 #define RIDGE_WGMMA_KEPT_WIDTHS(TYPES) \
-  if constexpr (N == 64) RIDGE_WGMMA_KEPT(64, 32, TYPES); \
+  if constexpr (N == 32) RIDGE_WGMMA_KEPT(32, 16, TYPES); \
+  else if constexpr (N == 64) RIDGE_WGMMA_KEPT(64, 32, TYPES); \
   else if constexpr (N == 128) RIDGE_WGMMA_KEPT(128, 64, TYPES); \
   else RIDGE_WGMMA_KEPT(256, 128, TYPES)
 // clang-format on
@@ -122,7 +123,7 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
 template <class T, Axis B, int N>
 __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                                               bool accumulate) {
-  static_assert(N == 64 || N == 128 || N == 256, "the widths that are written out");
+  static_assert(N == 32 || N == 64 || N == 128 || N == 256, "the widths that are written out");
   if constexpr (std::is_same_v<T, half>) {
     RIDGE_WGMMA_KEPT_WIDTHS("k16.f32.f16.f16");
   } else {

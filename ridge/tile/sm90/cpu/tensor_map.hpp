@@ -17,7 +17,7 @@ struct TensorMap {
 
 template <std::size_t N>
 Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols, const MapAxis (&outer)[N],
-                       int box_rows, int line = line_bytes) {
+                       int box_rows, int line = line_bytes, Fetch /*of the device's cache*/ = Fetch::wide) {
   static_assert(N < TensorMap::most_axes);
   *map = {const_cast<void*>(data), static_cast<int>(size_of(dtype)), 1 + N, box_rows, line, {cols, 1, 1, 1}, {1}, {}};
   for (std::size_t i = 0; i < N; ++i) {

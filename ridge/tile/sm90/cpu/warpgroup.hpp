@@ -51,6 +51,7 @@ template <int Registers> void take_registers() {}
 // A block is a cluster of its own.
 inline unsigned cluster_rank() { return 0; }
 inline void sync_cluster() { __syncthreads(); }
+inline void sync_cluster_and_stores() { __syncthreads(); }
 
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
 template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }

@@ -1,0 +1,317 @@
+// Few queries against many keys, on Hopper: f16 and bf16. K and V are read once, so what counts is how many of their bytes
+// are on the way.
+//
+// A block has up to 16 rows, (query, head) pairs that share K and V, and every one of its warps has all of them. Warps share
+// out the keys, tile by tile, and each has a ring of tiles in shared memory that it fills itself, by TMA, and empties itself:
+// none waits for another one before the end. Then their sums are brought together, and those of blocks that have other parts
+// of the keys by a second kernel, which begins before the first one has ended.
+#pragma once
+#include <ridge/attention/merge.cuh>
+#include <ridge/attention/sm80_mma.cuh>
+#include <ridge/tile/sm90/overlap.cuh>
+#include <ridge/tile/sm90/tma.cuh>
+
+namespace ridge::attention_kernels {
+
+// K and V [batch or pages, heads of K, rows, columns], in boxes of `box` rows of 64 columns. box divides bn, and a page.
+struct DecodeMaps {
+  tile::sm90::TensorMap k, v;
+  int box;
+};
+
+// What one warp is, as MmaWarp takes it.
+template <class Row> struct DecodeWarp {
+  static constexpr Config config = {.family = Family::decode,
+                                    .bm = Row::config.bm,
+                                    .bn = Row::config.bn,
+                                    .d = Row::config.d,
+                                    .dv = Row::config.dv,
+                                    .threads = 32,
+                                    .rows = Row::config.bm};
+};
+
+// Where a block's tiles lie in shared memory: Q, the warps' rings, and a barrier for each of their stages. After the last
+// key, a warp's sums of O [bm][dv] and of weights [bm], and their offsets [bm], lie in its ring.
+template <class Row> struct DecodeKernel {
+  static constexpr Config c = Row::config;
+  static constexpr int warps = decode_warps(c);
+  static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), v_bytes = mma_tile_bytes(c.bn, c.dv);
+  static constexpr int ring_bytes = c.stages * decode_stage_bytes(c);
+  static constexpr int rings_at = mma_tile_bytes(c.bm, c.d), barriers_at = rings_at + warps * ring_bytes;
+  static_assert(k_bytes + v_bytes == decode_stage_bytes(c));
+  static_assert(barriers_at + warps * c.stages * 8 == smem_bytes(c, c.d, c.dv));
+  static constexpr int weights_at = c.bm * c.dv * 4, offsets_at = weights_at + c.bm * 4;
+  static_assert(offsets_at + c.bm * 4 <= ring_bytes);
+  static_assert(c.bm == 16 && c.bn % 16 == 0);
+  static constexpr int least_box = 16;  // rows: of the smallest page
+};
+
+// Tiles of bn keys from number `first` on to `last`, which is not among them.
+struct DecodeTiles {
+  int first, last;
+};
+// Part number `part` of the tiles that hold the keys.
+__device__ __forceinline__ DecodeTiles part_of_tiles(Keys keys, int bn, int part, int parts) {
+  if (keys.last <= keys.first) return {0, 0};
+  const int first = keys.first / bn, last = (keys.last + bn - 1) / bn, each = (last - first + parts - 1) / parts;
+  const int begin = ::min(last, first + part * each);
+  return {begin, ::min(last, begin + each)};
+}
+
+// Whether the tile has an element that is NaN or infinite. Called by a warp.
+template <int Bytes, class T> __device__ __forceinline__ bool warp_finds_special(const unsigned char* tile) {
+  bool found = false;
+  for (int at = static_cast<int>(threadIdx.x) % 32 * 16; at < Bytes; at += 32 * 16) {
+    const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
+    for (int w = 0; w < 4; ++w) found = found || has_special<T>(words[w]);
+  }
+  return simt::tile<32>().any(found);
+}
+
+// o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
+// Rows and parts are as attention_mma's: see there.
+// Preconditions: cc 90; gridDim is (batch * heads / pack * tiles of rows, splits); rows of K and V start on 16 bytes, as
+// their maps say; dv is a multiple of 4; no mask tensor; without Uneven, all sequences are of one length and lie outside of pages.
+template <class Row, class T, bool Uneven>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    attention_decode(const __grid_constant__ DecodeMaps maps, Arguments<T> a) {
+  namespace sm90 = tile::sm90;
+  if constexpr (sm90::available) {
+    constexpr Config c = Row::config;
+    using K = DecodeKernel<Row>;
+    unsigned char* const shared = sm90::swizzled_shared();
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp_index = simt::tile<32>().shfl(static_cast<int>(threadIdx.x) / 32, 0);
+    unsigned char* const ring = shared + K::rings_at + warp_index * K::ring_bytes;
+    auto* const full = reinterpret_cast<sm90::Barrier*>(shared + K::barriers_at) + warp_index * c.stages;
+    const auto stage_k = [=](int stage) { return ring + stage * decode_stage_bytes(c); };
+    const auto stage_v = [=](int stage) { return stage_k(stage) + K::k_bytes; };
+    sm90::let_next_begin();
+
+    const Place at((a.sq * a.pack + c.bm - 1) / c.bm, a.heads / a.pack);
+    Begin begin{0, 0};
+    if constexpr (Uneven) {
+      begin = take_sequence(a, at.batch);
+      if (at.tile * c.bm >= a.sq * a.pack) return;
+    }
+    const int rows = a.sq * a.pack;
+    const int first_row = at.tile * c.bm, first_query = first_row / a.pack, first_head = at.head * a.pack;
+    const int last_query = (::min(first_row + c.bm, rows) - 1) / a.pack, kv_head = first_head / a.group;
+    const Keys keys = keys_of(a, first_query, last_query);
+    const DecodeTiles tiles = part_of_tiles(keys, c.bn, static_cast<int>(blockIdx.y), a.splits);
+
+    if (lane == 0) {
+      for (int s = 0; s < c.stages; ++s) sm90::init(full + s, 1);
+      sm90::fence_init();
+    }
+    __syncwarp();
+    // The page of the lane's 16 keys of a tile; past the last key, that of the last one. Without Uneven there are none.
+    const bool paged = Uneven && a.sequences.pages.data != nullptr;
+    const int last_box = (a.sk - 1) / maps.box * maps.box;
+    const auto page_of = [&](int tile) {
+      if (!paged || tile >= tiles.last || lane >= c.bn / K::least_box) return 0;
+      const int key = ::min(tile * c.bn + lane * K::least_box, last_box);
+      return static_cast<int>(a.sequences.pages(at.batch, key >> a.sequences.page_bits));
+    };
+    // Has K and V of a tile brought to a stage. Called by the warp, with its lanes' pages of the tile.
+    const int batch = Uneven && a.sequences.from_k.data != nullptr ? 0 : at.batch;
+    const auto start = [&](int tile, int stage, int page) {
+      if (tile >= tiles.last) return;
+      if (lane == 0) sm90::arrive_expecting(full + stage, decode_stage_bytes(c));
+      for (int r = 0; r < c.bn; r += maps.box) {
+        int key = begin.key + tile * c.bn + r, of = batch;
+        if (paged) {
+          of = simt::tile<32>().shfl(page, r / K::least_box);
+          key = ::min(key, last_box) & ((1 << a.sequences.page_bits) - 1);
+        }
+        if (lane == 0) {
+#pragma unroll
+          for (int p = 0; p < c.d / panel; ++p)
+            sm90::load(&maps.k, stage_k(stage) + mma_tile_bytes(c.bn, p * panel) + r * panel * 2, full + stage,
+                       p * panel, key, kv_head, of);
+#pragma unroll
+          for (int p = 0; p < c.dv / panel; ++p)
+            sm90::load(&maps.v, stage_v(stage) + mma_tile_bytes(c.bn, p * panel) + r * panel * 2, full + stage,
+                       p * panel, key, kv_head, of);
+        }
+      }
+    };
+    const int first_tile = tiles.first + warp_index;
+    int page[c.stages];
+#pragma unroll
+    for (int s = 0; s < c.stages; ++s) page[s] = page_of(first_tile + s * K::warps);
+#pragma unroll
+    for (int s = 0; s < c.stages; ++s) start(first_tile + s * K::warps, s, page[s]);
+    int next_page = page_of(first_tile + c.stages * K::warps);  // of the tile that is started next
+
+    const T* const from_q = a.q + at.batch * a.at_q.batch;
+    start_tile<c.bm, c.d, c.threads, T>(shared, rows - first_row, a.d, a.at_q.element, a.vectors, [&](int row) {
+      const int r = first_row + row;
+      return from_q + r / a.pack * a.at_q.row + (first_head + r % a.pack) * a.at_q.head;
+    });
+    const Scores<T> scores(a);
+    MmaWarp<DecodeWarp<Row>, T> warp(0);
+    tile::wait_for_copies();
+    __syncthreads();
+    const unsigned q_at = sm90::shared_address(shared);
+    warp.read_q(q_at);
+
+    sm90::RingPlace<c.stages> now;
+    RIDGE_KEEP_LOOP
+    for (int tile = first_tile; tile < tiles.last; tile += K::warps, now.next()) {
+      const int first = tile * c.bn;
+      const bool inside = first >= keys.first && first + c.bn <= keys.last &&
+                          all_attend(a, first_query, last_query, first, first + c.bn);
+      sm90::wait(full + now.stage, now.parity);
+      warp.multiply_keys(q_at, sm90::shared_address(stage_k(now.stage)));
+      if (!scores.as_is) warp.for_scores([&](int, int, float product) { return scores.of(product); });
+      const unsigned v = sm90::shared_address(stage_v(now.stage));
+      if (inside) {
+        warp.template weigh<false>(scores.factor);
+        warp.add_values(v);
+      } else {
+        warp.keep_spans([&](int r) {
+          return span_of(a, (first_row + warp.row(r)) / a.pack, first, ::min(first + c.bn, keys.last));
+        });
+        warp.template weigh<true>(scores.factor);
+        if (warp_finds_special<K::v_bytes, T>(stage_v(now.stage))) warp.add_special_values(v, a.dv);
+        else warp.add_values(v);
+      }
+      __syncwarp();  // all lanes have read the tile
+      start(tile + c.stages * K::warps, now.stage, next_page);
+      next_page = page_of(tile + (c.stages + 1) * K::warps);
+    }
+
+    // The warps' sums, each relative to its own offset.
+    warp.finish_sums();
+    const auto floats_of = [=](int w, int from) {
+      return reinterpret_cast<float*>(shared + K::rings_at + w * K::ring_bytes + from);
+    };
+    warp.for_pairs([&](int r, int column, simt::vec<float, 2> o) {
+      if (first_row + warp.row(r) < rows) simt::store(floats_of(warp_index, 0) + warp.row(r) * c.dv + column, o);
+    });
+#pragma unroll
+    for (int r = 0; r < warp.rows; ++r) {
+      const RunningRow& row = warp.running[r];
+      if (lane % 4 != 0) continue;
+      floats_of(warp_index, K::weights_at)[warp.row(r)] = row.sum;
+      floats_of(warp_index, K::offsets_at)[warp.row(r)] =
+          row.top == minus_infinity && row.sum == 0 ? minus_infinity : row.offset;
+    }
+    __syncthreads();
+    constexpr int unit = 4, units = c.dv / unit;
+    for (int n = static_cast<int>(threadIdx.x); n < ::min(c.bm, rows - first_row) * units; n += c.threads) {
+      const int in_tile = n / units, row = first_row + in_tile, column = n % units * unit;
+      if (column >= a.dv) continue;
+      float top = minus_infinity;
+#pragma unroll
+      for (int w = 0; w < K::warps; ++w) top = fmaxf(top, floats_of(w, K::offsets_at)[in_tile]);
+      const float base = top == minus_infinity ? 0 : top;
+      float sum = 0;
+      simt::vec<float, unit> o{};
+#pragma unroll
+      for (int w = 0; w < K::warps; ++w) {
+        const float change = simt::fast_exp2(floats_of(w, K::offsets_at)[in_tile] - base);
+        const auto part = simt::load<unit>(floats_of(w, 0) + in_tile * c.dv + column);
+        sum += change * floats_of(w, K::weights_at)[in_tile];
+#pragma unroll
+        for (int e = 0; e < unit; ++e) o[e] += change * part[e];
+      }
+      const bool none = top == minus_infinity && sum == 0;
+      const float inverse = none ? 0 : 1 / sum, log_sum = none ? minus_infinity : fmaf(base, ln_2, logf(sum));
+#pragma unroll
+      for (int e = 0; e < unit; ++e) o[e] *= inverse;
+      const int query = row / a.pack, head = first_head + row % a.pack;
+      if (a.splits > 1) {
+        const std::int64_t place = blockIdx.y * a.rows + at.batch * a.at_row.batch + head * a.at_row.head + query;
+        simt::store_global(a.partial_o + place * a.dv + column, o);
+        if (column == 0) a.partial_lse[place] = log_sum;
+      } else {
+        T* const to = a.o + at.batch * a.at_o.batch + head * a.at_o.head + query * a.at_o.row;
+        for (int e = 0; e < unit; ++e) to[(column + e) * a.at_o.element] = T(o[e]);
+        if (column == 0) put_lse(a, at.batch, head, query, log_sum);
+      }
+    }
+  }
+}
+
+inline constexpr int decode_merge_warps = 8;
+
+// What attention_merge_kernel does, of float32 parts that have all been written: a block for each row, whose warps share out
+// the parts, and have all that they read on its way at once.
+//   partial_o [splits][rows][dv]   partial_lse [splits][rows]   o [batch, heads, sq, dv]
+// Preconditions: gridDim.x is batch * heads * sq; dv is a multiple of 4 and at most Columns, a multiple of 64.
+template <class T, int Columns>
+__global__ void __launch_bounds__(decode_merge_warps * 32)
+    attention_decode_merge(MergeArguments<T, PartsInWorkspace> a) {
+  if constexpr (tile::sm90::available) {
+    constexpr int unit = 4, units = (Columns + 32 * unit - 1) / (32 * unit);  // a lane's columns, and how often
+    constexpr int batch = 4;                                                  // parts that are on their way
+    __shared__ float sums[decode_merge_warps][units * 32 * unit], tops[decode_merge_warps], weights[decode_merge_warps];
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const PartsInWorkspace& parts = a.parts;
+    Place at(a.sq, a.heads);
+    tile::sm90::await_last();
+    if (!parts.find(at)) return;
+    float top = minus_infinity, sum = 0;
+    simt::vec<float, unit> o[units] = {};
+    for (int first = warp; first < parts.parts; first += batch * decode_merge_warps) {
+      float log_sum[batch];
+      simt::vec<float, unit> values[batch][units] = {};
+#pragma unroll
+      for (int b = 0; b < batch; ++b) {
+        const int part = first + b * decode_merge_warps;
+        log_sum[b] = part < parts.parts ? parts.log_sum(part, at) : minus_infinity;
+#pragma unroll
+        for (int u = 0; u < units; ++u) {
+          const int column = (u * 32 + lane) * unit;
+          if (part < parts.parts && column < a.dv)
+            values[b][u] = simt::load<unit>(parts.o + parts.row(part, at) * a.dv + column);
+        }
+      }
+      float to = top;
+#pragma unroll
+      for (int b = 0; b < batch; ++b) to = fmaxf(to, log_sum[b]);
+      const float base = to == minus_infinity ? 0 : to, change = expf(top - base);
+      top = to;
+      sum *= change;
+#pragma unroll
+      for (int u = 0; u < units; ++u)
+#pragma unroll
+        for (int e = 0; e < unit; ++e) o[u][e] *= change;
+#pragma unroll
+      for (int b = 0; b < batch; ++b) {
+        const float weight = expf(log_sum[b] - base);
+        sum += weight;
+#pragma unroll
+        for (int u = 0; u < units; ++u)
+#pragma unroll
+          for (int e = 0; e < unit; ++e) o[u][e] += weight * values[b][u][e];
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < units; ++u) simt::store(&sums[warp][(u * 32 + lane) * unit], o[u]);
+    if (lane == 0) tops[warp] = top, weights[warp] = sum;
+    __syncthreads();
+    top = minus_infinity, sum = 0;
+#pragma unroll
+    for (int w = 0; w < decode_merge_warps; ++w) top = fmaxf(top, tops[w]);
+    const float base = top == minus_infinity ? 0 : top;
+    float change[decode_merge_warps];
+#pragma unroll
+    for (int w = 0; w < decode_merge_warps; ++w) change[w] = expf(tops[w] - base), sum += change[w] * weights[w];
+    const float inverse = sum == 0 ? 0 : 1 / sum;
+    for (int column = static_cast<int>(threadIdx.x); column < a.dv; column += decode_merge_warps * 32) {
+      float value = 0;
+#pragma unroll
+      for (int w = 0; w < decode_merge_warps; ++w) value += change[w] * sums[w][column];
+      a.o[at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row + column * a.at_o.element] =
+          T(value * inverse);
+    }
+    if (a.lse && threadIdx.x == 0)
+      a.lse[at.batch * a.at_lse.batch + at.head * a.at_lse.head + at.tile * a.at_lse.row] =
+          sum == 0 ? minus_infinity : base + logf(sum);
+  }
+}
+
+}  // namespace ridge::attention_kernels

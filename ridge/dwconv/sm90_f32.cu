@@ -1,0 +1,67 @@
+// f32 whose rows shared memory holds whole, by wgmma, on Hopper.
+#include <ridge/dwconv/arguments.cuh>
+#include <ridge/dwconv/sm90_lags.cuh>
+#include <ridge/dwconv/sm90_toeplitz.cuh>
+
+#include <utility>
+
+namespace ridge::dwconv_detail {
+namespace {
+
+template <int I> struct WholeRow { static constexpr Config config = variants[I].config; };
+
+bool whole_accesses(const Signal<const float>& s, const Arguments& args) {
+  constexpr std::int64_t unit = 16 / sizeof(float);
+  if (s.step != 1 && s.step != -1) return false;
+  return args.plan.problem.alignment >= 16 && s.batch % unit == 0 && s.channel % unit == 0 &&
+         (s.step == 1 || s.size % unit == 0);
+}
+
+template <int I> Status launch_rows(const Arguments& args, const Sum<float>& sum) {
+  constexpr Config c = variants[I].config;
+  const DwconvProblem& p = args.plan.problem;
+  const int chunks = static_cast<int>(whole_chunks(p));
+  const std::int64_t items = whole_items(p.batch, p.channels);
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(whole_grid(c, p, args.plan.device.sms))),
+                        .block = dim3(c.threads),
+                        .smem = static_cast<std::size_t>(whole_smem_bytes(chunks)),
+                        .stream = args.stream.handle};
+  return simt::launch(at, dwconv_whole_rows<WholeRow<I>>, sum, chunks, static_cast<unsigned>(items),
+                      whole_accesses(sum.p, args));
+}
+
+Status launch_lags(const Arguments& args, const Sum<float>& sum) {
+  const DwconvProblem& p = args.plan.problem;
+  const int chunks = static_cast<int>(whole_chunks(p));
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min<std::int64_t>(p.channels, args.plan.device.sms))),
+                        .block = dim3(whole_lags_threads),
+                        .smem = static_cast<std::size_t>(whole_lags_smem_bytes(chunks)),
+                        .stream = args.stream.handle};
+  return simt::launch(at, dwconv_whole_lags<float>, sum, chunks, static_cast<int>(lags(p)), whole_accesses(sum.p, args),
+                      whole_accesses(sum.q, args));
+}
+
+template <int I> Status launch_row(const Arguments& args) {
+  if constexpr (variants[I].config.method != Method::whole) {
+    return {};  // launched elsewhere
+  } else {
+    return launch_sums<float>(args, [&](const Sum<float>& sum, auto summed) {
+      if constexpr (!decltype(summed)::value) return launch_rows<I>(args, sum);
+      else return whole_chunks(args.plan.problem) <= most_whole_chunks ? launch_lags(args, sum) : launch_lags_f32(args);
+    });
+  }
+}
+
+template <int... I> Status launch_table(const Arguments& args, std::integer_sequence<int, I...>) {
+  Status status;
+  ((args.plan.variant == I ? void(status = launch_row<I>(args)) : void()), ...);
+  return status;
+}
+
+}  // namespace
+
+Status launch_whole_f32(const Arguments& args) {
+  return launch_table(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::dwconv_detail

@@ -1,0 +1,146 @@
+// Hopper's rings on the CPU runtime, which has no clusters: against sums in double.
+#include <ridge/norm/sm90_ring.cuh>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace ridge::norm_detail {
+namespace {
+
+// As the table has them, but for their sizes.
+template <int Team> struct InRegisters {
+  static constexpr Config config = {.method = Method::ring, .threads = 64, .team = Team, .elements = 16};
+};
+struct InTheRing {
+  static constexpr Config config = {.method = Method::ring_long, .threads = 128, .in_registers = 9, .team = 64};
+};
+
+struct Case {
+  const char* about;
+  std::int64_t rows, cols;
+  Norm norm = Norm::layer;
+  bool gamma = true, beta = true, in_place = false;
+  float first = 0;  // added to each row's first element
+  float mean = 0;
+};
+
+const Case cases[] = {
+    {"one element", 3, 1},
+    {"less than a unit", 5, 3},
+    {"whole units, and fewer than lanes", 9, 32},
+    {"all lanes", 7, 256},
+    {"rows start at all places of a unit", 37, 249},
+    {"more rows than places in the ring", 40, 128},
+    {"in place", 11, 201, Norm::layer, true, true, true},
+    {"no gamma", 5, 131, Norm::layer, false},
+    {"no beta", 5, 131, Norm::layer, true, false},
+    {"rms", 9, 203, Norm::rms},
+    {"a first element far from the others", 9, 203, Norm::layer, true, true, false, 1e4f},
+    {"a mean far from zero", 6, 250, Norm::layer, true, true, false, 0, 1e4f},
+};
+
+template <class Row, class T, bool Added> void check(const Case& c) {
+  SCOPED_TRACE(c.about);
+  constexpr bool in_registers = Row::config.method == Method::ring;
+  std::mt19937 bits(1);
+  std::normal_distribution<float> normal;
+  const auto tensor = [&](std::int64_t n, float mean) {
+    std::vector<T> data(static_cast<std::size_t>(n));
+    for (T& e : data) e = T(normal(bits) + mean);
+    return data;
+  };
+  const std::int64_t n = c.rows * c.cols;
+  std::vector<T> x = tensor(n, c.mean), residual = tensor(n, 0), gamma = tensor(c.cols, 1), beta = tensor(c.cols, 0);
+  for (std::int64_t r = 0; r < c.rows; ++r) x[r * c.cols] = T(float(x[r * c.cols]) + c.first);
+  std::vector<T> y(n, T(7.0f)), sum(n, T(7.0f)), want = x;
+  if (Added)
+    for (std::int64_t i = 0; i < n; ++i) want[i] = T(float(x[i]) + float(residual[i]));
+
+  NormProblem p{.norm = c.norm, .rows = c.rows, .cols = c.cols, .dtype = dtype_of<T>, .added = Added};
+  Rows lie = Rows::contiguous(c.rows, c.cols);
+  lie.phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x.data()) % unit_bytes);
+  p.rows_lie = {lie, lie, lie, lie};
+  const auto rows_of = [&](auto* data) {
+    return RowTensor<std::remove_pointer_t<decltype(data)>>{data, RowOffsets::of(lie.outer)};
+  };
+  Forward<T> a{.x = rows_of(static_cast<const T*>(x.data())),
+               .residual = {},
+               .y = rows_of(c.in_place ? x.data() : y.data()),
+               .sum = {},
+               .gamma = {c.gamma ? gamma.data() : nullptr},
+               .beta = {c.beta ? beta.data() : nullptr},
+               .rows = c.rows,
+               .cols = c.cols,
+               .eps = 1e-5f,
+               .rms = c.norm == Norm::rms};
+  if (Added) {
+    a.residual = rows_of(static_cast<const T*>(residual.data()));
+    a.sum = rows_of(sum.data());
+  }
+  const tile::RowRing ring = ring_of(Row::config, p, 48 << 10);
+  ASSERT_GE(ring.stages, in_registers ? 2 : long_stages);
+  ASSERT_LE(ring.slice_units, ring_units(Row::config, sizeof(T)));
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(ring.phases) * 2),
+                        .block = dim3(Row::config.threads),
+                        .smem = static_cast<std::size_t>(ring.smem_bytes())};
+  const auto ring_rows = [&](const std::vector<T>& t) {
+    return tile::sm90::ring_rows(t.data(), c.cols, c.rows, c.cols);
+  };
+  Status status;
+  if constexpr (in_registers) {
+    status = simt::launch(at, norm_ring<Row, T>, a, ring, RingInputs<1>{{ring_rows(x)}});
+  } else if constexpr (Added) {
+    status =
+        simt::launch(at, norm_ring_long<Row, T, true>, a, ring, RingInputs<2>{{ring_rows(x), ring_rows(residual)}});
+  } else {
+    status = simt::launch(at, norm_ring_long<Row, T, false>, a, ring, RingInputs<1>{{ring_rows(x)}});
+  }
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  const std::vector<T>& got = c.in_place ? x : y;
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    const T* row = want.data() + r * c.cols;
+    double mean = 0, squares = 0;
+    for (std::int64_t i = 0; i < c.cols && c.norm == Norm::layer; ++i) mean += float(row[i]);
+    mean /= static_cast<double>(c.cols);
+    for (std::int64_t i = 0; i < c.cols; ++i) squares += std::pow(float(row[i]) - mean, 2);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(c.cols) + 1e-5f);
+    for (std::int64_t i = 0; i < c.cols; ++i) {
+      const double g = c.gamma ? float(gamma[i]) : 1, b = c.beta ? float(beta[i]) : 0;
+      const double normalised = (float(row[i]) - mean) * scale, e = normalised * g + b;
+      // Of sums of up to 256 terms in float32, each rounded; and of the result, to its type.
+      const double u = 0x1p-24, error = 64 * u * std::fabs(g) * (std::fabs(normalised) + 1) + 4 * u * std::fabs(b);
+      const double rounding = std::is_same_v<T, float> ? u : 0x1p-8;
+      ASSERT_NEAR(float(got[r * c.cols + i]), e, error + rounding * (std::fabs(e) + error)) << "row " << r << " " << i;
+      if (Added) {
+        ASSERT_EQ(float(sum[r * c.cols + i]), float(row[i])) << "row " << r << " " << i;
+      }
+    }
+  }
+}
+
+TEST(NormRing, RowsInRegisters) {
+  for (const Case& c : cases) {
+    check<InRegisters<32>, float, false>(c);
+    check<InRegisters<64>, bfloat16, false>(c);
+  }
+}
+TEST(NormRing, RowsLeftInTheRing) {
+  for (const Case& c : cases) {
+    check<InTheRing, float, false>(c);
+    check<InTheRing, bfloat16, false>(c);
+  }
+}
+TEST(NormRing, RowsOfASum) {
+  for (const Case& c : cases) {
+    check<InTheRing, float, true>(c);
+    check<InTheRing, bfloat16, true>(c);
+  }
+}
+
+}  // namespace
+}  // namespace ridge::norm_detail

@@ -1,0 +1,83 @@
+// mma.sync and ldmatrix on the CPU runtime, for 16-bit types. The lanes of a warp show each other what they have.
+#pragma once
+#include <ridge/core/dtype.hpp>
+#include <ridge/tile/sm80/arch.cuh>
+#include <ridge/tile/sm80/fragment.hpp>
+
+#include <cstring>
+
+namespace ridge::tile::sm80 {
+
+namespace detail {
+
+// What a warp's lanes have put down. A block's threads share an OS thread.
+struct Shown {
+  static constexpr int warps = 32;
+  unsigned address[32];
+  float a[16][16], b[8][16];  // [row][k], [column][k]
+};
+inline Shown& shown() {
+  static thread_local Shown all[Shown::warps];
+  return all[threadIdx.x / 32];
+}
+// show() of every lane, and then read().
+template <class Show, class Read> void exchange(Show show, Read read) {
+  const simt::tile<32> warp;
+  warp.sync();  // all have read what was there
+  show(shown());
+  warp.sync();
+  read(shown());
+}
+
+template <class T> void put_pair(float* to, unsigned word) {
+  T pair[2];
+  std::memcpy(pair, &word, sizeof word);
+  to[0] = static_cast<float>(pair[0]);
+  to[1] = static_cast<float>(pair[1]);
+}
+
+}  // namespace detail
+
+template <bool Transposed> void load_matrices(unsigned (&fragment)[4], unsigned from) {
+  if (from % piece_bytes != 0)
+    simt::detail::misaligned(simt::dynamic_shared<char>() + from, piece_bytes, simt::detail::where::current());
+  const unsigned lane = threadIdx.x % 32;
+  detail::exchange(
+      [&](detail::Shown& all) { all.address[lane] = from; },
+      [&](const detail::Shown& all) {
+        const auto element = [&](unsigned matrix, unsigned row, unsigned column) {
+          std::uint16_t bits;
+          std::memcpy(&bits, simt::dynamic_shared<char>() + all.address[matrix * 8 + row] + column * sizeof bits,
+                      sizeof bits);
+          return bits;
+        };
+        for (unsigned m = 0; m < 4; ++m) {
+          unsigned word = 0;
+          for (unsigned e = 0; e < 2; ++e) {
+            const unsigned outer = lane / 4, inner = lane % 4 * 2 + e;
+            word |= static_cast<unsigned>(Transposed ? element(m, inner, outer) : element(m, outer, inner)) << 16 * e;
+          }
+          fragment[m] = word;
+        }
+      });
+}
+
+// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
+template <class T> void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
+  const unsigned lane = threadIdx.x % 32, outer = lane / 4, k = lane % 4 * 2;
+  const auto show = [&](detail::Shown& all) {
+    for (unsigned i = 0; i < 4; ++i) detail::put_pair<T>(&all.a[outer + i % 2 * 8][k + i / 2 * 8], a[i]);
+    for (int i = 0; i < 2; ++i) detail::put_pair<T>(&all.b[outer][k + i * 8], b[half + 2 * i]);
+  };
+  detail::exchange(show, [&](const detail::Shown& all) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const Place at = sum_at(lane, i);
+      float x[16], y[16];
+      std::memcpy(x, all.a[at.row], sizeof x);
+      std::memcpy(y, all.b[at.col], sizeof y);
+      for (int n = 0; n < 16; ++n) sums[i] += x[n] * y[n];
+    }
+  });
+}
+
+}  // namespace ridge::tile::sm80
