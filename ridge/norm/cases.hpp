@@ -223,6 +223,7 @@ inline check::CaseBook book_of(const std::string& op) {
     if (layer) test(std::string(type) + ":rows=21,cols=72:backward:inputs=" + dy_x + ":outputs=dx,dbeta");
     if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=fused_32");
     if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=block_reduce");
+    if (layer) test(std::string(type) + ":rows=70,cols=1027:backward");  // several rows of each of Hopper's clusters
   }
   test("f32:rows=7,cols=130:backward:outputs=dx");
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");

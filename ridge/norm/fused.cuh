@@ -1,8 +1,19 @@
 // dx, dgamma and dbeta in one pass over x and dy: a block goes through rows, and its lanes keep the sums of their
 // columns.
+//
+// x and dy of the next rows are on their way to shared memory meanwhile; each lane copies what it will read itself, so
+// nobody waits for others' copies. Of a row two things are done, a turn apart: its sums are taken while the row before it
+// is finished. So there is one barrier for each row.
+//
+// A warp's sums are of x less a base of its own, the mean of some of its elements: near the row's mean, so that little is
+// lost where the mean's part is taken out of them again (statistics.cuh).
 #pragma once
-#include <ridge/norm/resident.cuh>
+#include <ridge/norm/statistics.cuh>
+#include <ridge/norm/variants.hpp>
 #include <ridge/tile/async_copy.cuh>
+#include <ridge/tile/row_units.cuh>
+
+#include <bit>
 
 namespace ridge::norm_detail {
 
@@ -23,145 +34,357 @@ template <class T, int K> struct ColumnSums {
   }
 };
 
-// A row of which lanes have K units each: dx of it, and what it adds to the sums.
-// x(k), dy(k), gamma(k), dsum(k): unit k of this lane, zeros where it has none; has_gamma: or it is 1 throughout.
-// edge: the lane's head or tail element of each, 0 (gamma: 1) where it has none. dx: where the row's goes.
-struct Edge {
-  float x, dy, gamma, dsum;
-};
-template <class Team, class T, int K, class Units, class X, class Dy, class Gamma, class Dsum>
-__device__ __forceinline__ void fused_row(const Backward<T>& a, const Units& units, X&& x, Dy&& dy, Gamma&& gamma,
-                                          bool has_gamma, Dsum&& dsum, const Edge& edge, T* dx, ColumnSums<T, K>& sums,
-                                          GradientScratch<Team, float>& scratch) {
-  const float edge_g = edge.dy * edge.gamma;
-  const auto for_each = [&](auto&& f) {
-#pragma unroll
-    for (int k = 0; k < K; ++k) f(k);
-  };
-  const auto each_x = [&](auto&& f) {
-    for_each([&](int k) { for_elements<T>(x(k), [&](float e, int) { f(e, true); }); });
-    f(edge.x, true);
-  };
-  using Floats = tile::Floats<T>;
-  const auto g_of = [&](const Floats& ey, const Floats& eg, int v) { return has_gamma ? ey[v] * eg[v] : ey[v]; };
-  const auto each = [&](auto&& f) {
-    for_each([&](int k) {
-      const Floats ey = tile::unpack_floats<T>(dy(k)), eg = has_gamma ? tile::unpack_floats<T>(gamma(k)) : ey;
-      const bool exists = units.has(k);
-      for_elements<T>(x(k), [&](float e, int v) { f(e, g_of(ey, eg, v), exists); });
-    });
-    f(edge.x, edge_g, units.edge_at >= 0);
-  };
-  const auto gradient = row_gradient<Team, float>(
-      each_x, each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, scratch);
+// Sums over a part of a row, and what they are relative to. As words, in the order in which they are told to others.
+struct alignas(8) RowSums {
+  GradientSums<float> of;
+  float base;
 
-  for_each([&](int k) {
-    if (!units.has(k)) return;
-    const Floats ey = tile::unpack_floats<T>(dy(k)), eg = has_gamma ? tile::unpack_floats<T>(gamma(k)) : ey;
-    const Floats added = tile::unpack_floats<T>(dsum(k));
-    Floats unit;
-    for_elements<T>(x(k), [&](float e, int v) {
-      const float n = gradient.normalised(e);
-      unit[v] = gradient(n, g_of(ey, eg, v)) + added[v];
-      sums.gamma[k][v] = fmaf(ey[v], n, sums.gamma[k][v]);
-      sums.beta[k][v] += ey[v];
-    });
-    tile::store_packed(dx + units.at(k), tile::pack_floats<T>(unit));
-  });
-  if (units.edge_at >= 0) {
-    const float n = gradient.normalised(edge.x);
-    dx[units.edge_at] = T(gradient(n, edge_g) + edge.dsum);
-    sums.edge_gamma = fmaf(edge.dy, n, sums.edge_gamma);
-    sums.edge_beta += edge.dy;
+  // The same relative to another base; of how many elements they are.
+  __device__ __forceinline__ RowSums moved(float to, float elements) const {
+    const float apart = base - to, all = elements * apart;
+    return {{of.first + all, fmaf(apart, fmaf(2.0f, of.first, all), of.squares), of.g, fmaf(apart, of.g, of.gd)}, to};
   }
+};
+struct PlusSums {
+  __device__ __forceinline__ GradientSums<float> operator()(const GradientSums<float>& a,
+                                                            const GradientSums<float>& b) const {
+    return {a.first + b.first, a.squares + b.squares, a.g + b.g, a.gd + b.gd};
+  }
+};
+
+// The sums of all lanes, one for each quarter of them: the lanes add up two of the four after one exchange, one after two.
+template <int Size>
+__device__ __forceinline__ float sum_of_quarter(const GradientSums<float>& s, const simt::tile<Size>& lanes) {
+  const bool upper = (lanes.rank() & Size / 2) != 0, odd = (lanes.rank() & Size / 4) != 0;
+  const float first = (upper ? s.g : s.first) + lanes.shfl_xor(upper ? s.first : s.g, Size / 2);
+  const float second = (upper ? s.gd : s.squares) + lanes.shfl_xor(upper ? s.squares : s.gd, Size / 2);
+  float sum = (odd ? second : first) + lanes.shfl_xor(odd ? first : second, Size / 4);
+#pragma unroll
+  for (int distance = Size / 8; distance > 0; distance /= 2) sum += lanes.shfl_xor(sum, distance);
+  return sum;
 }
 
-// slices[block][0][j] = sum of dy n over the rows of a block, [block][1][j] of dy.
-//
-// Where rows are not a multiple of 16 bytes apart, they start at `phases` different places of a unit, and each block
-// takes rows of one: so a lane's columns stay the same. x and dy of the next row are copied to shared memory while one
-// is worked on; each lane copies what it will read itself, so nobody waits for others.
-//
-// Preconditions: as norm_resident_gradient; gridDim.x is a multiple of phases; pitch * phases is a multiple
-// of 16 bytes in every tensor; smem_bytes(Config).
-template <class Row, class Team, class T>
-__global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
-    norm_fused_gradient(Backward<T> a, float* slices, int phases) {
-  constexpr Config c = Row::config;
-  constexpr int K = c.in_registers, threads = Team::threads;
-  using Packed = tile::Packed;
-  __shared__ GradientScratch<Team, float> scratch[2];
-  Packed* own = simt::dynamic_shared<Packed>() + threadIdx.x;  // [fused_stages][2][K] rows ahead, [K] gamma: [threads]
-  const auto ahead_x = [&](int stage, int k) { return own + ((stage * 2 + 0) * K + k) * threads; };
-  const auto ahead_dy = [&](int stage, int k) { return own + ((stage * 2 + 1) * K + k) * threads; };
-  const auto own_gamma = [&](int k) { return own + (fused_stages * 2 * K + k) * threads; };
-
-  const int phase = static_cast<int>(blockIdx.x) % phases;
-  const std::int64_t stride = std::int64_t{gridDim.x} / phases * Team::rows * phases;
-  const std::int64_t first = phase + (std::int64_t{blockIdx.x} / phases * Team::rows + Team::row_of_block()) * phases;
-  // No element is read through this row where there is none: it says where units lie.
-  const tile::RowUnits<T, Team::lanes> units(a.x.even_row(phase), a.cols, Team::lane());
-  const int edge_at = units.edge_at;
-  const T* gamma = a.gamma.data;
+// Of the sums that a lane has of one part each, parts 0 to Parts - 1 in lanes 0 to Parts - 1 and again behind those: all
+// together, in every lane.
+template <int Parts, class Lanes>
+__device__ __forceinline__ RowSums together(const RowSums& part, float elements, const Lanes& lanes) {
+  if constexpr (Parts == 1) return part;
+  RowSums s = part.moved(lanes.shfl(part.base, 0), elements);
 #pragma unroll
-  for (int k = 0; k < K; ++k)
-    *own_gamma(k) = gamma && units.has(k) ? tile::load_packed_anywhere(gamma + units.at(k)) : Packed{};
-  const float edge_gamma = edge_at >= 0 && gamma ? float(gamma[edge_at]) : 1.0f;
+  for (int distance = Parts / 2; distance > 0; distance /= 2) s.of = PlusSums()(s.of, lanes.shfl_xor(s.of, distance));
+  return s;
+}
 
-  ColumnSums<T, K> sums;
-  float next_x = 0, next_dy = 0;  // of the edge
-  const auto copy_row = [&](std::int64_t row, int stage) {
-    if (row < a.rows) {
-      const T *x = a.x.even_row(row), *dy = a.dy.even_row(row);
+// dx of an element: g scale - mean_g scale - n mean_gn scale, where n is x normalised, and g = dy gamma.
+struct ElementGradient {
+  Statistics<float> normalised;
+  float of_n, constant;
+  __device__ __forceinline__ ElementGradient(const RowSums& s, float per_column, float eps, bool rms)
+      : normalised(statistics_of(s.base, rms ? 0.0f : s.of.first * per_column, s.of.squares * per_column, eps)) {
+    const float scale = normalised.scale, gn = fmaf(s.of.gd, scale, s.of.g * normalised.offset);
+    of_n = -gn * per_column * scale;
+    constant = rms ? 0.0f : -s.of.g * per_column * scale;
+  }
+  __device__ __forceinline__ float operator()(float n, float g) const {
+    return fmaf(g, normalised.scale, fmaf(n, of_n, constant));
+  }
+};
+
+// Waits for all but the latest `pending` groups of this thread's copies.
+__device__ __forceinline__ void wait_copies_but(int pending) {
+  static_assert(FusedRows::most_stages == 4);
+  if (pending == 0) tile::wait_copies<0>();
+  else if (pending == 1) tile::wait_copies<1>();
+  else tile::wait_copies<2>();
+}
+
+// The part of a row that a block has: elements [begin, end).
+struct ColumnSlice {
+  std::int64_t begin, end;
+};
+
+// Who shares a row: one block. Of a cluster's blocks: sm90_fused.cuh.
+struct OneBlock {
+  struct Inbox {};
+  __device__ __forceinline__ OneBlock(const FusedRows&, Inbox&) {}
+  __device__ __forceinline__ void start() const { __syncthreads(); }
+  __device__ __forceinline__ void finish() const {}
+  __device__ __forceinline__ std::int64_t index() const { return blockIdx.x; }
+  __device__ __forceinline__ std::int64_t count() const { return gridDim.x; }
+  template <class T> __device__ __forceinline__ ColumnSlice slice(const T*, std::int64_t cols) { return {0, cols}; }
+  // Tells the others the sums of this block's slice; gives those of the whole row.
+  __device__ __forceinline__ void send(const RowSums&) {}
+  __device__ __forceinline__ RowSums receive(const RowSums& own) { return own; }
+};
+
+// Rows in the order of the places of a 16-byte unit where they start, those of one place (a phase) after the other; and
+// of these the share of block, or cluster, `index` of `count`. A lane's columns stay the same within a phase.
+// Precondition: a share has fewer than 2^31 rows.
+class PhasedRows {
+ public:
+  __device__ __forceinline__ PhasedRows(std::int64_t rows, int every, std::int64_t index, std::int64_t count)
+      : phases(every), longer(rows % every), of_phase(rows / every) {
+    begin = rows * index / count;
+    end = rows * (index + 1) / count;
+    first_phase = index > 0 ? phase_at(begin - 1) : 0;  // so that every sum of slices is written, if only by zeros
+    last_phase = phase_at(end - 1);
+  }
+  int first_phase, last_phase;
+
+  // The share's rows of a phase.
+  __device__ __forceinline__ int size(int phase) const {
+    return static_cast<int>(::min(end, start(phase + 1)) - ::max(begin, start(phase)));
+  }
+  __device__ __forceinline__ std::int64_t first_row(int phase) const {
+    return phase + (::max(begin, start(phase)) - start(phase)) * phases;
+  }
+
+ private:
+  int phases;
+  std::int64_t longer, of_phase;  // the first so many phases have a row more
+  std::int64_t begin, end;
+  __device__ __forceinline__ std::int64_t start(int phase) const {
+    return phase * of_phase + ::min(std::int64_t{phase}, longer);
+  }
+  __device__ __forceinline__ int phase_at(std::int64_t place) const {
+    const std::int64_t in_longer = longer * (of_phase + 1);
+    return static_cast<int>(place < in_longer ? place / (of_phase + 1) : longer + (place - in_longer) / of_phase);
+  }
+};
+
+// slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] of dy. Block (or cluster) b writes slice b + p for each
+// phase p of its rows, and for the one before them where they begin with a phase: so every slice is written once.
+//
+// Row::config: threads, the `rows` they have at a time, units of a lane.
+// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `shape` is
+// fused_rows(config, problem, device), with stages; there are no more blocks, or clusters, than rows.
+template <class Row, int Warp, class T, class Blocks = OneBlock>
+__global__ void __launch_bounds__(Row::config.threads, 1)
+    norm_fused_gradient(Backward<T> a, float* slices, FusedRows shape) {
+  constexpr Config c = Row::config;
+  constexpr int K = c.in_registers, V = tile::unit_elements<T>;
+  constexpr int threads = c.threads, rows = c.rows, lanes = threads / rows;
+  constexpr int team = lanes < Warp ? lanes : Warp, teams = lanes / team;  // of a row: lanes that need no barrier
+  using Packed = tile::Packed;
+  using Floats = tile::Floats<T>;
+  constexpr int parts = static_cast<int>(std::bit_ceil(static_cast<unsigned>(teams)));
+  __shared__ RowSums partial[2][rows][parts];
+  __shared__ float sizes[rows][parts], samples[rows][parts];  // elements that they are of, and that their base is of
+  __shared__ typename Blocks::Inbox inbox;
+  static_assert(sizeof partial + sizeof sizes + sizeof samples + sizeof inbox <= FusedRows::scratch_bytes);
+  const int lane = static_cast<int>(threadIdx.x) % lanes, group = static_cast<int>(threadIdx.x) / lanes;
+  const int stages = shape.stages, row_units = shape.row_units;
+  const simt::tile<team> mates;
+  const float per_column = 1.0f / static_cast<float>(a.cols);
+
+  // [stages][rows][x, dy][row_units], gamma [gamma_words][row_units], as floats
+  constexpr int gamma_words = V / tile::unit_words;
+  Packed* shared = simt::dynamic_shared<Packed>();
+  const auto slot_of = [&](int stage) { return shared + (stage * rows + group) * 2 * row_units + lane; };
+  Packed* const gamma = shared + stages * rows * 2 * row_units;
+
+  for (int i = static_cast<int>(threadIdx.x); i < rows * parts; i += threads) {  // also of those that there are not
+    partial[0][i / parts][i % parts] = partial[1][i / parts][i % parts] = RowSums{};
+    sizes[i / parts][i % parts] = 0;
+  }
+  Blocks blocks(shape, inbox);
+  blocks.start();
+  const PhasedRows share(a.rows, shape.phases, blocks.index(), blocks.count());
+#pragma unroll 1
+  for (int phase = share.first_phase; phase <= share.last_phase; ++phase) {
+    const int count = share.size(phase);
+    const std::int64_t first_row = share.first_row(phase);
+    // No element is read through this row where there is none: it says where units lie.
+    const ColumnSlice slice = blocks.slice(a.x.even_row(phase), a.cols);
+    const tile::RowUnits<T, lanes> units(a.x.even_row(phase) + slice.begin, slice.end - slice.begin, lane);
+    const int edge_at = units.edge_at;
+    // Of row j of the share: where this block's slice begins, and this lane's units. Pointers that move along would take
+    // registers that are not there; and what is spilled comes from the L2 cache, as shared memory leaves no other.
+    const auto row_of = [&](const auto& tensor, int j) {
+      return tensor.even_row(first_row + std::int64_t{j} * shape.phases) + slice.begin;
+    };
+    const auto units_of = [&](const auto& tensor, int j) { return row_of(tensor, j) + units.at(0); };
+
+    // ---- load: gamma, zeros where this lane has no unit, and the first rows
+    const T* given = a.gamma.data ? a.gamma.data + slice.begin : nullptr;
+    for (int u = static_cast<int>(threadIdx.x); u < row_units; u += threads) {
+      Packed unit{};
+      if (u < units.units)
+        unit = given ? tile::load_packed_anywhere(given + units.head + u * V) : tile::packed_fill<T>(1.0f);
+      const Floats floats = tile::unpack_floats<T>(unit);
+#pragma unroll
+      for (int w = 0; w < gamma_words; ++w)
+        memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
+    }
+    const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
+    // x, dy: from this lane's first unit on
+    const auto copy_row = [&](Packed* slot, const T* x, const T* dy) {
 #pragma unroll
       for (int k = 0; k < K; ++k)
         if (units.has(k)) {
-          tile::copy_async<unit_bytes>(ahead_x(stage, k), x + units.at(k));
-          tile::copy_async<unit_bytes>(ahead_dy(stage, k), dy + units.at(k));
+          tile::copy_async<unit_bytes>(slot + k * lanes, x + k * lanes * V);
+          tile::copy_async<unit_bytes>(slot + row_units + k * lanes, dy + k * lanes * V);
         }
-      if (edge_at >= 0) {
-        next_x = float(x[edge_at]);
-        next_dy = float(dy[edge_at]);
+    };
+    for (int s = 0; s < stages; ++s) {
+      Packed* slot = slot_of(s);
+#pragma unroll
+      for (int k = 0; k < K; ++k)
+        if (!units.has(k)) slot[k * lanes] = slot[row_units + k * lanes] = Packed{};
+      if (const int j = group + s * rows; j < count) copy_row(slot, units_of(a.x, j), units_of(a.dy, j));
+      tile::commit_copies();
+    }
+    struct Edge {
+      T x = T(0.0f), dy = T(0.0f);  // as they are: nothing waits for them here
+    };
+    const auto edge_of = [&](int j) {
+      Edge e;
+      if (edge_at >= 0 && j < count) e = {row_of(a.x, j)[edge_at], row_of(a.dy, j)[edge_at]};
+      return e;
+    };
+    // Calls f(k, x, dy, gamma) for every unit that a lane can have, with zeros for those that this one has not: behind a
+    // branch, no unit would be read while another is worked on.
+    struct Units {
+      Packed x, dy, gamma[gamma_words];
+    };
+    const auto for_units = [&](const Packed* slot, auto&& f) {
+      const auto load = [&](int k) {
+        Units u{slot[k * lanes], slot[row_units + k * lanes], {}};
+#pragma unroll
+        for (int w = 0; w < gamma_words; ++w) u.gamma[w] = gamma[w * row_units + lane + k * lanes];
+        return u;
+      };
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        const Units now = load(k);
+        Floats of_gamma;
+        memcpy(&of_gamma, now.gamma, sizeof of_gamma);
+        f(k, tile::unpack_floats<T>(now.x), tile::unpack_floats<T>(now.dy), of_gamma);
       }
-    }
-    tile::commit_copies();
-  };
-  copy_row(first, 0);
-  int stage = 0;
-  for (std::int64_t row = first; row < a.rows; row += stride, stage ^= 1) {
-    const T* dsum = a.dsum.data ? a.dsum.even_row(row) : nullptr;
-    const Edge edge{next_x, next_dy, edge_gamma, edge_at >= 0 && dsum ? float(dsum[edge_at]) : 0.0f};
-    copy_row(row + stride, stage ^ 1);
-    tile::wait_copies<1>();
-    // Read where they were copied to in every pass: the sums of K units leave no registers for them.
-    fused_row<Team, T, K>(
-        a, units, [&](int k) { return units.has(k) ? *ahead_x(stage, k) : Packed{}; },
-        [&](int k) { return units.has(k) ? *ahead_dy(stage, k) : Packed{}; }, [&](int k) { return *own_gamma(k); },
-        gamma != nullptr, [&](int k) { return dsum ? tile::load_packed(dsum + units.at(k)) : Packed{}; }, edge,
-        a.dx.even_row(row), sums, scratch[stage]);
-  }
-  tile::wait_for_copies();
+    };
 
-  float* to = slices + std::int64_t{blockIdx.x} * 2 * a.cols;
-  if constexpr (Team::rows == 1) {
-    sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
-      to[column] = of_gamma;
-      to[a.cols + column] = of_beta;
-    });
-  } else {                                            // the rows of a block, one after the other
-    float* of_block = simt::dynamic_shared<float>();  // [2][cols], where the rows ahead were
-    const int cols = static_cast<int>(a.cols);
-    for (int turn = 0; turn < Team::rows; ++turn) {
-      __syncthreads();
-      if (turn == Team::row_of_block())
-        sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
-          of_block[column] = turn > 0 ? of_block[column] + of_gamma : of_gamma;
-          of_block[cols + column] = turn > 0 ? of_block[cols + column] + of_beta : of_beta;
-        });
+    // ---- compute: a row's sums, of each warp's part of it
+    int elements = edge_at >= 0;
+#pragma unroll
+    for (int k = 0; k < K; ++k) elements += units.has(k) ? V : 0;
+    elements = mates.reduce(elements, plus<int>);
+    const bool of_edges = units.units <= lane - mates.rank();  // the warp has no units: few columns
+    const int sampled = mates.reduce((of_edges ? edge_at >= 0 : units.has(0)) ? 1 : 0, plus<int>);
+    if (mates.rank() == 0) {
+      sizes[group][lane / team] = static_cast<float>(elements);
+      samples[group][lane / team] = 1.0f / static_cast<float>(sampled > 0 ? sampled : 1);
     }
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += threads) to[i] = of_block[i];
+    const auto sum_up = [&](int stage, const Edge& edge, RowSums& to) {
+      const Packed* slot = slot_of(stage);
+      float base = 0;
+      if (!a.rms) {
+        float sample = 0;
+        if (of_edges) sample = float(edge.x);
+        else if (units.has(0)) sample = tile::unpack_floats<T>(*slot)[0];
+        base = mates.reduce(sample, plus<float>) * samples[group][lane / team];
+      }
+      GradientSums<float> s{0, 0, 0, 0};
+      for_units(slot, [&](int k, const Floats& x, const Floats& dy, const Floats& of_gamma) {
+        const float less = units.has(k) ? base : 0.0f;
+#pragma unroll
+        for (int v = 0; v < V; ++v) s.add(x[v] - less, dy[v] * of_gamma[v]);
+      });
+      if (edge_at >= 0) s.add(float(edge.x) - base, float(edge.dy) * edge_gamma);
+      const float sum = sum_of_quarter<team>(s, mates);
+      if (mates.rank() % (team / 4) == 0) (&to.of.first)[mates.rank() / (team / 4)] = sum;
+      if (mates.rank() == 0) to.base = base;
+    };
+
+    ColumnSums<T, K> sums;
+    Edge edge = edge_of(group), next_edge = edge_of(group + rows);
+    wait_copies_but(stages - 2);
+    __syncthreads();  // gamma is there
+    if (group < count) sum_up(0, edge, partial[0][group][lane / team]);
+
+    int stage = 0, turn = 0;
+#pragma unroll 1
+    for (int j = group; j - group < count; j += rows, turn ^= 1) {
+      __syncthreads();
+      const int next_stage = stage + 1 == stages ? 0 : stage + 1, part = mates.rank() % parts;
+      const Edge edge_after = edge_of(j + 2 * rows);
+      RowSums total = together<parts>(partial[turn][group][part], sizes[group][part], mates);
+      if (j < count) blocks.send(total);
+      if (j + rows < count) sum_up(next_stage, next_edge, partial[turn ^ 1][group][lane / team]);
+
+      // ---- finish
+      if (j < count) {
+        total = blocks.receive(total);
+        const ElementGradient gradient(total, per_column, a.eps, a.rms);
+        Packed* slot = slot_of(stage);
+        T* dx = units_of(a.dx, j);
+        tile::make_opaque(dx);  // computed once, and not for each unit again
+        const auto finish = [&](auto has_dsum, const T* dsum) {
+          for_units(slot, [&](int k, const Floats& x, const Floats& dy, const Floats& of_gamma) {
+            Floats unit;
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+              const float n = gradient.normalised(x[v]);
+              unit[v] = gradient(n, dy[v] * of_gamma[v]);
+              sums.gamma[k][v] = fmaf(dy[v], n, sums.gamma[k][v]);
+              sums.beta[k][v] += dy[v];
+              // Or they are added behind all units, and every dy kept until then.
+              tile::make_opaque(sums.gamma[k][v]), tile::make_opaque(sums.beta[k][v]);
+            }
+            if (!units.has(k)) return;
+            if constexpr (decltype(has_dsum)::value) {
+              const Floats added = tile::unpack_floats<T>(tile::load_packed(dsum + k * lanes * V));
+#pragma unroll
+              for (int v = 0; v < V; ++v) unit[v] += added[v];
+            }
+            tile::store_packed(dx + k * lanes * V, tile::pack_floats<T>(unit));
+          });
+        };
+        if (a.dsum.data) finish(std::true_type(), units_of(a.dsum, j));
+        else finish(std::false_type(), nullptr);
+        if (edge_at >= 0) {
+          const float n = gradient.normalised(float(edge.x)), dy = float(edge.dy);
+          const float added = a.dsum.data ? float(row_of(a.dsum, j)[edge_at]) : 0.0f;
+          row_of(a.dx, j)[edge_at] = T(gradient(n, dy * edge_gamma) + added);
+          sums.edge_gamma = fmaf(dy, n, sums.edge_gamma);
+          sums.edge_beta += dy;
+        }
+        if (const int ahead = j + stages * rows; ahead < count) {
+          const T *x = units_of(a.x, ahead), *dy = units_of(a.dy, ahead);
+          tile::make_opaque(x), tile::make_opaque(dy);
+          copy_row(slot, x, dy);
+        }
+      }
+      tile::commit_copies();
+      wait_copies_but(stages - 2);  // the row after the next is there
+      edge = next_edge;
+      next_edge = edge_after;
+      stage = next_stage;
+    }
+    tile::wait_for_copies();
+
+    float* to = slices + (blocks.index() + phase) * 2 * a.cols + slice.begin;
+    if constexpr (rows == 1) {
+      sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
+        to[column] = of_gamma;
+        to[a.cols + column] = of_beta;
+      });
+    } else {                                            // the rows of a block, one after the other
+      float* of_block = simt::dynamic_shared<float>();  // [2][cols], where the rows ahead were
+      const int cols = static_cast<int>(a.cols);
+      for (int of_turn = 0; of_turn < rows; ++of_turn) {
+        __syncthreads();
+        if (of_turn == group)
+          sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
+            of_block[column] = of_turn > 0 ? of_block[column] + of_gamma : of_gamma;
+            of_block[cols + column] = of_turn > 0 ? of_block[cols + column] + of_beta : of_beta;
+          });
+      }
+      __syncthreads();
+      for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += threads) to[i] = of_block[i];
+    }
+    __syncthreads();  // the next phase's rows go to the same places
   }
+  blocks.finish();
 }
 
 }  // namespace ridge::norm_detail

@@ -24,8 +24,7 @@ struct Operands {
 // each row where the kernel over columns needs them.
 struct SumsPlan {
   bool fused = false;
-  int phases = 1;                               // fused: places of a 16-byte unit where rows start
-  std::int64_t slices = 0;                      // blocks of the fused kernel, or slices of rows
+  std::int64_t slices = 0;                      // blocks, or clusters, of the fused kernel, or slices of rows
   std::int64_t rows_of_slice = 0;               // not fused
   std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of the whole workspace
 };
@@ -36,5 +35,7 @@ template <class Backend, class T> Status launch(const NormPlan&, const Operands&
 
 // Methods ring and ring_long, of CUDA alone.
 template <class T> Status launch_ring(const NormPlan&, const Operands&, Stream);
+// Method::fused in clusters, the same.
+template <class T> Status launch_fused_clusters(const NormPlan&, const Operands&, Stream);
 
 }  // namespace ridge::norm_detail

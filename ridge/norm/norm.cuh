@@ -4,6 +4,7 @@
 #include <ridge/norm/columns.cuh>
 #include <ridge/norm/fused.cuh>
 #include <ridge/norm/launch_arguments.cuh>
+#include <ridge/norm/resident.cuh>
 #include <ridge/norm/short.cuh>
 
 #include <utility>
@@ -18,7 +19,7 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   const Use use = use_of(p);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                         .block = dim3(c.threads),
-                        .smem = static_cast<std::size_t>(smem_bytes(c, use, sizeof(T))),
+                        .smem = static_cast<std::size_t>(smem_bytes(c, use)),
                         .stream = args.stream.handle,
                         .warp = Warp};
   if constexpr (c.method == Method::streaming) {
@@ -40,9 +41,15 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
     else if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
     else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
+  } else if constexpr (c.cluster > 1) {
+    if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);
+    else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else {
-    return simt::launch(at, norm_fused_gradient<Row<I>, Team, T>, backward_of<T>(args),
-                        static_cast<float*>(args.operands.workspace), args.sums.phases);
+    const FusedRows shape = fused_rows(c, p, args.plan.device.smem_optin);
+    simt::Config with_rows = at;
+    with_rows.smem = static_cast<std::size_t>(shape.smem);
+    return simt::launch(with_rows, norm_fused_gradient<Row<I>, Warp, T>, backward_of<T>(args),
+                        static_cast<float*>(args.operands.workspace), shape);
   }
 }
 

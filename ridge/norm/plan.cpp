@@ -192,7 +192,18 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   }
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
-  if (const int smem = smem_bytes(c, use_of(p), static_cast<int>(size(p))); smem > device.smem_optin)
+  if (c.method == Method::fused) {
+    if (p.rows >= std::int64_t{1} << 31) return "it counts rows in 31 bits";
+    if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
+    if (units(p) < c.cluster)
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) +
+             " blocks";
+    if (fused_rows(c, p, device.smem_optin).stages == 0)
+      return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
+             " bytes of shared memory";
+    return {};
+  }
+  if (const int smem = smem_bytes(c, use_of(p)); smem > device.smem_optin)
     return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
   return {};
 }
@@ -208,9 +219,8 @@ static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceI
   }
   const std::int64_t blocks = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
   if (c.method != Method::fused) return blocks;
-  // As many as there is room for; as many for each place where rows start.
-  const std::int64_t apart = phases_of(p), room = std::int64_t{device.sms} * c.blocks_per_sm;
-  return std::max(std::min(blocks, room) / apart, std::int64_t{1}) * apart;
+  // As many blocks, or clusters, as there is room for.
+  return std::min<std::int64_t>(blocks, roofline::resident_clusters(device, c.cluster)) * c.cluster;
 }
 
 namespace norm_detail {
@@ -223,8 +233,8 @@ SumsPlan sums_plan(const NormPlan& plan) {
   const Config& c = variants[plan.variant].config;
   sums.fused = c.method == Method::fused;
   if (sums.fused) {
-    sums.phases = static_cast<int>(phases_of(p));
-    sums.slices = plan.grid;
+    // A share of the rows, and one for each phase that another begins.
+    sums.slices = plan.grid / c.cluster + std::min(phases_of(p), p.rows) - 1;
   } else {
     constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
     const std::int64_t groups = (p.cols + columns_wide - 1) / columns_wide;
@@ -260,7 +270,7 @@ static Cost cost(const NormProblem& p) {
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
-  if (c.method == Method::fused) return c.in_registers == 1 ? 96 : c.in_registers == 2 ? 120 : 128;
+  if (c.method == Method::fused) return 128;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
   return c.in_registers >= 6 || p.backward ? 64 : c.in_registers >= 4 ? 56 : 48;
@@ -292,8 +302,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = is_ring(c) ? ring_of(c, p, device.smem_optin).smem_bytes()
-                                : smem_bytes(c, use_of(p), static_cast<int>(bytes))};
+             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
+                                                 : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   if (c.method == Method::vector) k.memory_share = 0.75;  // measured at 1024x131072
@@ -309,7 +320,17 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.trips = trips(c, p);
   k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
-  if (c.method == Method::resident || c.method == Method::fused) {
+  if (c.method == Method::fused) {
+    // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
+    // that a lane can have; a cluster's with a message. Fitted to an H200.
+    const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid * c.rows));
+    const double turn_us =
+        0.7 + 0.01 * lanes(c) / device.warp + (c.cluster > 1 ? 0.3 : 0) + (bytes == 2 ? 0.4 : 0.25) * c.in_registers;
+    k.trips = 1 + 0.25 * in_turn;
+    k.trip_bytes = static_cast<double>(fused_rows(c, p, device.smem_optin).smem);
+    k.block_us = turn_us * in_turn;
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, Use::gradient));
+  } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
     // an H200 (bench/results/h200/norm.json).
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
@@ -317,16 +338,11 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
                            : bytes == 2    ? 0.34
                            : p.backward    ? 0.25
                                            : 0.4;
-    const double unit_us = pass_us * (p.backward && c.method != Method::fused ? 2 : 1);
+    const double unit_us = pass_us * (p.backward ? 2 : 1);
     const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
     k.block_us = row_us;
     k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
-    if (c.method == Method::fused) {  // its rows follow one another, each copied while another is worked on
-      const double in_turn = std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * c.rows));
-      k.trips = 1 + 0.25 * in_turn;
-      k.block_us = row_us * in_turn;
-    }
   } else if (is_ring(c)) {
     // A team's rows follow one another. Of a row: its reduction, and the passes over each unit; fitted to an H200.
     const tile::RowRing ring = ring_of(c, p, device.smem_optin);

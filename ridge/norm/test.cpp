@@ -56,18 +56,33 @@ TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
 
 TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
   EXPECT_EQ(chosen(gradient(16384, 4096, bf16)), "fused_512");
+  EXPECT_EQ(chosen(gradient(8192, 8192, bf16)), "fused_1k");
+  EXPECT_EQ(chosen(gradient(16384, 4096, f32)), "fused_1k");
   EXPECT_EQ(chosen(gradient(8192, 8192, f32)), "fused_2k");
-  EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "block_16k");
+  EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "fused_2kx4");
+  EXPECT_EQ(chosen(gradient(4096, 50257, f32)), "fused_2kx8");
 }
 
-TEST(NormPlan, BlocksOfFusedGradientsComeInStepWithWhereRowsStart) {
+TEST(NormPlan, EveryPlaceWhereRowsStartHasASliceOfTheSumsMore) {
   for (const std::int64_t cols : {1024, 1025, 1026, 1028}) {
     NormProblem p = gradient(10000, cols, f32);
     const auto plan = plan_norm(p, *device_model("H200"), {.variant = "fused_512"});
     ASSERT_TRUE(plan.ok());
-    EXPECT_EQ(plan->grid % (cols == 1025 ? 4 : cols == 1026 ? 2 : 1), 0) << cols;
-    EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid * 2 * cols) * sizeof(float));
+    const std::int64_t slices = plan->grid + (cols == 1025 ? 3 : cols == 1026 ? 1 : 0);
+    EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(slices * 2 * cols) * sizeof(float)) << cols;
   }
+}
+
+TEST(NormPlan, FusedGradientsInClustersRefuseWhatTheyCannotShare) {
+  const auto refusal = [](NormProblem p, const char* device, const char* variant) {
+    auto plan = plan_norm(p, *device_model(device), {.variant = variant});
+    return plan ? std::string() : std::string(plan.error().message());
+  };
+  EXPECT_EQ(refusal(gradient(64, 50257, f32), "A100", "fused_2kx8"),
+            "layer_norm: variant is fused_2kx8; it must be another one here: clusters are of compute capability 9.0");
+  EXPECT_EQ(
+      refusal(gradient(64, 20, f32), "H200", "fused_2kx8"),
+      "layer_norm: variant is fused_2kx8; it must be another one here: a row has 5 units of 16 bytes for 8 blocks");
 }
 
 TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {

@@ -27,12 +27,12 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane; ring_long: of gamma and of beta, the row's are in shared memory
   int in_shared = 0;
-  int blocks_per_sm = 1;  // least residency asked of the compiler
-  int turns = 1;          // short: rows of a lane
-  bool ladder = false;    // a textbook's step: chosen where nothing else fits
-  bool plain = false;     // for rows as they are, neither added nor gradients
-  int team = 0, elements = 0,
-      cluster = 1;  // rings: threads that share a row; elements of it in each, if in registers; blocks
+  int blocks_per_sm = 1;       // least residency asked of the compiler
+  int turns = 1;               // short: rows of a lane
+  bool ladder = false;         // a textbook's step: chosen where nothing else fits
+  bool plain = false;          // for rows as they are, neither added nor gradients
+  int team = 0, elements = 0;  // rings: threads that share a row; elements of it in each, if in registers
+  int cluster = 1;             // rings, fused: blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -61,11 +61,13 @@ inline constexpr Variant variants[] = {
     {"block_4k", "more threads", {.threads = 512, .in_registers = 6, .in_shared = 2, .blocks_per_sm = 2}},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 6, .in_shared = 10, .blocks_per_sm = 2}},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}},
-    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 2}},
-    {"fused_256", "a block per row", {.method = Method::fused, .threads = 128, .in_registers = 2, .blocks_per_sm = 4}},
-    {"fused_512", "more threads", {.method = Method::fused, .in_registers = 2, .blocks_per_sm = 2}},
-    {"fused_1k", "more threads", {.method = Method::fused, .threads = 512, .in_registers = 2}},
-    {"fused_2k", "more columns of each lane", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 1}},
+    {"fused_128", "more columns of each lane", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
+    {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
+    {"fused_1k", "two", {.method = Method::fused, .threads = 512, .rows = 2, .in_registers = 4}},
+    {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
+    {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 4}},
+    {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 8}},
     {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp, which stays and keeps gamma and beta", {.method = Method::ring, .threads = 384, .plain = true, .team = 32, .elements = 32}},
     {"ring_128", "for each four warps", {.method = Method::ring, .threads = 384, .plain = true, .team = 128, .elements = 32}},
     {"ring_256", "the row left in the ring, for each eight warps", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .plain = true, .team = 256}},
@@ -105,18 +107,12 @@ constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient :
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c, Use use) {
   const Held h = held(c, use);
-  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared);
+  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * (c.method == Method::fused ? c.cluster : 1);
 }
 
-// The fused method's rows ahead: x and dy of a row, twice; and gamma. Where a block has several rows, the sums of its
-// columns meet in the same place.
-inline constexpr int fused_stages = 2;
-constexpr int smem_bytes(Config c, Use use, int element_bytes) {  // dynamic
+constexpr int smem_bytes(Config c, Use use) {  // dynamic; ring and fused: below
   const Held h = held(c, use);
-  if (c.method != Method::fused) return c.threads * h.tensors * h.in_shared * unit_bytes;
-  const int ahead = c.threads * h.in_registers * unit_bytes * (h.tensors * fused_stages + 1);
-  const int columns = (lanes(c) * h.in_registers + 2) * (unit_bytes / element_bytes);
-  return std::max(ahead, c.rows > 1 ? columns * 2 * static_cast<int>(sizeof(float)) : 0);
+  return c.threads * h.tensors * h.in_shared * unit_bytes;
 }
 
 // Different places of a 16-byte unit where rows start, one after the other.
@@ -142,6 +138,35 @@ constexpr int ring_units(Config c, int element_bytes) {
   return c.team * (c.method == Method::ring ? c.elements * element_bytes / unit_bytes : c.in_registers);
 }
 inline constexpr int long_stages = 3;  // of ring_long: a row to finish, one to sum up, one that comes
+
+// Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
+// gamma; in the end, where it has several rows, the sums of its columns in the same place.
+struct FusedRows {
+  static constexpr int most_stages = 4;       // more are not needed: a row is on its way while two are worked on
+  static constexpr int scratch_bytes = 2048;  // beside it, at most: sums of warps, messages
+
+  int phases = 1;       // every so many-th row lies alike on units
+  int cluster = 1;      // blocks that share a row
+  int slice_units = 0;  // whole units of a row that a block has at most
+  int row_units = 0;    // of its room: as many as lanes can have
+  int stages = 0;       // 0: the row does not fit
+  int smem = 0;         // bytes of dynamic shared memory
+};
+inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
+  const std::int64_t of_unit = unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)), units = p.cols / of_unit;
+  FusedRows r{.phases = static_cast<int>(phases_of(p)), .cluster = c.cluster};
+  if (units > capacity(c, Use::gradient)) return r;
+  r.slice_units = static_cast<int>((units + c.cluster - 1) / c.cluster);
+  r.row_units = lanes(c) * c.in_registers;
+  const int sums = c.rows > 1 ? 2 * static_cast<int>(p.cols * static_cast<std::int64_t>(sizeof(float))) : 0;
+  for (r.stages = FusedRows::most_stages; r.stages >= 2; --r.stages) {
+    const int gamma = r.row_units * static_cast<int>(of_unit * sizeof(float));
+    r.smem = std::max(r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma, sums);
+    if (r.smem + FusedRows::scratch_bytes <= limit) return r;
+  }
+  r.stages = 0;
+  return r;
+}
 
 constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * c.turns; }
 

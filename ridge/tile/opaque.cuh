@@ -25,7 +25,7 @@ __device__ __forceinline__ void make_opaque([[maybe_unused]] float& value) {
   asm volatile("" : "+f"(value));
 #endif
 }
-template <class T> __device__ __forceinline__ void make_opaque([[maybe_unused]] const T*& pointer) {
+template <class T> __device__ __forceinline__ void make_opaque([[maybe_unused]] T*& pointer) {
 #if RIDGE_SIMT_ON_CUDA
   asm volatile("" : "+l"(pointer));
 #endif
