@@ -2,6 +2,7 @@
 // __dlpack_c_exchange_api__ (PyTorch since 2.10). The layout is the published one; dlpack.h of 1.1 does not have it.
 #pragma once
 #include <ridge.h>
+#include <cstdint>
 
 namespace ridge_python {
 

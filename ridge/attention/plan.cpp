@@ -43,9 +43,9 @@ int splits_of(const Config& c, const AttentionProblem& p, const DeviceInfo& devi
   const std::int64_t blocks = blocks_of(c, p);
   if (!c.split || blocks == 0) return 1;
   const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(p.sk, c.bn);
+  if (tiles == 0) return 1;
   if (c.family == Family::decode) return decode_splits(c, blocks, places, tiles);
   const std::int64_t parts = std::clamp<std::int64_t>(places / blocks, 1, std::max<std::int64_t>(1, tiles / 2));
-  if (tiles == 0) return 1;
   return static_cast<int>(ceil_div(tiles, ceil_div(tiles, parts)));  // parts that have keys
 }
 

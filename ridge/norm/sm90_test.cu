@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -37,6 +38,7 @@ const Case cases[] = {
     {"more rows than places in the ring", 40, 128},
     {"in place", 11, 201, Norm::layer, true, true, true},
     {"no gamma", 5, 131, Norm::layer, false},
+    {"an infinite element leaves zeros", 5, 131, Norm::rms, true, false, false, std::numeric_limits<float>::infinity()},
     {"no beta", 5, 131, Norm::layer, true, false},
     {"rms", 9, 203, Norm::rms},
     {"a first element far from the others", 9, 203, Norm::layer, true, true, false, 1e4f},
@@ -115,6 +117,10 @@ template <class Row, class T, bool Added> void check(const Case& c) {
       // Of sums of up to 256 terms in float32, each rounded; and of the result, to its type.
       const double u = 0x1p-24, error = 64 * u * std::fabs(g) * (std::fabs(normalised) + 1) + 4 * u * std::fabs(b);
       const double rounding = std::is_same_v<T, float> ? u : 0x1p-8;
+      if (std::isnan(e)) {
+        ASSERT_TRUE(std::isnan(float(got[r * c.cols + i]))) << "row " << r << " " << i;
+        continue;
+      }
       ASSERT_NEAR(float(got[r * c.cols + i]), e, error + rounding * (std::fabs(e) + error)) << "row " << r << " " << i;
       if (Added) {
         ASSERT_EQ(float(sum[r * c.cols + i]), float(row[i])) << "row " << r << " " << i;

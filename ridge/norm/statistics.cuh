@@ -85,8 +85,9 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
 // Of distances from a base: their mean, and the sum of squared differences from it.
 template <class X> struct Spread {
   X mean, squares;
-  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean.
+  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean, also of elements that are infinite.
   static __device__ __forceinline__ Spread of(const Differences<X>& s, X per_element) {
+    if (per_element == X(0)) return {X(0), s.squares};
     const X mean = s.first * per_element;
     return {mean, multiply_add(-mean, s.first, s.squares)};
   }
