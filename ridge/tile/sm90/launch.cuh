@@ -4,6 +4,24 @@
 
 namespace ridge::tile::sm90 {
 
+#if RIDGE_SIMT_ON_CUDA
+// As simt::launch, with an attribute; null: none.
+template <class... P, class... A>
+[[nodiscard]] Status launch_with(const simt::Config& config, cudaLaunchAttribute* attribute, void (*kernel)(P...),
+                                 const A&... args) {
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = config.grid;
+  launch.blockDim = config.block;
+  launch.dynamicSmemBytes = config.smem;
+  launch.stream = static_cast<cudaStream_t>(config.stream);
+  launch.attrs = attribute;
+  launch.numAttrs = attribute ? 1 : 0;
+  const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
+  if (e != cudaSuccess) (void)cudaGetLastError();
+  return simt::detail::report(config, e);
+}
+#endif
+
 // As simt::launch; neighbouring blocks in x are clusters of `cluster`.
 template <class... P, class... A>
 [[nodiscard]] Status launch_clusters(const simt::Config& config, int cluster, void (*kernel)(P...), const A&... args) {
@@ -20,16 +38,7 @@ template <class... P, class... A>
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = config.grid;
-  launch.blockDim = config.block;
-  launch.dynamicSmemBytes = config.smem;
-  launch.stream = static_cast<cudaStream_t>(config.stream);
-  launch.attrs = &attribute;
-  launch.numAttrs = cluster > 1 ? 1 : 0;
-  const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
-  if (e != cudaSuccess) (void)cudaGetLastError();
-  return simt::detail::report(config, e);
+  return launch_with(config, cluster > 1 ? &attribute : nullptr, kernel, args...);
 #endif
 }
 

@@ -1,7 +1,7 @@
 // Kernels of a stream that overlap: one that is launched by launch_overlapping() may begin when the blocks of the one before
 // have called let_next_begin() or ended, and finds what that one wrote behind await_last().
 #pragma once
-#include <ridge/tile/sm90/arch.cuh>
+#include <ridge/tile/sm90/launch.cuh>
 
 namespace ridge::tile::sm90 {
 
@@ -25,16 +25,7 @@ template <class... P, class... A>
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = config.grid;
-  launch.blockDim = config.block;
-  launch.dynamicSmemBytes = config.smem;
-  launch.stream = static_cast<cudaStream_t>(config.stream);
-  launch.attrs = &attribute;
-  launch.numAttrs = 1;
-  const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
-  if (e != cudaSuccess) (void)cudaGetLastError();
-  return simt::detail::report(config, e);
+  return launch_with(config, &attribute, kernel, args...);
 #endif
 }
 
