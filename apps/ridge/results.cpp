@@ -23,6 +23,10 @@ Result<Results> read_results(const std::string& path) {
     const auto text_or_empty = [&](const char* key) {
       return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
     };
+    // What files written otherwise than by the command leave out.
+    const auto number_or_zero = [](const Json& from, const char* key) {
+      return from.contains(key) && from[key].is_number() ? from[key].get<double>() : 0.0;
+    };
     Results results{path, json.at("device"), text_or_empty("driver"), text_or_empty("commit"), text_or_empty("date"),
                     {}};
     for (const Json& m : json.at("measurements")) {
@@ -32,12 +36,13 @@ Result<Results> read_results(const std::string& path) {
       row.variant = m.at("variant");
       row.chosen = m.at("chosen");
       row.us = m.at("us");
-      row.noise = m.at("noise");
-      row.gbs = m.at("gbs");
-      row.tflops = m.at("tflops");
-      row.predicted_us = m.at("predicted_us");
-      if (m.contains("copy_share") && m["copy_share"].is_number()) row.copy_share = m["copy_share"];
-      for (const Json& peer : m.at("peers")) row.peers.push_back({peer.at("name"), peer.at("us")});
+      if (m.contains("noise") && m["noise"].is_number()) row.noise = m["noise"];
+      row.gbs = number_or_zero(m, "gbs");
+      row.tflops = number_or_zero(m, "tflops");
+      row.predicted_us = number_or_zero(m, "predicted_us");
+      row.copy_share = number_or_zero(m, "copy_share");
+      if (m.contains("peers"))
+        for (const Json& peer : m["peers"]) row.peers.push_back({peer.at("name"), peer.at("us")});
       if (!(row.us > 0)) return no_results(path, "a time of " + row.case_text + " is not above zero");
       results.rows.push_back(std::move(row));
     }

@@ -404,6 +404,28 @@ TEST_F(Cli, ReportOfResults) {
   expect_refused(ridge_program({"report", folder / "none.json", "-o", page}), "cannot be read");
 }
 
+// Of several files, one that another program wrote is left out with a sentence; one that is not there is still refused.
+TEST_F(Cli, ReportLeavesOutWhatHoldsNoResults) {
+  const std::string results = folder.write("r.json", results_text("NVIDIA H200")), page = folder / "page";
+  const std::string other = folder.write(
+      "other.json",
+      R"({"device": "NVIDIA H200", "measurements": [{"case": "relu:f32:n=1024", "variant": "vec4", "us": 2.5}]})");
+  const auto told = ridge_program({"report", other, results, "-o", page});
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_TRUE(contains(told.err, "left out: '" + other + "' holds no results")) << told.err;
+  EXPECT_TRUE(contains(file_bytes(page + "/index.html"), "Left out: "));
+  expect_refused(ridge_program({"report", results, folder / "none.json", "-o", page}), "cannot be read");
+}
+
+// The fields that a file may lack: all but the case, the variant, whether it was chosen, and the time.
+TEST_F(Cli, ReportOfTimesAlone) {
+  const std::string page = folder / "page";
+  const std::string times = folder.write("t.json", R"({"device": "NVIDIA H200", "measurements": [
+    {"case": "relu:f32:n=1024", "variant": "vec4", "chosen": true, "us": 2.5, "noise": null}]})");
+  expect_done(ridge_program({"report", times, "-o", page}));
+  EXPECT_TRUE(contains(file_bytes(page + "/index.html"), "2.50</td><td>-</td><td>-</td><td>-</td>"));
+}
+
 TEST_F(Cli, HelpIsNoError) {
   for (const Arguments& arguments : {Arguments{"--help"}, {"run", "--help"}, {"--version"}}) {
     const auto done = ridge_program(arguments);
