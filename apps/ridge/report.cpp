@@ -218,6 +218,21 @@ void add_ratios(Page& page, const std::vector<Line>& lines) {
   page.table({"<case", "<peer", "us", "peer us", "ratio"}, rows);
 }
 
+// Each file by itself: times of one run are compared with one another.
+void add_beaten_choices(Page& page, const std::vector<Results>& files) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Results& results : files)
+    for (const BeatenChoice& b : beaten_choices(results.rows))
+      rows.push_back({b.case_text, b.chosen, fmt::format("{:.2f}", b.chosen_us), b.fastest,
+                      fmt::format("{:.2f}", b.fastest_us), signed_percent(b.slower())});
+  if (rows.empty()) return;
+  page.heading("Choices that another row beats");
+  page.paragraph(
+      "Of the files that have all rows (ridge bench --all-variants): where the row that the plan chose was "
+      "slower than another of the same run, by more than the noise of both.");
+  page.table({"<case", "<chosen", "us", "<fastest", "us", "slower by"}, rows);
+}
+
 void add_predictions(Page& page, const std::vector<Line>& lines, const Errors& e) {
   page.heading("Predicted");
   page.paragraph(
@@ -310,6 +325,7 @@ Result<int> report(const Request& request) {
   }
   add_measurements(page, lines);
   add_ratios(page, lines);
+  add_beaten_choices(page, files);
   if (!device.is_cpu()) {  // whose model knows orders of magnitude alone
     const Errors errors = errors_of(lines);
     add_predictions(page, lines, errors);

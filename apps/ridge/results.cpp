@@ -2,9 +2,12 @@
 
 #include "json.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <sstream>
 
 namespace ridge::cli {
@@ -51,6 +54,27 @@ Result<Results> read_results(const std::string& path) {
   } catch (const Json::exception& error) {
     return no_results(path, error.what());
   }
+}
+
+std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>& rows) {
+  struct Rows {
+    const ResultRow *chosen = nullptr, *fastest = nullptr;
+  };
+  std::map<std::string_view, Rows> cases;
+  for (const ResultRow& row : rows) {
+    Rows& of = cases[row.case_text];
+    if (row.chosen) of.chosen = &row;
+    if (!of.fastest || row.us < of.fastest->us) of.fastest = &row;
+  }
+  std::vector<BeatenChoice> beaten;
+  for (const auto& [text, of] : cases) {
+    if (!of.chosen) continue;
+    const double least = of.chosen->us * (1 - of.chosen->noise.value_or(0));
+    if (of.fastest->us * (1 + of.fastest->noise.value_or(0)) < least)
+      beaten.push_back({std::string(text), of.chosen->variant, of.fastest->variant, of.chosen->us, of.fastest->us});
+  }
+  std::ranges::stable_sort(beaten, std::greater(), &BeatenChoice::slower);
+  return beaten;
 }
 
 Result<DeviceInfo> model_of_results(const Results& results) {

@@ -426,6 +426,38 @@ TEST_F(Cli, ReportOfTimesAlone) {
   EXPECT_TRUE(contains(file_bytes(page + "/index.html"), "2.50</td><td>-</td><td>-</td><td>-</td>"));
 }
 
+// Where another row of a file was faster than the one that the plan chose, by more than the noise of both (1 % each).
+TEST_F(Cli, ReportOfBeatenChoices) {
+  const std::string page = folder / "page";
+  auto file = json::parse(results_text("NVIDIA H200"));
+  const auto says = [&] {
+    expect_done(ridge_program({"report", folder.write("r.json", file.dump()), "-o", page}));
+    const std::string html = file_bytes(page + "/index.html");
+    EXPECT_EQ(contains(html, "Choices that another row beats"), contains(html, "slower by"));
+    return contains(html, "slower by") ? html.substr(html.find("slower by")) : std::string();
+  };
+  EXPECT_EQ(says(), "");  // the chosen one is the fastest
+  file["measurements"][0]["us"] = 497;
+  EXPECT_EQ(says(), "");  // within the noise
+  file["measurements"][0]["us"] = 251;
+  EXPECT_TRUE(contains(says(),
+                       "<td class=\"l\">vec4</td><td>502.00</td><td class=\"l\">scalar</td><td>251.00</td>"
+                       "<td>+100.0 %</td>"))
+      << says();
+}
+
+// What --all-variants says of its choices, of which the times decide.
+TEST_F(Cli, BenchOfAllVariantsSaysWhichChoicesWereBeaten) {
+  const std::string results = folder / "r.json";
+  const auto told = ridge_program(
+      {"bench", "relu:f32:n=4096", "--device", "cpu", "--repeats", "1", "--all-variants", "--json", results});
+  expect_done(told);
+  const auto report = json::parse(file_bytes(results));
+  ASSERT_TRUE(report["beaten_choices"].is_array());
+  EXPECT_NE(contains(told.out, "no row was faster than the plan's choice"), !report["beaten_choices"].empty())
+      << told.out;
+}
+
 TEST_F(Cli, HelpIsNoError) {
   for (const Arguments& arguments : {Arguments{"--help"}, {"run", "--help"}, {"--version"}}) {
     const auto done = ridge_program(arguments);
