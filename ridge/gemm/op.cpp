@@ -12,6 +12,13 @@ template <bool Grouped> static Result<std::vector<std::string_view>> takes(const
   return request->inputs();
 }
 
+// What the plan says of groups, in the name of the operator that was asked for.
+template <bool Grouped> static Status named(const Status& status) {
+  if (!Grouped || status.op() != "gemm") return status;
+  return Status::refuse(status.code(), "grouped_gemm", std::string(status.argument()), std::string(status.value()),
+                        std::string(status.constraint()));
+}
+
 // The views as GemmProblem::of takes them. Preconditions: as many inputs as the request has; matrices have 2 or 3 axes.
 static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
   const auto names = r.inputs();
@@ -42,7 +49,7 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
   for (std::size_t i = 0; i < in.size(); ++i) {
     const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
     if (vector ? in[i].rank() != 1 : in[i].rank() != 2 && in[i].rank() != 3)
-      return Status::invalid("gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
+      return Status::invalid(Grouped ? "grouped_gemm" : "gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
                              vector ? "of 1 axis" : "of 2 axes, or 3 with a batch");
   }
   const GemmTensors t = tensors_of(*request, in, {});
@@ -58,14 +65,14 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto request = request_of(options, Grouped);
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
-  if (!problem) return problem.error();
+  if (!problem) return named<Grouped>(problem.error());
   auto tuning = Tuning::from_environment();
   if (!tuning) return tuning.error();
   auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))}, *tuning);
-  if (!plan) return plan.error();
+  if (!plan) return named<Grouped>(plan.error());
   return make_op_plan(std::move(*plan),
                       [r = *request](const GemmPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
-                        return p.run(tensors_of(r, x, y[0]), workspace, stream);
+                        return named<Grouped>(p.run(tensors_of(r, x, y[0]), workspace, stream));
                       });
 }
 
