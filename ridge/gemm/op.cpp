@@ -1,4 +1,5 @@
 // gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
+#include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>
 
@@ -92,7 +93,7 @@ static const RegisterOp registered(
                  {"math", "exact|tf32|3xtf32|fast",
                   "f32 on tensor cores as TF32; fast: f8 with sums that stay in them"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
-     .variants = variant_infos(variants),
+     .variants = variant_infos(variants, checklist_item),
      .infer = infer<false>,
      .plan = plan_by_name<false>,
      .takes = takes<false>});
@@ -111,7 +112,7 @@ static const RegisterOp registered_grouped(
                  {"scale", "number", "default 1"},
                  {"math", "exact|tf32|3xtf32", "as gemm has it"},
                  {"out", "dtype", "of d; default that of a"}},
-     .variants = variant_infos(variants),
+     .variants = variant_infos(variants, checklist_item),
      .infer = infer<true>,
      .plan = plan_by_name<true>,
      .takes = takes<true>});

@@ -377,6 +377,18 @@ std::string results_text(const char* device) {
   return file.dump();
 }
 
+// Each row says which item of the checklist it is about, but for the simplest, and those that only take more.
+TEST_F(Cli, RowsHaveTheirItem) {
+  for (const char* op : {"gemm", "grouped_gemm", "linear", "attention_merge"}) {
+    const auto report = json::parse(ridge_program({"ops", op, "--json"}).out);
+    const auto& rows = report["operators"][0]["variants"];
+    ASSERT_FALSE(rows.empty()) << op;
+    EXPECT_EQ(std::ranges::count_if(rows, [](const json& row) { return row["item"].is_null(); }),
+              op == std::string("attention_merge") ? 0 : 2)  // naive, gate_naive
+        << op;
+  }
+}
+
 TEST_F(Cli, LadderOfAFileAsMarkdown) {
   const std::string results = folder.write("r.json", results_text("NVIDIA H200"));
   const auto told = ridge_program({"ladder", "relu", "--from", results, "--markdown"});
