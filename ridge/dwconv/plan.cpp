@@ -95,6 +95,7 @@ std::int64_t grid_of(const Config& c, const DwconvProblem& p) {
     return std::max(tiled_grid(c, p, p.time, false), of_w ? tiled_grid(c, p, of_w, true) : 0);
   if (c.method == Method::spectral)
     return std::max(spectral_grid(c, p, p.time, false), of_w ? spectral_grid(c, p, of_w, true) : 0);
+  if (c.method == Method::ring) return ring_grid(c, p, false);
   if (c.method == Method::whole) return whole_items(p.batch, p.channels);
   return std::max(tensor_grid(c, p), p.backward ? p.channels : 0);
 }
@@ -104,6 +105,7 @@ std::int64_t whole_rows_bytes(const DwconvProblem& p) { return whole_smem_bytes(
 // Bytes of shared memory, of the launch that takes most.
 std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
   if (c.method == Method::spectral) return spectral_smem_bytes(c);
+  if (c.method == Method::ring) return ring_smem_bytes(c, p.backward);
   if (c.method == Method::tiled) return tiled_smem_bytes(c, false);
   if (c.method == Method::element) return 0;
   if (c.method == Method::tensor) return p.backward ? band_smem_bytes(p) : tensor_smem_bytes(c, p.dtype);
@@ -117,7 +119,9 @@ std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
 std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const bool empty = p.taps == 0 || p.batch == 0 || p.time == 0;
-  if (c.method == Method::spectral && empty) return "there is nothing to multiply";
+  if ((c.method == Method::spectral || c.method == Method::ring) && empty) return "there is nothing to multiply";
+  if (c.method == Method::ring && p.time > c.points)
+    return "rows of " + std::to_string(p.time) + " steps, and it takes " + std::to_string(c.points);
   if (c.method != Method::element && (p.time > max_steps || p.taps > max_steps))
     return "time or the filter is longer than 2^30";
   if (grid_of(c, p) > max_grid) return "more than 2^31 blocks";
@@ -171,6 +175,13 @@ double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   return channels * pairs * (2 * tiles_met + outputs);
 }
 
+// Transforms of a row that a ring row makes for one sum of the problem.
+double ring_transforms(const Config& c, const DwconvProblem& p, bool summed) {
+  const double rows = static_cast<double>(p.batch), channels = static_cast<double>(p.channels);
+  const double filters = summed ? 1 : static_cast<double>(ceil_div(p.batch, ring_rows(c)));
+  return channels * (2 * rows + filters);
+}
+
 // Products of 64 steps by 64 that a row of Method::whole makes of a channel and 32 rows, and of all of them.
 double whole_products(const DwconvProblem& p) {
   const double chunks = static_cast<double>(whole_chunks(p));
@@ -179,6 +190,8 @@ double whole_products(const DwconvProblem& p) {
   const double met = reach * (reach + 1) / 2 + (chunks - reach) * reach;
   return met * static_cast<double>(whole_items(p.batch, p.channels));
 }
+
+constexpr double ring_slack = 1.9;
 
 // Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
 double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
@@ -200,6 +213,12 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     // so that arithmetic and memory hide little of each other; on an H200 it is a tenth more than their sum.
     const double passes = std::log2(c.points) / std::log2(fft_radix);
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
+  }
+  if (c.method == Method::ring) {
+    // Instructions of a transform's butterflies, of which 128 start in a clock; exchanges and loads stand beside them.
+    // How much of both hides was measured on an H200.
+    const double levels = c.points * std::log2(c.points) / 2;
+    return ring_transforms(c, p, summed) * levels * 7 / 128 * ring_slack;
   }
   if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
     // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it, and
@@ -223,6 +242,11 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
   k.cost = cost(p);
   if (c.method == Method::spectral) {  // its own operations, which are fewer than the sum's
     const double transforms = transforms_of(c, p, false) + (p.backward ? transforms_of(c, p, true) : 0);
+    k.cost.on(Unit::fp16_tensor) = 0;
+    k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
+  }
+  if (c.method == Method::ring) {
+    const double transforms = ring_transforms(c, p, false) + (p.backward ? ring_transforms(c, p, true) : 0);
     k.cost.on(Unit::fp16_tensor) = 0;
     k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
   }
