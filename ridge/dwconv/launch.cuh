@@ -27,10 +27,11 @@ template <int I, class T, bool Summed> static Status launch_sum(const Arguments&
     at.smem = static_cast<std::size_t>(spectral_smem_bytes(c));
     return simt::launch(at, dwconv_spectral<Row<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
   } else if constexpr (c.method == Method::ring) {
-    at.grid = dim3(static_cast<unsigned>(ring_grid(c, p, Summed)));
-    at.smem = static_cast<std::size_t>(ring_smem_bytes(c, Summed));
+    const int sms = args.plan.device.sms;
+    at.grid = dim3(static_cast<unsigned>(Summed ? p.channels : ring_grid(c, p, sms)));
+    at.smem = static_cast<std::size_t>(ring_smem_bytes(c));
     if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Row<I>, T>, sum);
-    else return simt::launch(at, dwconv_ring<Row<I>, T>, sum);
+    else return simt::launch(at, dwconv_ring<Row<I>, T>, sum, ring_rows(c, p, sms));
   } else {
     at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));

@@ -23,8 +23,7 @@ struct Config {
   bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
   int row_tiles = 2;      // tensor: 16 outputs each, of a warp
   int blocks_per_sm = 2;  // spectral, ring, tensor, whole: least residency asked of the compiler
-  int points = 0;         // spectral, ring: of a transform
-  int values = 16;        // spectral, ring: of them, of a thread
+  int points = 0;         // spectral, ring: of a transform; sixteen of each thread
   bool operator==(const Config&) const = default;
 };
 
@@ -42,8 +41,8 @@ inline constexpr Variant variants[] = {
     {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
     {"fft_1024", "by Fourier transforms of 1,024 points, two rows of k in one", {.method = Method::spectral, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
     {"fft_8192", "of 8,192 points: fewer tiles of a long row meet", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
-    {"fft_row_1024", "rows of up to 1,024 steps whole, by as many values; a warp each, in registers", {.method = Method::ring, .threads = 128, .blocks_per_sm = 4, .points = 1024, .values = 32}},
-    {"fft_row_2048", "of up to 2,048 steps, by a block", {.method = Method::ring, .threads = 128, .blocks_per_sm = 4, .points = 2048}},
+    {"fft_row_1024", "rows of up to 1,024 steps whole, by as many values", {.method = Method::ring, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
+    {"fft_row_2048", "of up to 2,048 steps", {.method = Method::ring, .threads = 128, .blocks_per_sm = 4, .points = 2048}},
     {"fft_row_4096", "of up to 4,096 steps", {.method = Method::ring, .threads = 256, .blocks_per_sm = 2, .points = 4096}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
@@ -93,7 +92,7 @@ constexpr int fft_roots(int points) {
   return roots;
 }
 constexpr bool as_threads_are(const Variant& row) {
-  return row.config.method != Method::spectral || row.config.threads == fft_threads(row.config.points);
+  return row.config.points == 0 || row.config.threads == fft_threads(row.config.points);
 }
 static_assert(std::all_of(std::begin(variants), std::end(variants), as_threads_are));
 
@@ -131,29 +130,22 @@ constexpr std::int64_t spectral_grid(const Config& c, const DwconvProblem& p, st
 // ---- ring --------------------------------------------------------------------------------------------------------
 
 constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
-// One place is free behind every `values`, so that lanes whose values are neighbours differ in banks. Places of a thread's
-// values are those of the first and of the distance, added up: either is a multiple of `values`, or neither reaches one.
-constexpr int ring_place(int i, int values) { return i + i / values; }
-constexpr int ring_words(const Config& c) { return ring_place(c.points, c.values); }
-constexpr int ring_team(const Config& c) { return c.points / c.values; }   // threads of a row
-constexpr int ring_teams(const Config& c) { return c.threads / ring_team(c); }  // rows at a time
-constexpr int ring_team_warps(const Config& c) { return std::max(ring_team(c) / 32, 1); }
-// Of each team what it exchanges; what rows are multiplied by, which in w's gradient is each team's own; the greatest
-// magnitudes of each warp's parts of two rows.
-constexpr int ring_smem_bytes(const Config& c, bool summed) {
-  return 2 * static_cast<int>(sizeof(float)) *
-             (ring_teams(c) * ring_words(c) + (summed ? ring_teams(c) : 1) * c.points) +
-         2 * static_cast<int>(sizeof(unsigned)) * ring_teams(c) * ring_team_warps(c);
+// Complex numbers that are exchanged, those that rows are multiplied by, and the greatest magnitudes of warps' parts of two
+// rows.
+constexpr int ring_smem_bytes(const Config& c) {
+  return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + c.points) +
+         2 * static_cast<int>(sizeof(unsigned)) * (c.threads / 32);
 }
-// Blocks that w's gradient, which adds up in registers, leaves room for.
-constexpr int ring_sum_blocks(const Config& c) { return 65536 / (c.threads * (c.values > 16 ? 168 : 128)); }
-// Rows that a block takes, one team after the other, for one transform of the filter.
-inline constexpr int ring_rounds = 8;
-constexpr int ring_rows(const Config& c) { return ring_rounds * ring_teams(c); }
-constexpr std::int64_t ring_grid(const Config& c, const DwconvProblem& p, bool summed) {
-  return p.channels * (summed ? 1 : ceil_div(p.batch, ring_rows(c)));
+// Rows of the batch that a block takes, for one transform of the filter: as many as leave each multiprocessor a few blocks.
+constexpr int ring_rows(const Config& c, const DwconvProblem& p, int sms) {
+  constexpr std::int64_t most = 8, waves = 2;
+  const std::int64_t blocks = waves * sms * c.blocks_per_sm;
+  return static_cast<int>(std::clamp<std::int64_t>(p.batch * p.channels / std::max<std::int64_t>(blocks, 1), 1, most));
 }
-// Exponents of rows' greatest magnitudes, times up to `values`. Of a filter: where scale and inverse are normal numbers.
+constexpr std::int64_t ring_grid(const Config& c, const DwconvProblem& p, int sms) {
+  return p.channels * ceil_div(p.batch, ring_rows(c, p, sms));
+}
+// Exponents of rows' greatest magnitudes, times up to sixteen. Of a filter: where scale and inverse are normal numbers.
 // Of a row: times 2^13 values, times a scaled filter's, added up once more, it stays below 2^127.
 inline constexpr int ring_filter_exponent = 100, ring_row_exponent = 90;
 
