@@ -138,10 +138,10 @@ inline check::CaseBook book() {
         test(std::string(type) + ":" + size + direction);
   // Around halves of transforms; filters that are shorter than a half, longer, and longer than the row.
   for (const char* direction : {"", ":backward"})
-    for (const char* size : {"b=2,c=1,t=511", "b=1,c=2,t=512", "b=3,c=1,t=514", "b=1,c=1,t=1537",
-                             "b=3,c=1,t=1600,l=513", "b=1,c=1,t=2100,l=511", "b=1,c=1,t=600,l=1300", "b=1,c=1,t=2048",
-                             "b=35,c=2,t=1024", "b=10,c=1,t=1025,l=1024", "b=1,c=2,t=2049", "b=1,c=1,t=4096",
-                             "b=1,c=1,t=4097,l=60"})
+    for (const char* size :
+         {"b=2,c=1,t=511", "b=1,c=2,t=512", "b=3,c=1,t=514", "b=1,c=1,t=1537", "b=3,c=1,t=1600,l=513",
+          "b=1,c=1,t=2100,l=511", "b=1,c=1,t=600,l=1300", "b=1,c=1,t=2048", "b=35,c=2,t=1024", "b=10,c=1,t=1025,l=1024",
+          "b=1,c=2,t=2049", "b=1,c=1,t=4096", "b=1,c=1,t=4097,l=60"})
       test("f32:" + std::string(size) + direction);
   for (const char* type : {"f16", "f32"})
     for (const char* size : {"b=3,c=2,t=100", "b=9,c=2,t=260,l=70", "b=1,c=3,t=516"})

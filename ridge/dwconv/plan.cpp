@@ -191,8 +191,6 @@ double whole_products(const DwconvProblem& p) {
   return met * static_cast<double>(whole_items(p.batch, p.channels));
 }
 
-constexpr double ring_slack = 1.9;
-
 // Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
 double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
   const double channels = static_cast<double>(p.channels), rows = static_cast<double>(p.batch);
@@ -215,10 +213,11 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
   if (c.method == Method::ring) {
-    // Instructions of a transform's butterflies, of which 128 start in a clock; exchanges and loads stand beside them.
-    // How much of both hides was measured on an H200.
+    // A level of two values takes seven instructions, of which 128 start in a clock: six, or eight on the way back. What
+    // exchanges, loads, and waiting for them add was measured on an H200.
     const double levels = c.points * std::log2(c.points) / 2;
-    return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * ring_slack;
+    const double slack = (summed ? 2.15 : 1.9) * (p.dtype == f32 ? 1 : 1.2);
+    return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * slack;
   }
   if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
     // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it, and
@@ -246,7 +245,8 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
     k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
   }
   if (c.method == Method::ring) {
-    const double transforms = ring_transforms(c, p, device.sms, false) + (p.backward ? ring_transforms(c, p, device.sms, true) : 0);
+    const double transforms =
+        ring_transforms(c, p, device.sms, false) + (p.backward ? ring_transforms(c, p, device.sms, true) : 0);
     k.cost.on(Unit::fp16_tensor) = 0;
     k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
   }

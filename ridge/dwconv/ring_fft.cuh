@@ -19,7 +19,7 @@ namespace ridge::dwconv_detail {
 template <int J, int Count> struct RingRoot {
   // The series to both sides of a quarter, where it is short: cosine and sine are -sine and cosine of what is over.
   static constexpr double over = 3.14159265358979323846 * (2 * J - Count) / (2 * Count);
-  static constexpr double series(bool odd) {
+  static constexpr double series(bool odd) {  // of the sine, or of the cosine, which is even
     double sum = 1;
     for (int k = 12; k > 0; --k) sum = 1 - over * over / ((2 * k - !odd) * (2 * k + odd)) * sum;
     return odd ? sum * over : sum;
@@ -117,7 +117,8 @@ template <int N> struct RingFft {
     else (level<Pass, false, First + K>(z), ...);
   }
   template <int Pass, bool Back, int K> __device__ __forceinline__ void level(Complex (&z)[R]) const {
-    pairs<Pass, Back, K>(z, std::make_integer_sequence<int, K == 0 ? 1 : 1 << (K - 1)>());
+    constexpr int count = (1 << K) / 2;
+    pairs<Pass, Back, K>(z, std::make_integer_sequence < int, K == 0 ? 1 : count > ());
   }
   template <int Pass, bool Back, int K, int... P>
   __device__ __forceinline__ void pairs(Complex (&z)[R], std::integer_sequence<int, P...>) const {

@@ -24,23 +24,26 @@ std::string chosen(const DwconvProblem& p, const char* device = "H200") {
 }
 
 TEST(DwconvPlan, TensorCoresWhereTheDeviceHasThem) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "whole_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "A100"), "tensor_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 768, 768)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256)), "whole_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256), "A100"), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 256, 256)), "tensor_32");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 256, 256)), "tensor_8");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "whole_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_1024");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256, true)), "whole_32");
 }
 
 TEST(DwconvPlan, TransformsWhereRowsAreLong) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024)), "whole_32_wide");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048)), "fft_4096");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384)), "fft_8192");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, true)), "fft_8192");
+  for (const bool backward : {false, true}) {
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, backward)), "fft_row_1024");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024, backward)), "fft_row_1024");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048, backward)), "fft_row_2048");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4096, 4096, backward)), "fft_row_4096");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, backward)), "fft_8192");
+  }
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "tensor_8");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "fft_row_4096");
   // Where there are no tensor cores, and 96 KB of shared memory.
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 4096, 4096), "V100"), "fft_4096");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_row_1024");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 4096, 4096), "V100"), "fft_row_4096");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 128, 128), "V100"), "balanced");
 }
 
@@ -55,6 +58,9 @@ TEST(DwconvPlan, ARefusalSaysWhy) {
       plan.error().message(),
       "dwconv: variant is fft_8192; it must be another one here: 152640 bytes of shared memory, and the device has "
       "98304");
+  plan = plan_dwconv(DwconvProblem::contiguous(f32, 8, 8, 4097, 9), *device_model("H200"), {.variant = "fft_row_4096"});
+  EXPECT_EQ(plan.error().message(),
+            "dwconv: variant is fft_row_4096; it must be another one here: rows of 4097 steps, and it takes 4096");
   const auto whole = [](const DwconvProblem& p, const char* device) {
     auto result = plan_dwconv(p, *device_model(device), {.variant = "whole_32"});
     return result ? std::string() : std::string(result.error().message());

@@ -136,11 +136,14 @@ constexpr int ring_smem_bytes(const Config& c) {
   return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + c.points) +
          2 * static_cast<int>(sizeof(unsigned)) * (c.threads / 32);
 }
-// Rows of the batch that a block takes, for one transform of the filter: as many as leave each multiprocessor a few blocks.
+// Rows of the batch that a block takes, for one transform of the filter: as many as leave a few blocks to each place for
+// one, and equally many.
 constexpr int ring_rows(const Config& c, const DwconvProblem& p, int sms) {
   constexpr std::int64_t most = 8, waves = 2;
-  const std::int64_t blocks = waves * sms * c.blocks_per_sm;
-  return static_cast<int>(std::clamp<std::int64_t>(p.batch * p.channels / std::max<std::int64_t>(blocks, 1), 1, most));
+  const std::int64_t blocks = std::max<std::int64_t>(waves * sms * c.blocks_per_sm, 1);
+  const std::int64_t batch = std::max<std::int64_t>(p.batch, 1);
+  const std::int64_t rows = std::clamp<std::int64_t>(ceil_div(batch * p.channels, blocks), 1, most);
+  return static_cast<int>(ceil_div(batch, ceil_div(batch, rows)));
 }
 constexpr std::int64_t ring_grid(const Config& c, const DwconvProblem& p, int sms) {
   return p.channels * ceil_div(p.batch, ring_rows(c, p, sms));
