@@ -139,7 +139,7 @@ constexpr double schedulers = 4;       // of a multiprocessor: warp instructions
 // Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets their
 // banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
 constexpr double register_conflicts = 1.45;
-constexpr double few_warps = 12, waits_of_few = 1.2;  // of a multiprocessor in all, and how much longer these take
+constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
 
 // Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
 double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
