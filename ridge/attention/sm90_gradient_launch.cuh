@@ -18,6 +18,12 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   work.next = reinterpret_cast<unsigned*>(at += parts.facts);
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
+  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ.
+  const AttentionProblem& p = call.problem;
+  const std::int64_t heads = std::max<std::int64_t>(1, p.b * p.hkv);
+  const std::int64_t bytes = p.b * p.hq / heads * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t fit = call.plan.device.l2_bytes / 2 / std::max<std::int64_t>(1, bytes);
+  work.together = static_cast<unsigned>(std::clamp<std::int64_t>(fit, 1, heads));
   work.in_order = !call.problem.rule.nondeterministic;
   return work;
 }
