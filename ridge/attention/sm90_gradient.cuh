@@ -136,19 +136,6 @@ template <class Row, class T> struct GradientWalk {
   }
 };
 
-// Whether a tile has NaN or infinite values in what this one of `Threads` threads looks at.
-template <int Bytes, int Threads, class T>
-__device__ __forceinline__ bool finds_special(const unsigned char* tile, int thread) {
-  bool found = false;
-#pragma unroll 2  // few registers
-  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
-    const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
-#pragma unroll
-    for (int w = 0; w < 4; ++w) found = found || has_special<T>(words[w]);
-  }
-  return found;
-}
-
 // A multiplier's part: 64 keys, of which a thread has two rows' scores and dP with a tile of queries, their dK and dV; and
 // 64 x 64 of the tile's dQ.
 // AsIs: scores are products (arguments.cuh).

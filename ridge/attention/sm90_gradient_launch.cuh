@@ -34,7 +34,7 @@ template <int I, class T> Status launch_wgmma_gradient_row(const Call& call) {
   const AttentionGradientTensors& t = *call.gradient;
   const auto a = gradient_arguments_of<T>(call);
   const GradientWork work = gradient_work_of(c, call);
-  const bool as_is = a.softcap == 0 && a.scale >= 0;
+  const bool as_is = a.softcap == 0 && a.scale > 0;
   const auto blocks_of = [&](std::int64_t threads, std::int64_t count, std::size_t smem) {
     return simt::Config{.grid = dim3(static_cast<unsigned>(count)),
                         .block = dim3(static_cast<unsigned>(threads)),
