@@ -57,13 +57,8 @@ template <class T> struct Tensor {
 
 // As the table has them, but for the tiles' sizes.
 template <int BM, int BN, int D, int DV, int Stages = 2> struct Tiles {
-  static constexpr Config config = {.family = Family::wgmma,
-                                    .bm = BM,
-                                    .bn = BN,
-                                    .d = D,
-                                    .dv = DV,
-                                    .threads = (BM / 64 + 1) * 128,
-                                    .stages = Stages};
+  static constexpr Config config = {
+      .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128, .stages = Stages};
 };
 
 template <class Row, class T, bool Uneven = false> void check(const Case& c) {
@@ -242,7 +237,8 @@ TEST(AttentionOnHopper, WideHeads) {
                                          .dv = 256,
                                          .causal = Causal::upper_left,
                                          .special_values = true});
-  check<Tiles<128, 64, 256, 256>, bfloat16>({.about = "256 of several tiles", .sq = 300, .sk = 130, .d = 200, .dv = 216});
+  check<Tiles<128, 64, 256, 256>, bfloat16>(
+      {.about = "256 of several tiles", .sq = 300, .sk = 130, .d = 200, .dv = 216});
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }

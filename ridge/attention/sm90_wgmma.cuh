@@ -91,8 +91,15 @@ struct WgmmaOrder {
     const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
     const unsigned blocks = steps < most_blocks ? steps : most_blocks;
     if (steps == 0) return {};
-    return {tiles,  heads_of_batch,   of_head,                            steps,                             pairs,
-            blocks, blocks % of_head, blocks / of_head % heads_of_batch, blocks / of_head / heads_of_batch};
+    return {tiles,
+            heads_of_batch,
+            of_head,
+            steps,
+            pairs,
+            blocks,
+            blocks % of_head,
+            blocks / of_head % heads_of_batch,
+            blocks / of_head / heads_of_batch};
   }
   // f(Place) of the tiles of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
