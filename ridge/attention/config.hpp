@@ -37,9 +37,10 @@ constexpr bool is_portable(const Config& c) {
          c.family != Family::wgmma_gradient;
 }
 
-// Whether sequences may be of uneven lengths. The widest of Hopper's rows have no instance for it, and its gradients none.
+// Whether sequences may be of uneven lengths. The widest of Hopper's rows and that of four multipliers have no instance for
+// it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
-  return c.family == Family::wgmma ? c.d <= 128 : c.family != Family::wgmma_gradient;
+  return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 : c.family != Family::wgmma_gradient;
 }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
@@ -80,12 +81,15 @@ constexpr int wgmma_barrier_bytes(const Config& c) {
 constexpr int wgmma_tile_bytes(const Config& c) {
   return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
 }
-// O leaves through a place of its own where there is room for it: the next tile of queries can come meanwhile.
+// O leaves through a place of its own, so that the next tile of queries can come meanwhile: as many of its columns at a time
+// as there is room for.
 inline constexpr int hopper_smem = 232448;  // of a block
-constexpr int wgmma_o_bytes(const Config& c) {
-  const int bytes = mma_tile_bytes(c.bm, c.dv);
-  return wgmma_tile_bytes(c) + bytes <= hopper_smem ? bytes : 0;
+constexpr int wgmma_o_columns(const Config& c) {
+  int columns = c.dv;
+  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) columns /= 2;
+  return columns;
 }
+constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
 
 // ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] ----------
 
@@ -98,13 +102,14 @@ constexpr int decode_bytes(const Config& c) {
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
-// dQ [bn][d] in float32.
+// of dQ [bn][d] in float32.
 
+inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + 2 * 4; }
 constexpr int wgmma_gradient_bytes(const Config& c) {
   return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
          c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + mma_tile_bytes(c.bm, c.bn) + c.bn * 8) +
-         c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+         gradient_sums_stages * c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
 }
 
 // Dynamic shared memory. `d` and `dv` are the problem's.

@@ -194,9 +194,19 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
+  if (c.family == Family::wgmma && rate > 0) {
+    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of its
+    // queries in vain, or of a multiplier's alone where others leave such tiles out.
+    constexpr double tile_clocks = 4000;  // measured on an H200, as efficiencies are
+    const bool masked = p.rule.left >= 0 || p.rule.right >= 0;
+    const int edge = masked ? ((c.bm > c.bn ? 64 : c.bm) + c.bn) / 2 : 0;
+    const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edge);
+    k.clocks =
+        static_cast<double>(p.b * p.hq) * tiles * (keys * c.bm * columns / (rate * row.efficiency) + tile_clocks);
+  }
   // A block's life: a trip for the queries, and one for each tile of keys.
   const double each = sk * share / splits / c.bn;
-  k.trips = 1 + 2 * each;
+  k.trips = 1 + 2 * each * mma_stages / c.stages;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
   if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
