@@ -237,11 +237,11 @@ inline check::CaseBook book() {
       }
   // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips of four.
   for (const char* type : {"f32", "f16", "bf16"})
-    for (const char* size :
-         {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16", "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264",
-          "n=2,c=24,h=9,w=8,k=24,r=2,s=3:stride=2,1:dilation=1,2:pad=0,3,2,1:groups=24",
-          "n=3,c=8,h=5,w=5,k=8,r=1:groups=8", "n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=4",
-          "n=1,c=136,h=5,w=6,k=136,r=3:stride=2:pad=1:groups=34"})
+    for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",
+                             "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264:variant=depthwise_last",
+                             "n=2,c=24,h=9,w=8,k=24,r=2,s=3:stride=2,1:dilation=1,2:pad=0,3,2,1:groups=24",
+                             "n=3,c=8,h=5,w=5,k=8,r=1:groups=8", "n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=4",
+                             "n=1,c=264,h=5,w=6,k=264,r=3:stride=2:pad=1:groups=66:variant=grouped_4_last"})
       test(std::string(type) + ":" + size + ":layout=nhwc:fill=ints");
   for (const char* rest : {"epilogue=bias+relu", "epilogue=bias", "epilogue=bias+silu+residual", "fill=nan", "fill=inf",
                            "place=padded", "place=offset", "warp=64"})
