@@ -327,7 +327,7 @@ template <class Row, class T> class WgmmaMultiplier {
 
   RunningRow running[rows];
 
- private:
+ protected:
   int first_, lane_, warp_;
   float change_[rows];
   float s_[c.bn / 2], o_[c.dv / 2];  // sums of wgmma: [64][bn] and [64][dv] of the warpgroup
