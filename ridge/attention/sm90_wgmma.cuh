@@ -371,7 +371,7 @@ template <class Row, class T> class WgmmaMultiplier {
 
   RunningRow running[rows];
 
- private:
+ protected:
   // Of row r, -inf in the place of scores of keys that f(key) names.
   template <class F> __device__ __forceinline__ void drop_keys(int r, F f) {
 #pragma unroll
