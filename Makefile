@@ -13,7 +13,7 @@ options = -DCMAKE_BUILD_TYPE=Release -DRIDGE_CUDA=$(RIDGE_CUDA) \
 # MAKEFLAGS is ours, not for a generator's make.
 compile = MAKEFLAGS= cmake --build $(BUILD) --parallel $(JOBS)
 
-.PHONY: help setup configure build demo test bench wheel python-test registers format check-format clean
+.PHONY: help setup configure build demo test bench wheel python-test registers sanitize format check-format clean
 help:
 	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked; and a picture"
 	@echo "make test          build, then every test that can run here (those of the GPU where there is one)"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench         build, then measure; ARGS='softmax --peers' goes to 'ridge bench'"
 	@echo "make wheel         build, then pack the Python package: $(BUILD)/wheel/ridge-*.whl"
 	@echo "make python-test   build, then test that wheel in a virtual environment of its own"
+	@echo "make sanitize      build, then some tests of the GPU under compute-sanitizer; ARGS='gemm_test' chooses programs"
 	@echo "make format        format every C++ and CUDA file; make check-format shows what it would change"
 	@echo "make clean         remove $(BUILD)"
 	@echo
@@ -63,6 +64,9 @@ python-test: configure
 
 registers:
 	@scripts/registers.sh $(ARGS)
+
+sanitize: build
+	@scripts/sanitize.sh $(BUILD) $(ARGS)
 
 format:
 	@scripts/setup.sh format

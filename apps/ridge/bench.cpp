@@ -4,6 +4,7 @@
 #include "output_file.hpp"
 #include "progress.hpp"
 #include "request.hpp"
+#include "results.hpp"
 #include "table.hpp"
 
 #include <ridge/bench/bench.hpp>
@@ -80,22 +81,69 @@ Json to_json(const Measurement& m) {
   return json;
 }
 
+// The choices that another row beat, of measurements of all rows.
+std::vector<BeatenChoice> beaten_choices(const std::vector<Measurement>& measurements) {
+  std::vector<ResultRow> rows;
+  for (const Measurement& m : measurements) {
+    if (!m.error.empty()) continue;
+    ResultRow row;
+    row.case_text = m.case_text;
+    row.variant = m.variant;
+    row.chosen = m.chosen;
+    row.us = m.time.us;
+    row.noise = m.time.noise;
+    rows.push_back(std::move(row));
+  }
+  return cli::beaten_choices(rows);
+}
+
+Json to_json(const BeatenChoice& b) {
+  return {{"case", b.case_text},  {"chosen", b.chosen},         {"us", b.chosen_us},
+          {"fastest", b.fastest}, {"fastest_us", b.fastest_us}, {"slower", b.slower()}};
+}
+
+// What --all-variants says at its end.
+void print_beaten(const std::vector<BeatenChoice>& beaten) {
+  if (beaten.empty()) {
+    std::puts("no row was faster than the plan's choice, by more than the noise");
+    return;
+  }
+  Table table({{"faster than the plan's choice"},
+               {"chosen"},
+               {"us", Align::right},
+               {"fastest"},
+               {"us", Align::right},
+               {"slower by", Align::right}},
+              "  ");
+  for (const BeatenChoice& b : beaten)
+    table.add({b.case_text, b.chosen, fmt::format("{:.2f}", b.chosen_us), b.fastest,
+               fmt::format("{:.2f}", b.fastest_us), fmt::format("{:.1f} %", 100 * b.slower())});
+  table.print();
+}
+
 Json report(const DeviceInfo& device, const Request& request, const bench::Settings& settings,
             const std::vector<Measurement>& measurements) {
   Json list = Json::array();
   for (const Measurement& m : measurements) list.push_back(to_json(m));
-  return {{"device", device.name},
-          {"device_info", cli::to_json(device)},
-          {"driver", driver_version(device)},
-          {"ridge", RIDGE_VERSION},
-          {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
-          {"date", now_utc()},
-          {"settings",
-           {{"peers", settings.peers},
-            {"all_variants", settings.all_variants},
-            {"repeats", settings.repeats},
-            {"chain", settings.chain}}},
-          {"measurements", list}};
+  Json json{
+      {"device", device.name},
+      {"device_info", cli::to_json(device)},
+      {"driver", driver_version(device)},
+      {"ridge", RIDGE_VERSION},
+      {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
+      {"date", now_utc()},
+      {"settings",
+       {{"peers", settings.peers},
+        {"all_variants", settings.all_variants},
+        {"repeats", settings.repeats},
+        {"chain", settings.chain}}},
+      {"measurements", list}};
+  if (settings.all_variants) {
+    Json beaten = Json::array();
+    for (const BeatenChoice& b : beaten_choices(measurements)) beaten.push_back(to_json(b));
+    json["beaten_choices"] = beaten;
+  }
+  return json;
 }
 
 // The table's widths are known before the first measurement, so each line is printed as soon as it is there.
@@ -203,6 +251,7 @@ Result<int> measure(const Request& request) {
       }
     }
   }
+  if (settings.all_variants && !json_only) print_beaten(beaten_choices(measurements));
   if (!request.tune.empty()) {
     RIDGE_TRY(tuning.write(request.tune));
     if (!json_only) std::printf("%zu problems in %s\n", tuning.size(), request.tune.c_str());

@@ -198,7 +198,8 @@ void add_measurements(Page& page, const std::vector<Line>& lines) {
   for (const Line& line : lines)
     if (line.row.chosen)
       rows.push_back({line.row.case_text, line.row.variant, fmt::format("{:.2f}", line.row.us),
-                      fmt::format("{:.1f} %", 100 * line.row.noise), fmt::format("{:.0f}", line.row.gbs),
+                      line.row.noise ? fmt::format("{:.1f} %", 100 * *line.row.noise) : "-",
+                      line.row.gbs > 0 ? fmt::format("{:.0f}", line.row.gbs) : "-",
                       line.row.copy_share > 0 ? percent(line.row.copy_share) : "-", line.explanation.bound,
                       percent(line.share())});
   page.table({"<case", "<variant", "us", "noise", "GB/s", "of a copy", "<bound", "of the roof"}, rows);
@@ -215,6 +216,21 @@ void add_ratios(Page& page, const std::vector<Line>& lines) {
   if (rows.empty()) return page.paragraph("No peer was measured in these files (ridge bench --peers).");
   page.paragraph("How many times faster than the peer, measured in the same run.");
   page.table({"<case", "<peer", "us", "peer us", "ratio"}, rows);
+}
+
+// Each file by itself: times of one run are compared with one another.
+void add_beaten_choices(Page& page, const std::vector<Results>& files) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Results& results : files)
+    for (const BeatenChoice& b : beaten_choices(results.rows))
+      rows.push_back({b.case_text, b.chosen, fmt::format("{:.2f}", b.chosen_us), b.fastest,
+                      fmt::format("{:.2f}", b.fastest_us), signed_percent(b.slower())});
+  if (rows.empty()) return;
+  page.heading("Choices that another row beats");
+  page.paragraph(
+      "Of the files that have all rows (ridge bench --all-variants): where the row that the plan chose was "
+      "slower than another of the same run, by more than the noise of both.");
+  page.table({"<case", "<chosen", "us", "<fastest", "us", "slower by"}, rows);
 }
 
 void add_predictions(Page& page, const std::vector<Line>& lines, const Errors& e) {
@@ -250,15 +266,30 @@ Status write(const std::filesystem::path& path, const std::string& text) {
   return file.commit();
 }
 
-Result<int> report(const Request& request) {
+// The files that hold results. Of several, what holds none (measurements that another program made) is left out, with
+// a sentence: all files of a folder can be named.
+Result<std::vector<Results>> read_files(const std::vector<std::string>& paths, std::vector<std::string>& left_out) {
   std::vector<Results> files;
-  for (const std::string& path : request.files) {
-    RIDGE_CLI_TAKE(results, read_results(path));
-    if (!files.empty() && files.front().device != results.device)
-      return Status::invalid("report", "device of '" + path + "'", results.device,
+  for (const std::string& path : paths) {
+    auto results = read_results(path);
+    if (!results) {
+      if (results.error().code() != Code::invalid_argument) return results.error();
+      left_out.emplace_back(results.error().message());
+      continue;
+    }
+    if (!files.empty() && files.front().device != results->device)
+      return Status::invalid("report", "device of '" + path + "'", results->device,
                              "that of the first file, " + files.front().device);
-    files.push_back(std::move(results));
+    files.push_back(std::move(*results));
   }
+  if (files.empty()) return Status::error(Code::invalid_argument, left_out.front());
+  return files;
+}
+
+Result<int> report(const Request& request) {
+  std::vector<std::string> left_out;
+  RIDGE_CLI_TAKE(files, read_files(request.files, left_out));
+  for (const std::string& why : left_out) std::fprintf(stderr, "ridge: left out: %s\n", why.c_str());
   RIDGE_CLI_TAKE(device, model_of_results(files.front()));
   RIDGE_CLI_TAKE(lines, lines_of(files, device));
 
@@ -271,6 +302,7 @@ Result<int> report(const Request& request) {
   std::vector<std::vector<std::string>> sources;
   for (const Results& r : files) sources.push_back({r.path, r.date, r.commit, r.driver});
   page.table({"<results", "<date", "<commit", "<driver"}, sources);
+  for (const std::string& why : left_out) page.paragraph("Left out: " + why + ".");
 
   page.heading("Roofline");
   page.paragraph(
@@ -293,6 +325,7 @@ Result<int> report(const Request& request) {
   }
   add_measurements(page, lines);
   add_ratios(page, lines);
+  add_beaten_choices(page, files);
   if (!device.is_cpu()) {  // whose model knows orders of magnitude alone
     const Errors errors = errors_of(lines);
     add_predictions(page, lines, errors);

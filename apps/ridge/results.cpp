@@ -2,9 +2,12 @@
 
 #include "json.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <sstream>
 
 namespace ridge::cli {
@@ -23,6 +26,10 @@ Result<Results> read_results(const std::string& path) {
     const auto text_or_empty = [&](const char* key) {
       return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
     };
+    // What files written otherwise than by the command leave out.
+    const auto number_or_zero = [](const Json& from, const char* key) {
+      return from.contains(key) && from[key].is_number() ? from[key].get<double>() : 0.0;
+    };
     Results results{path, json.at("device"), text_or_empty("driver"), text_or_empty("commit"), text_or_empty("date"),
                     {}};
     for (const Json& m : json.at("measurements")) {
@@ -32,12 +39,13 @@ Result<Results> read_results(const std::string& path) {
       row.variant = m.at("variant");
       row.chosen = m.at("chosen");
       row.us = m.at("us");
-      row.noise = m.at("noise");
-      row.gbs = m.at("gbs");
-      row.tflops = m.at("tflops");
-      row.predicted_us = m.at("predicted_us");
-      if (m.contains("copy_share") && m["copy_share"].is_number()) row.copy_share = m["copy_share"];
-      for (const Json& peer : m.at("peers")) row.peers.push_back({peer.at("name"), peer.at("us")});
+      if (m.contains("noise") && m["noise"].is_number()) row.noise = m["noise"];
+      row.gbs = number_or_zero(m, "gbs");
+      row.tflops = number_or_zero(m, "tflops");
+      row.predicted_us = number_or_zero(m, "predicted_us");
+      row.copy_share = number_or_zero(m, "copy_share");
+      if (m.contains("peers"))
+        for (const Json& peer : m["peers"]) row.peers.push_back({peer.at("name"), peer.at("us")});
       if (!(row.us > 0)) return no_results(path, "a time of " + row.case_text + " is not above zero");
       results.rows.push_back(std::move(row));
     }
@@ -46,6 +54,27 @@ Result<Results> read_results(const std::string& path) {
   } catch (const Json::exception& error) {
     return no_results(path, error.what());
   }
+}
+
+std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>& rows) {
+  struct Rows {
+    const ResultRow *chosen = nullptr, *fastest = nullptr;
+  };
+  std::map<std::string_view, Rows> cases;
+  for (const ResultRow& row : rows) {
+    Rows& of = cases[row.case_text];
+    if (row.chosen) of.chosen = &row;
+    if (!of.fastest || row.us < of.fastest->us) of.fastest = &row;
+  }
+  std::vector<BeatenChoice> beaten;
+  for (const auto& [text, of] : cases) {
+    if (!of.chosen) continue;
+    const double least = of.chosen->us * (1 - of.chosen->noise.value_or(0));
+    if (of.fastest->us * (1 + of.fastest->noise.value_or(0)) < least)
+      beaten.push_back({std::string(text), of.chosen->variant, of.fastest->variant, of.chosen->us, of.fastest->us});
+  }
+  std::ranges::stable_sort(beaten, std::greater(), &BeatenChoice::slower);
+  return beaten;
 }
 
 Result<DeviceInfo> model_of_results(const Results& results) {

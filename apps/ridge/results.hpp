@@ -17,9 +17,10 @@ struct ResultPeer {
 struct ResultRow {
   std::string case_text, variant;
   bool chosen = false;
-  double us = 0, noise = 0, gbs = 0, tflops = 0;
-  double copy_share = 0;    // 0: not measured
-  double predicted_us = 0;  // at the time of the measurement
+  double us = 0;
+  std::optional<double> noise;
+  double gbs = 0, tflops = 0, copy_share = 0;  // 0: not measured
+  double predicted_us = 0;                     // at the time of the measurement; 0: not kept
   std::vector<ResultPeer> peers;
 };
 
@@ -28,7 +29,19 @@ struct Results {
   std::vector<ResultRow> rows;  // those that were measured
 };
 
+// Errors: io where the file cannot be read; invalid_argument where it holds no such results (each row has a case, a
+// variant, whether the plan chose it, and a time above zero).
 Result<Results> read_results(const std::string& path);
+
+// A case on which the row that the plan chose was not the fastest of those measured in the same run, by more than the
+// noise of both times.
+struct BeatenChoice {
+  std::string case_text, chosen, fastest;
+  double chosen_us = 0, fastest_us = 0;
+  double slower() const { return chosen_us / fastest_us - 1; }
+};
+// Of one run's rows; the case that loses most comes first. A case without a chosen row is none of them.
+std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>&);
 
 // The model of the device that results are of, whose name has the model's in it; the CPU runtime for its own.
 Result<DeviceInfo> model_of_results(const Results&);

@@ -22,15 +22,17 @@
 // Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass gave
 //           them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor cores
 //           (wgmma_gradient) round weights and the gradients of products to the 16-bit type before they meet dO, Q and
-//           K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query
-//           with nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
+//           K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no gradient. Where a
+//           query may not attend, neither its values nor the key's matter to the other: a query with nothing to attend
+//           to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
 // Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
 //             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and LSE [Hq, total_q].
 //                             Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].
 //             cu_k [B + 1]    the same of K [total_k, Hkv, D] and V [total_k, Hkv, Dv]
 //             lengths [B]     without cu_k: of K's and V's rows, as many of each sequence, from the first on. A cache.
-//             block_table [B, P]   with lengths: K is [pages, page, Hkv, D], V [pages, page, Hkv, Dv], and key j of sequence b is
-//                             row j % page of page block_table[b][j / page]. page is a power of two from 16.
+//             block_table [B, P]   with lengths: K is [pages, page, Hkv, D], V [pages, page, Hkv, Dv], and key j of
+//                             sequence b is row j % page of page block_table[b][j / page]. page is a power of two from
+//                             16.
 //           int32 or int64, of any strides. Sq and Sk above are then a sequence's own, so lower_right is that of each. A
 //           plan knows the tensors' sizes and max_q and max_k, the longest sequence's. A mask tensor is not taken; nor,
 //           where gradients are computed, lengths and pages.

@@ -160,7 +160,7 @@ static const RegisterOp registered(
      .outputs = {"o", "lse"},
      .dtypes = {f32, f16, bf16},
      .options = {{"layout", "bhsd|bshd", "the order of axes of o_a, o_b and o; lse is [b, h, s]; default bhsd"}},
-     .variants = variant_infos(merge_variants),
+     .variants = variant_infos(merge_variants, [](const MergeVariant&) { return std::string_view("coalescing"); }),
      .infer = infer,
      .plan = plan_by_name});
 

@@ -1,4 +1,5 @@
 // linear: the views of gemm that a layer's tensors are, and the operator by name.
+#include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -172,7 +173,7 @@ static const OpInfo& info() {
                                .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "default none"},
                                            {"math", "exact|tf32|3xtf32|fast", "as gemm has it"},
                                            {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
-                               .variants = variant_infos(variants),
+                               .variants = variant_infos(variants, checklist_item),
                                .infer = infer,
                                .plan = plan_by_name,
                                .optional = {"bias", "residual"}};

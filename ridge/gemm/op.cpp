@@ -1,4 +1,5 @@
 // gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
+#include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>
 
@@ -10,6 +11,13 @@ template <bool Grouped> static Result<std::vector<std::string_view>> takes(const
   auto request = request_of(options, Grouped);
   if (!request) return request.error();
   return request->inputs();
+}
+
+// What the plan says of groups, in the name of the operator that was asked for.
+template <bool Grouped> static Status named(const Status& status) {
+  if (!Grouped || status.op() != "gemm") return status;
+  return Status::refuse(status.code(), "grouped_gemm", std::string(status.argument()), std::string(status.value()),
+                        std::string(status.constraint()));
 }
 
 // The views as GemmProblem::of takes them. Preconditions: as many inputs as the request has; matrices have 2 or 3 axes.
@@ -42,7 +50,7 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
   for (std::size_t i = 0; i < in.size(); ++i) {
     const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
     if (vector ? in[i].rank() != 1 : in[i].rank() != 2 && in[i].rank() != 3)
-      return Status::invalid("gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
+      return Status::invalid(Grouped ? "grouped_gemm" : "gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
                              vector ? "of 1 axis" : "of 2 axes, or 3 with a batch");
   }
   const GemmTensors t = tensors_of(*request, in, {});
@@ -58,14 +66,14 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto request = request_of(options, Grouped);
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
-  if (!problem) return problem.error();
+  if (!problem) return named<Grouped>(problem.error());
   auto tuning = Tuning::from_environment();
   if (!tuning) return tuning.error();
   auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))}, *tuning);
-  if (!plan) return plan.error();
+  if (!plan) return named<Grouped>(plan.error());
   return make_op_plan(std::move(*plan),
                       [r = *request](const GemmPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
-                        return p.run(tensors_of(r, x, y[0]), workspace, stream);
+                        return named<Grouped>(p.run(tensors_of(r, x, y[0]), workspace, stream));
                       });
 }
 
@@ -85,7 +93,7 @@ static const RegisterOp registered(
                  {"math", "exact|tf32|3xtf32|fast",
                   "f32 on tensor cores as TF32; fast: f8 with sums that stay in them"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
-     .variants = variant_infos(variants),
+     .variants = variant_infos(variants, checklist_item),
      .infer = infer<false>,
      .plan = plan_by_name<false>,
      .takes = takes<false>});
@@ -104,7 +112,7 @@ static const RegisterOp registered_grouped(
                  {"scale", "number", "default 1"},
                  {"math", "exact|tf32|3xtf32", "as gemm has it"},
                  {"out", "dtype", "of d; default that of a"}},
-     .variants = variant_infos(variants),
+     .variants = variant_infos(variants, checklist_item),
      .infer = infer<true>,
      .plan = plan_by_name<true>,
      .takes = takes<true>});

@@ -50,27 +50,27 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
 
 // layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast  out=DTYPE
 inline Result<Request> request_of(const Options& options, bool grouped = false) {
+  const std::string_view op = grouped ? "grouped_gemm" : "gemm";
   Request r;
   r.grouped = grouped;
   const auto wrong = [&](const char* key, std::string_view value, const char* allowed) {
-    return Status::invalid("gemm", key, "'" + std::string(value) + "'", allowed);
+    return Status::invalid(op, key, "'" + std::string(value) + "'", allowed);
   };
   const std::string_view layout = options.text("layout", "nn");
   if (layout != "nn" && layout != "nt" && layout != "tn" && layout != "tt")
     return wrong("layout", layout, "one of nn nt tn tt");
   r.layout = static_cast<GemmLayout>(2 * (layout[0] == 't') + (layout[1] == 't'));
-  auto alpha = options.real("gemm", "alpha", 1), beta = options.real("gemm", "beta", 0),
-       scale = options.real("gemm", "scale", 1);
+  auto alpha = options.real(op, "alpha", 1), beta = options.real(op, "beta", 0), scale = options.real(op, "scale", 1);
   if (!alpha) return alpha.error();
   if (!beta) return beta.error();
   if (!scale) return scale.error();
   r.scalars.alpha = *alpha;
   r.scalars.beta = *beta;
   r.scalars.scale = *scale;
-  auto math = math_of("gemm", options);
+  auto math = math_of(op, options);
   if (!math) return math.error();
   r.scalars.math = *math;
-  auto out = out_of("gemm", options);
+  auto out = out_of(op, options);
   if (!out) return out.error();
   r.out = *out;
   std::string_view rest = options.text("epilogue");

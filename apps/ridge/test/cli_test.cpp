@@ -377,6 +377,18 @@ std::string results_text(const char* device) {
   return file.dump();
 }
 
+// Each row says which item of the checklist it is about, but for the simplest, and those that only take more.
+TEST_F(Cli, RowsHaveTheirItem) {
+  for (const char* op : {"gemm", "grouped_gemm", "linear", "attention_merge"}) {
+    const auto report = json::parse(ridge_program({"ops", op, "--json"}).out);
+    const auto& rows = report["operators"][0]["variants"];
+    ASSERT_FALSE(rows.empty()) << op;
+    EXPECT_EQ(std::ranges::count_if(rows, [](const json& row) { return row["item"].is_null(); }),
+              op == std::string("attention_merge") ? 0 : 2)  // naive, gate_naive
+        << op;
+  }
+}
+
 TEST_F(Cli, LadderOfAFileAsMarkdown) {
   const std::string results = folder.write("r.json", results_text("NVIDIA H200"));
   const auto told = ridge_program({"ladder", "relu", "--from", results, "--markdown"});
@@ -402,6 +414,60 @@ TEST_F(Cli, ReportOfResults) {
   expect_refused(ridge_program({"report", folder.write("t.json", results_text("NVIDIA T4")), "-o", page}), "nearest");
   expect_refused(ridge_program({"report", folder.write("b.json", "{}"), "-o", page}), "holds no results");
   expect_refused(ridge_program({"report", folder / "none.json", "-o", page}), "cannot be read");
+}
+
+// Of several files, one that another program wrote is left out with a sentence; one that is not there is still refused.
+TEST_F(Cli, ReportLeavesOutWhatHoldsNoResults) {
+  const std::string results = folder.write("r.json", results_text("NVIDIA H200")), page = folder / "page";
+  const std::string other = folder.write(
+      "other.json",
+      R"({"device": "NVIDIA H200", "measurements": [{"case": "relu:f32:n=1024", "variant": "vec4", "us": 2.5}]})");
+  const auto told = ridge_program({"report", other, results, "-o", page});
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_TRUE(contains(told.err, "left out: '" + other + "' holds no results")) << told.err;
+  EXPECT_TRUE(contains(file_bytes(page + "/index.html"), "Left out: "));
+  expect_refused(ridge_program({"report", results, folder / "none.json", "-o", page}), "cannot be read");
+}
+
+// The fields that a file may lack: all but the case, the variant, whether it was chosen, and the time.
+TEST_F(Cli, ReportOfTimesAlone) {
+  const std::string page = folder / "page";
+  const std::string times = folder.write("t.json", R"({"device": "NVIDIA H200", "measurements": [
+    {"case": "relu:f32:n=1024", "variant": "vec4", "chosen": true, "us": 2.5, "noise": null}]})");
+  expect_done(ridge_program({"report", times, "-o", page}));
+  EXPECT_TRUE(contains(file_bytes(page + "/index.html"), "2.50</td><td>-</td><td>-</td><td>-</td>"));
+}
+
+// Where another row of a file was faster than the one that the plan chose, by more than the noise of both (1 % each).
+TEST_F(Cli, ReportOfBeatenChoices) {
+  const std::string page = folder / "page";
+  auto file = json::parse(results_text("NVIDIA H200"));
+  const auto says = [&] {
+    expect_done(ridge_program({"report", folder.write("r.json", file.dump()), "-o", page}));
+    const std::string html = file_bytes(page + "/index.html");
+    EXPECT_EQ(contains(html, "Choices that another row beats"), contains(html, "slower by"));
+    return contains(html, "slower by") ? html.substr(html.find("slower by")) : std::string();
+  };
+  EXPECT_EQ(says(), "");  // the chosen one is the fastest
+  file["measurements"][0]["us"] = 497;
+  EXPECT_EQ(says(), "");  // within the noise
+  file["measurements"][0]["us"] = 251;
+  EXPECT_TRUE(contains(says(),
+                       "<td class=\"l\">vec4</td><td>502.00</td><td class=\"l\">scalar</td><td>251.00</td>"
+                       "<td>+100.0 %</td>"))
+      << says();
+}
+
+// What --all-variants says of its choices, of which the times decide.
+TEST_F(Cli, BenchOfAllVariantsSaysWhichChoicesWereBeaten) {
+  const std::string results = folder / "r.json";
+  const auto told = ridge_program(
+      {"bench", "relu:f32:n=4096", "--device", "cpu", "--repeats", "1", "--all-variants", "--json", results});
+  expect_done(told);
+  const auto report = json::parse(file_bytes(results));
+  ASSERT_TRUE(report["beaten_choices"].is_array());
+  EXPECT_NE(contains(told.out, "no row was faster than the plan's choice"), !report["beaten_choices"].empty())
+      << told.out;
 }
 
 TEST_F(Cli, HelpIsNoError) {
@@ -626,6 +692,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"case_option", {"check", "relu:f32:n=4:colour=red"}, "'colour'"},
         Wrong{"case_operator", {"explain", "rela:f32:n=4"}, "no operator 'rela'"},
         Wrong{"case_variant", {"explain", "relu:f32:n=4:variant=fastest"}, "'fastest'; it must be one of"},
+        Wrong{"groups_say_their_name",
+              {"explain", "grouped_gemm:f32:m=8,n=8,k=8,groups=2:layout=xx"},
+              "grouped_gemm: layout is 'xx'"},
+        Wrong{"groups_say_their_name_in_a_plan",
+              {"explain", "grouped_gemm:bf16:m=8,n=8,k=8,groups=2:math=tf32"},
+              "grouped_gemm: math is tf32"},
         Wrong{"case_place", {"check", "relu:f32:n=4:place=moon"}, "'moon'"},
         Wrong{"case_fill", {"check", "relu:f32:n=4:fill=rain", "--device", "cpu"}, "'rain'"},
         Wrong{"case_warp", {"check", "relu:f32:n=4:warp=31", "--device", "cpu"}, "32 or 64"},
