@@ -125,19 +125,18 @@ Json report(const DeviceInfo& device, const Request& request, const bench::Setti
             const std::vector<Measurement>& measurements) {
   Json list = Json::array();
   for (const Measurement& m : measurements) list.push_back(to_json(m));
-  Json json{
-      {"device", device.name},
-      {"device_info", cli::to_json(device)},
-      {"driver", driver_version(device)},
-      {"ridge", RIDGE_VERSION},
-      {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
-      {"date", now_utc()},
-      {"settings",
-       {{"peers", settings.peers},
-        {"all_variants", settings.all_variants},
-        {"repeats", settings.repeats},
-        {"chain", settings.chain}}},
-      {"measurements", list}};
+  Json json{{"device", device.name},
+            {"device_info", cli::to_json(device)},
+            {"driver", driver_version(device)},
+            {"ridge", RIDGE_VERSION},
+            {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
+            {"date", now_utc()},
+            {"settings",
+             {{"peers", settings.peers},
+              {"all_variants", settings.all_variants},
+              {"repeats", settings.repeats},
+              {"chain", settings.chain}}},
+            {"measurements", list}};
   if (settings.all_variants) {
     Json beaten = Json::array();
     for (const BeatenChoice& b : beaten_choices(measurements)) beaten.push_back(to_json(b));
