@@ -34,6 +34,7 @@ struct Request {
   std::string tune;                 // a file; empty: none
   bool peers = false, all_variants = false;
   int repeats = 0;  // 0: as many as suit the device
+  int chain = 0;    // 0: none asked for
 };
 
 constexpr int gpu_repeats = 30, cpu_repeats = 5;
@@ -124,15 +125,18 @@ Json report(const DeviceInfo& device, const Request& request, const bench::Setti
             const std::vector<Measurement>& measurements) {
   Json list = Json::array();
   for (const Measurement& m : measurements) list.push_back(to_json(m));
-  Json json{
-      {"device", device.name},
-      {"device_info", cli::to_json(device)},
-      {"driver", driver_version(device)},
-      {"ridge", RIDGE_VERSION},
-      {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
-      {"date", now_utc()},
-      {"settings", {{"peers", settings.peers}, {"all_variants", settings.all_variants}, {"repeats", settings.repeats}}},
-      {"measurements", list}};
+  Json json{{"device", device.name},
+            {"device_info", cli::to_json(device)},
+            {"driver", driver_version(device)},
+            {"ridge", RIDGE_VERSION},
+            {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
+            {"date", now_utc()},
+            {"settings",
+             {{"peers", settings.peers},
+              {"all_variants", settings.all_variants},
+              {"repeats", settings.repeats},
+              {"chain", settings.chain}}},
+            {"measurements", list}};
   if (settings.all_variants) {
     Json beaten = Json::array();
     for (const BeatenChoice& b : beaten_choices(measurements)) beaten.push_back(to_json(b));
@@ -221,7 +225,8 @@ Result<int> measure(const Request& request) {
                                  .all_variants = request.all_variants,
                                  .repeats = request.repeats > 0 ? request.repeats
                                             : device.is_cpu()   ? cpu_repeats
-                                                                : gpu_repeats};
+                                                                : gpu_repeats,
+                                 .chain = request.chain};
 
   if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
   const Table table = measurement_table(cases);
@@ -276,6 +281,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
   command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
+  command->add_option("--chain", request->chain, "On a GPU: so many runs in one graph, beside as many empty kernels")
+      ->check(CLI::Range(1, 10000));
   command->add_option("--tune", request->tune,
                       "Keep the fastest variants in a file, which plans take when RIDGE_TUNE_CACHE names it");
   command->add_option("--commit", request->commit, "A text for the results' field `commit`");

@@ -198,18 +198,18 @@ template <class T> __device__ __forceinline__ float capped(float x, float cap) {
 
 // What a kernel makes of products before they are exponentiated. Without softcap and additive mask they stay as they
 // are, and the scale is folded into the exponent: exp(scale s) = 2^(factor s). A negative scale changes their sign, so
-// that the greatest product is the greatest score.
+// that the greatest product is the greatest score; a scale of 0 is not folded, so that -inf stays -inf.
 template <class T> struct Scores {
   float scale;   // of products
   float factor;  // of scores, in the exponent of 2
   float softcap;
   bool as_is;  // scores are products
   __device__ __forceinline__ explicit Scores(const Arguments<T>& a) : softcap(a.softcap) {
-    const bool folded = a.softcap == 0 && (a.mask == nullptr || a.mask_dtype == DType::boolean);
+    const bool folded = a.scale != 0 && a.softcap == 0 && (a.mask == nullptr || a.mask_dtype == DType::boolean);
     const float size = fabsf(a.scale);
     factor = folded ? size * log2_e : log2_e;
     scale = folded ? (a.scale < 0 ? -1.0f : 1.0f) : a.scale;
-    as_is = folded && a.scale >= 0;
+    as_is = folded && a.scale > 0;
   }
   __device__ __forceinline__ float of(float product) const {
     return softcap == 0 ? product * scale : capped<T>(product * scale, softcap);

@@ -6,7 +6,9 @@
 //           neighbouring elements that start on 16 bytes take the fast path; others are right and slower.
 //           D and Dv from 1 to 256. Hq is a multiple of Hkv: Hq / Hkv neighbouring heads of Q share one of K and V.
 // Types     f32 f16 bf16, one for Q, K, V and O; LSE is f32. 16-bit types multiply exactly and accumulate in float32,
-//           and weights are rounded to their type before they meet V. float32 is float32.
+//           and weights are rounded to their type before they meet V. float32 is float32, unless the rule says bf16x6:
+//           products of float32 by six of bf16 on tensor cores, whose error is that of float32 (sm90_terms.cuh). Devices
+//           without a row for it, and problems that it does not fit, are computed in float32.
 // Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale is 1 / sqrt(D) where none is
 //           given.
 // Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at the
@@ -52,14 +54,16 @@ namespace ridge {
 
 enum class AttentionAlign : std::uint8_t { upper_left, lower_right };
 enum class AttentionMask : std::uint8_t { none, boolean, additive };
+enum class AttentionMath : std::uint8_t { exact, bf16x6 };
 
 // What scores become, and which keys a query may attend to besides what a mask tensor says.
 struct AttentionRule {
   std::optional<double> scale = {};  // 1 / sqrt(D)
   double softcap = 0;                // 0: none
   AttentionAlign align = AttentionAlign::upper_left;
-  std::int64_t left = -1, right = -1;  // keys before and after a query's position; -1: all
-  bool nondeterministic = false;       // gradients may be summed in another order from run to run
+  std::int64_t left = -1, right = -1;         // keys before and after a query's position; -1: all
+  bool nondeterministic = false;              // gradients may be summed in another order from run to run
+  AttentionMath math = AttentionMath::exact;  // bf16x6: f32 without gradients may be emulated
   bool operator==(const AttentionRule&) const = default;
 };
 

@@ -15,6 +15,7 @@ enum class Family : std::uint8_t {
   wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
   decode,          // sm90_decode.cuh: few queries; warps with keys of their own, which TMA brings
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
+  wgmma_terms,     // sm90_terms.cuh: float32 by the same, each number as three of bf16
 };
 
 struct Config {
@@ -27,19 +28,21 @@ struct Config {
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
-  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma), or each warp's part of it (decode)
+  int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma), or each warp's part of it (decode);
+                          // panels of either (wgmma_terms)
   bool operator==(const Config&) const = default;
 };
 
 // Whether every device runs it, and the CPU.
 constexpr bool is_portable(const Config& c) {
   return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::decode &&
-         c.family != Family::wgmma_gradient;
+         c.family != Family::wgmma_gradient && c.family != Family::wgmma_terms;
 }
 
-// Whether sequences may be of uneven lengths. The widest of Hopper's rows have no instance for it, and its gradients none.
+// Whether sequences may be of uneven lengths. The widest of Hopper's rows and that of four multipliers have no instance for
+// it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
-  return c.family == Family::wgmma ? c.d <= 128 : c.family != Family::wgmma_gradient;
+  return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 : c.family != Family::wgmma_gradient;
 }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
@@ -80,12 +83,15 @@ constexpr int wgmma_barrier_bytes(const Config& c) {
 constexpr int wgmma_tile_bytes(const Config& c) {
   return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
 }
-// O leaves through a place of its own where there is room for it: the next tile of queries can come meanwhile.
+// O leaves through a place of its own, so that the next tile of queries can come meanwhile: as many of its columns at a time
+// as there is room for.
 inline constexpr int hopper_smem = 232448;  // of a block
-constexpr int wgmma_o_bytes(const Config& c) {
-  const int bytes = mma_tile_bytes(c.bm, c.dv);
-  return wgmma_tile_bytes(c) + bytes <= hopper_smem ? bytes : 0;
+constexpr int wgmma_o_columns(const Config& c) {
+  int columns = c.dv;
+  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) columns /= 2;
+  return columns;
 }
+constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
 
 // ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] ----------
 
@@ -98,13 +104,27 @@ constexpr int decode_bytes(const Config& c) {
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
-// dQ [bn][d] in float32.
+// of dQ [bn][d] in float32.
 
+inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + 2 * 4; }
 constexpr int wgmma_gradient_bytes(const Config& c) {
   return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
          c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + mma_tile_bytes(c.bm, c.bn) + c.bn * 8) +
-         c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+         gradient_sums_stages * c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+}
+
+// ---- Family::wgmma_terms: tiles of bf16, three of each tile of float32 ----------------------------------------------
+// Wide Q [bm][d], that of narrow heads is in registers; and a ring of `stages` panels [bn][64], a tile's of K and then those
+// of V. Two barriers and a mark for each panel of the ring.
+
+inline constexpr int terms = 3;  // of 8 bits each, as many as float32 has
+constexpr int terms_tile_bytes(int rows, int columns) { return terms * mma_tile_bytes(rows, columns); }
+constexpr bool terms_keep_q(const Config& c) { return c.d <= panel; }  // in registers
+constexpr int terms_q_bytes(const Config& c) { return terms_keep_q(c) ? 0 : terms_tile_bytes(c.bm, c.d); }
+constexpr int terms_slot_bytes(const Config& c) { return terms_tile_bytes(c.bn, panel); }
+constexpr int terms_bytes(const Config& c) {
+  return terms_q_bytes(c) + c.stages * (terms_slot_bytes(c) + 2 * 8 + 4) + c.stages % 2 * 4;
 }
 
 // Dynamic shared memory. `d` and `dv` are the problem's.
@@ -117,6 +137,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
     case Family::decode: return decode_bytes(c);
     case Family::wgmma_gradient: return wgmma_gradient_bytes(c);
+    case Family::wgmma_terms: return terms_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));
   }
 }

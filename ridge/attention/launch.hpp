@@ -31,6 +31,8 @@ Status launch_mma_bf16(const Call&);
 // Of Family::wgmma.
 Status launch_wgmma_f16(const Call&);
 Status launch_wgmma_bf16(const Call&);
+// Of Family::wgmma_terms.
+Status launch_wgmma_terms(const Call&);
 // Of Family::decode.
 Status launch_decode_f16(const Call&);
 Status launch_decode_bf16(const Call&);

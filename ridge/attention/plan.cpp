@@ -73,6 +73,16 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     for (const auto& operand : {p.q, p.k, p.v, p.o})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
+  if (c.family == Family::wgmma_terms) {
+    if (p.rule.math != math_of(c)) return "it emulates float32, which has to be asked for: math=bf16x6";
+    if (device.cc != 90)
+      return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.d % 4 != 0 || p.dv % 4 != 0)
+      return "rows are read by 4 elements, and d is " + std::to_string(p.d) + ", dv " + std::to_string(p.dv);
+    for (const auto& operand : {p.q, p.k, p.v, p.o})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what it reads";
+  }
   if (c.family == Family::decode) {
     if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
     if (p.mask != AttentionMask::none) return "it takes no mask tensor";
@@ -153,7 +163,9 @@ Cost cost(const AttentionProblem& p) {
     c.bytes_read += c.bytes_written + heads * sq * n(p.dv) * size;
     c.bytes_written = inputs;
   }
-  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * scores * multiply_adds(p, p.d, p.dv);
+  const double operations = 2 * scores * multiply_adds(p, p.d, p.dv);
+  if (p.rule.math == AttentionMath::bf16x6) c.on(Unit::fp16_tensor) = 6 * operations;
+  else c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = operations;
   c.on(Unit::special) = scores;  // an exponential
   return c;
 }
@@ -181,8 +193,9 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   if (splits > 1)                                      // what parts came to is written and read
     k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 1) * 4;
   // And rows that do not exist; warps without any have nothing to do.
+  const bool emulated = c.family == Family::wgmma_terms;
   const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::decode ||
-                      c.family == Family::wgmma_gradient;
+                      c.family == Family::wgmma_gradient || emulated;
   const int whole = c.family == Family::mma_sync ? c.rows : c.bm;
   const double rows = std::ceil(packed / whole) * whole / std::max(1.0, packed);
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
@@ -191,12 +204,23 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                          : padded_sums         ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
                                                : static_cast<double>(4 * p.d + 3 * p.dv);
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
-  const double rate = (p.dtype == f32 || !tensor ? device.fp32_tflops : device.fp16_tflops) * 1e3 /
+  constexpr double emulation = 6;  // products of bf16 for one of float32
+  const double rate = (tensor ? device.fp16_tflops / (emulated ? emulation : 1) : device.fp32_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
+  if (c.family == Family::wgmma && rate > 0) {
+    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of its
+    // queries in vain, or of a multiplier's alone where others leave such tiles out.
+    constexpr double tile_clocks = 4000;  // measured on an H200, as efficiencies are
+    const bool masked = p.rule.left >= 0 || p.rule.right >= 0;
+    const int edge = masked ? ((c.bm > c.bn ? 64 : c.bm) + c.bn) / 2 : 0;
+    const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edge);
+    k.clocks =
+        static_cast<double>(p.b * p.hq) * tiles * (keys * c.bm * columns / (rate * row.efficiency) + tile_clocks);
+  }
   // A block's life: a trip for the queries, and one for each tile of keys.
   const double each = sk * share / splits / c.bn;
-  k.trips = 1 + 2 * each;
+  k.trips = 1 + 2 * each * mma_stages / c.stages;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
   if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
@@ -238,6 +262,7 @@ Status launch(const Call& call) {
     if constexpr (std::is_same_v<B, simt::Cuda>) {
       if (variants[call.plan.variant].config.family == Family::mma_sync)
         return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+      if (variants[call.plan.variant].config.family == Family::wgmma_terms) return launch_wgmma_terms(call);
       if (variants[call.plan.variant].config.family == Family::wgmma)
         return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
       if (variants[call.plan.variant].config.family == Family::decode)

@@ -274,6 +274,7 @@ std::string AttentionProblem::text() const {
   if (mask != AttentionMask::none) s << (mask == AttentionMask::boolean ? ", boolean mask" : ", additive mask");
   if (rule.softcap > 0) s << ", softcap " << rule.softcap;
   if (rule.scale) s << ", scale " << *rule.scale;
+  if (rule.math == AttentionMath::bf16x6) s << ", bf16x6";
   if (backward) s << ", backward" << (rule.nondeterministic ? " in any order" : "");
   else if (lse) s << ", lse";
   return s.str();
@@ -346,6 +347,9 @@ Status validate(const AttentionProblem& p) {
   if (p.backward && p.lengths)
     return Status::invalid(op, "lengths", "given with backward", "given for the forward pass alone");
   const AttentionRule& r = p.rule;
+  if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
+    return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
+                           "exact: the forward pass in f32 alone may be emulated");
   if (r.scale && !std::isfinite(*r.scale)) return Status::invalid(op, "scale", number(*r.scale), "finite");
   if (!std::isfinite(r.softcap) || r.softcap < 0)
     return Status::invalid(op, "softcap", number(r.softcap), "above 0, or 0 for none");

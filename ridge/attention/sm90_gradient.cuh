@@ -1,15 +1,16 @@
 // Gradients of attention on Hopper's tensor cores: f16 and bf16. What is computed is in gradient.cuh.
 //
 // A block owns a tile of keys, of which each of its two multiplying warpgroups has 64, and walks over the queries that
-// attend to them, from the last tile to the first, of every head that shares the keys. Scores and dP are taken with keys
+// attend to them, from the first tile to the last, of every head that shares the keys. Scores and dP are taken with keys
 // as rows: then weights and dX lie in registers as the left operands of dV and dK do, whose sums stay in registers too.
 // dQ needs the other direction: dX goes to shared memory, where tensor cores read it turned, and a tile of dQ leaves in
 // float32 by copies that add. (Dao, "FlashAttention-2", 2023; Shah et al., "FlashAttention-3", 2024.)
 //
-// Each tile of dQ is added to by blocks in the order of their keys, unless they need not keep one. A block takes its
-// number when it begins and waits for smaller ones alone, so whoever is waited for runs. As all blocks begin at the last
-// queries that they meet, they follow each other at the distance of an addition, and behind a causal mask the longest
-// come first.
+// Each tile of dQ is added to by blocks in the order of their keys, from the last ones on, unless they need not keep one. A
+// block takes its number when it begins and waits for smaller ones alone, so whoever is waited for runs. Behind a causal
+// mask, where all blocks begin at different queries, each finds that the one before it has been there already. Without
+// a mask blocks follow each other at the distance of an addition, and those of several heads take turns in beginning,
+// so that fewer of a head run at a time.
 //
 // Zero times NaN would reach sums from rows that a pair may not meet in. Where that can be, at the edges of masks, spare
 // warps look through the tiles, and what they find is left out of the products that sum over it.
@@ -34,6 +35,7 @@ struct GradientWork {
   unsigned* turns;    // of each tile of sums, [batch, heads, tiles]
   unsigned* next;     // the number of the next block to begin
   int tiles;          // of bn queries
+  unsigned together;  // heads of keys whose blocks take turns in beginning, 1 or more
   bool in_order;      // blocks add to a tile of sums in the order of their keys
 };
 
@@ -50,16 +52,18 @@ template <class Row> struct WgmmaGradientKernel {
   static constexpr int sums = 64 * 64;
   static_assert(by_queries ? c.d == 64 : c.bn == 64 && c.d == multipliers * 64);
 
+  static constexpr int sums_bytes = c.bn * c.d * 4;
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        x_bytes = mma_tile_bytes(c.bm, c.bn), facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
   static constexpr int v_at = mma_tile_bytes(c.bm, c.d), q_at = v_at + mma_tile_bytes(c.bm, c.dv),
                        o_at = q_at + c.stages * q_bytes, x_at = o_at + c.stages * o_bytes,
-                       sums_at = x_at + c.stages * x_bytes, facts_at = sums_at + c.bn * c.d * 4,
+                       sums_at = x_at + c.stages * x_bytes, facts_at = sums_at + gradient_sums_stages * sums_bytes,
                        barriers_at = facts_at + c.stages * facts_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
 
-  // Named barriers: of both multipliers, of each alone; dQ of each in shared memory is complete, and is read.
-  static constexpr int both = 1, own = 2, full = own + multipliers, read = full + multipliers;
+  // Named barriers: of both multipliers, of each alone; dQ of each, in a place of shared memory, is complete, and is read.
+  static constexpr int both = 1, own = 2, full = own + multipliers, read = full + gradient_sums_stages * multipliers;
+  static_assert(read + gradient_sums_stages * multipliers <= 16, "the barriers that there are");
   static constexpr int with_adder = 128 + 32;  // threads at the last two
   static constexpr int checkers = 64;          // the loader's other warps
 };
@@ -75,7 +79,7 @@ template <int Stages> struct WgmmaGradientSync {
   int special_k;        // whether K has
 };
 
-// The steps of a block: tiles of queries, from the last one of the first head on.
+// The steps of a block: tiles of queries, from the first one of the first head on.
 template <class Row, class T> struct GradientWalk {
   static constexpr int bm = Row::config.bm, bn = Row::config.bn;
   const GradientArguments<T>& a;
@@ -83,22 +87,28 @@ template <class Row, class T> struct GradientWalk {
   int tile, head;  // of queries, now
 
   // number: of the block, from batch * key heads * tiles of keys
-  __device__ __forceinline__ GradientWalk(const GradientArguments<T>& args, unsigned number) : a(args) {
+  __device__ __forceinline__ GradientWalk(const GradientArguments<T>& args, const GradientWork& work, unsigned number)
+      : a(args) {
     const unsigned all = static_cast<unsigned>((a.sk + bm - 1) / bm), heads = static_cast<unsigned>(a.key_heads);
-    first_key = static_cast<int>(number % all) * bm;
-    key_head = static_cast<int>(number / all % heads);
-    batch = static_cast<int>(number / all / heads);
+    // Of `together` heads, or what is left, the blocks of one tile of keys after those of another.
+    const unsigned first_head = number / (all * work.together) * work.together, in_heads = number - first_head * all;
+    const unsigned among = ::min(work.together, static_cast<unsigned>(a.batch) * heads - first_head);
+    const unsigned place = in_heads / among, of_all = first_head + in_heads % among;
+    // Without an order, those that take longest behind a causal mask come first.
+    first_key = static_cast<int>(work.in_order ? all - 1 - place : place) * bm;
+    key_head = static_cast<int>(of_all % heads);
+    batch = static_cast<int>(of_all / heads);
     const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
     const bool any = queries.first < queries.last;
     first_tile = any ? queries.first / bn : 0;
     tiles = any ? (queries.last + bn - 1) / bn - first_tile : 0;
     steps = tiles * a.group;
     head = key_head * a.group;
-    tile = first_tile + tiles - 1;
+    tile = first_tile;
   }
   __device__ __forceinline__ void next() {
-    if (tile-- > first_tile) return;
-    tile = first_tile + tiles - 1;
+    if (++tile < first_tile + tiles) return;
+    tile = first_tile;
     ++head;
   }
   __device__ __forceinline__ int first_query() const { return tile * bn; }
@@ -122,22 +132,9 @@ template <class Row, class T> struct GradientWalk {
     return (std::int64_t{batch} * a.heads + head) * work.tiles + tile;
   }
   __device__ __forceinline__ unsigned turn() const {
-    return static_cast<unsigned>(first_key / bm - keys_of(a, first_query()).first / bm);
+    return static_cast<unsigned>((keys_of(a, last_query()).last - 1) / bm - first_key / bm);
   }
 };
-
-// Whether a tile has NaN or infinite values in what this one of `Threads` threads looks at.
-template <int Bytes, int Threads, class T>
-__device__ __forceinline__ bool finds_special(const unsigned char* tile, int thread) {
-  bool found = false;
-#pragma unroll 2  // few registers
-  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
-    const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
-#pragma unroll
-    for (int w = 0; w < 4; ++w) found = found || has_special<T>(words[w]);
-  }
-  return found;
-}
 
 // A multiplier's part: 64 keys, of which a thread has two rows' scores and dP with a tile of queries, their dK and dV; and
 // 64 x 64 of the tile's dQ.
@@ -421,7 +418,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::fence_init();
     }
     __syncthreads();
-    GradientWalk<Row, T> walk(a, sync.number);
+    GradientWalk<Row, T> walk(a, work, sync.number);
 
     if (group == 0) {
       sm90::keep_registers<K::loader_registers>();
@@ -448,20 +445,22 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         // The adder.
         const bool speaks = threadIdx.x % 32 == 0;
         const simt::tile<32> lanes;
-        const auto let_put = [] {
-          for (int m = 0; m < K::multipliers; ++m) sm90::arrive_named<K::with_adder>(K::read + m);
+        const auto let_put = [](int step) {
+          const int place = step % gradient_sums_stages * K::multipliers;
+          for (int m = 0; m < K::multipliers; ++m) sm90::arrive_named<K::with_adder>(K::read + place + m);
         };
-        if (walk.steps > 0) let_put();
+        for (int step = 0; step < ::min(walk.steps, gradient_sums_stages); ++step) let_put(step);
         for (int step = 0; step < walk.steps; ++step, walk.next()) {
+          const int stage = step % gradient_sums_stages;
           const std::int64_t place = walk.place(work);
           const unsigned turn = walk.turn();
           if (speaks && work.in_order) sm90::await_turn(work.turns + place, turn);
           lanes.sync();
           for (int m = 0; m < K::multipliers; ++m) {
-            sm90::await_named<K::with_adder>(K::full + m);
+            sm90::await_named<K::with_adder>(K::full + stage * K::multipliers + m);
             if (speaks) {
               float* to = work.sums + place * (c.bn * c.d) + m * K::sums;
-              const unsigned char* from = shared + K::sums_at + m * K::sums * 4;
+              const unsigned char* from = shared + K::sums_at + stage * K::sums_bytes + m * K::sums * 4;
               if (work.in_order && turn == 0) sm90::store_bulk(to, from, K::sums * 4);
               else sm90::add_bulk(to, from, K::sums * 4);
               sm90::commit_stores();
@@ -470,7 +469,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           }
           if (speaks) sm90::wait_stores_read<0>();
           lanes.sync();
-          if (step + 1 < walk.steps) let_put();
+          if (step + gradient_sums_stages < walk.steps) let_put(step + gradient_sums_stages);
           if (speaks && work.in_order) {
             sm90::wait_stores<0>();
             sm90::end_turn(work.turns + place, turn);
@@ -505,7 +504,6 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const int multiplier = group - 1, first = walk.first_key + multiplier * 64;
     const bool speaks = threadIdx.x % 128 == 0;
     const unsigned base = sm90::shared_address(shared);
-    float* sums = reinterpret_cast<float*>(shared + K::sums_at);
     GradientMultiplier<Row, T, AsIs> m(multiplier);
     const Scores<T> scores(a);
     const auto span = [&](int r) { return walk.span(first + m.row(r)); };
@@ -571,18 +569,20 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (step + 1 < walk.steps) next.next();
         start_scores(next);
         sm90::wait_products<2>();  // dQ
-        sm90::await_named<K::with_adder>(K::read + multiplier);
+        const int place = step % gradient_sums_stages, barrier = place * K::multipliers + multiplier;
+        float* const sums = reinterpret_cast<float*>(shared + K::sums_at + place * K::sums_bytes);
+        sm90::await_named<K::with_adder>(K::read + barrier);
         if (special_k) m.put_dq_of_finite(sums, dx, shared);
         else m.put_dq(sums);
         sm90::fence_shared_for_copies();
-        sm90::arrive_named<K::with_adder>(K::full + multiplier);
+        sm90::arrive_named<K::with_adder>(K::full + barrier);
         sm90::wait_products<1>();  // dK
         if (speaks) sm90::arrive(sync.empty_q + at.stage);
       }
       sm90::wait_products<0>();
     }
     if (found_special) {
-      GradientWalk<Row, T> again(a, sync.number);
+      GradientWalk<Row, T> again(a, work, sync.number);
       for (int step = 0; step < again.steps; ++step, again.next()) {
         if (!again.at_edge()) continue;
         const Matrix<const T> rows(a.grad_o, a.at_grad_o, again.batch, again.head);

@@ -18,6 +18,12 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   work.next = reinterpret_cast<unsigned*>(at += parts.facts);
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
+  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ.
+  const AttentionProblem& p = call.problem;
+  const std::int64_t heads = std::max<std::int64_t>(1, p.b * p.hkv);
+  const std::int64_t bytes = p.b * p.hq / heads * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t fit = call.plan.device.l2_bytes / 2 / std::max<std::int64_t>(1, bytes);
+  work.together = static_cast<unsigned>(std::clamp<std::int64_t>(fit, 1, heads));
   work.in_order = !call.problem.rule.nondeterministic;
   return work;
 }
@@ -28,7 +34,7 @@ template <int I, class T> Status launch_wgmma_gradient_row(const Call& call) {
   const AttentionGradientTensors& t = *call.gradient;
   const auto a = gradient_arguments_of<T>(call);
   const GradientWork work = gradient_work_of(c, call);
-  const bool as_is = a.softcap == 0 && a.scale >= 0;
+  const bool as_is = a.softcap == 0 && a.scale > 0;
   const auto blocks_of = [&](std::int64_t threads, std::int64_t count, std::size_t smem) {
     return simt::Config{.grid = dim3(static_cast<unsigned>(count)),
                         .block = dim3(static_cast<unsigned>(threads)),

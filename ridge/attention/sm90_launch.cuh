@@ -16,11 +16,11 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
                                      {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
 }
 
-WgmmaOrder order_of(const Config& c, const AttentionProblem& p) {
-  return {.tiles = static_cast<unsigned>((p.sq + c.bm - 1) / c.bm),
-          .all_heads = static_cast<unsigned>(p.b * p.hq),
-          .heads_of_batch = static_cast<unsigned>(p.hq),
-          .pairs = p.rule.right >= 0 && p.rule.left < 0};
+// Of blocks that stay.
+WgmmaOrder order_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
+  return WgmmaOrder::of(static_cast<unsigned>((p.sq + c.bm - 1) / c.bm), static_cast<unsigned>(p.b * p.hq),
+                        static_cast<unsigned>(p.hq), p.rule.right >= 0 && p.rule.left < 0,
+                        static_cast<unsigned>(device.sms));
 }
 
 template <int I, class T> Status launch_wgmma_row(const Call& call) {
@@ -36,8 +36,8 @@ template <int I, class T> Status launch_wgmma_row(const Call& call) {
   RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
   RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
   simt::Config at = grid_of(c, call, simt::native_warp);
-  const WgmmaOrder order = order_of(c, p);
-  at.grid.x = std::min(order.steps(), static_cast<unsigned>(call.plan.device.sms));  // blocks stay
+  const WgmmaOrder order = order_of(c, p, call.plan.device);
+  at.grid.x = order.blocks;
   if constexpr (takes_lengths(c))
     if (has_lengths(p))
       return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call), order);

@@ -56,9 +56,9 @@ template <class T> struct Tensor {
 };
 
 // As the table has them, but for the tiles' sizes.
-template <int BM, int BN, int D, int DV> struct Tiles {
+template <int BM, int BN, int D, int DV, int Stages = 2> struct Tiles {
   static constexpr Config config = {
-      .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128};
+      .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128, .stages = Stages};
 };
 
 template <class Row, class T, bool Uneven = false> void check(const Case& c) {
@@ -108,12 +108,10 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   a.vectors = true, a.pack = 1, a.splits = 1;
   const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
-  const WgmmaOrder order{.tiles = static_cast<unsigned>(tiles),
-                         .all_heads = static_cast<unsigned>(c.heads * a.batch),
-                         .heads_of_batch = static_cast<unsigned>(c.heads),
-                         .pairs = c.causal != Causal::no};
   // Fewer blocks than there are steps.
-  const Status status = simt::launch({.grid = dim3(std::min(2u, order.steps())),
+  const auto order = WgmmaOrder::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
+                                    static_cast<unsigned>(c.heads), c.causal != Causal::no, 2);
+  const Status status = simt::launch({.grid = dim3(order.blocks),
                                       .block = dim3(config.threads),
                                       .smem = smem_bytes(config, config.d, config.dv),
                                       .warp = 32},
@@ -203,6 +201,33 @@ TEST(AttentionOnHopper, ThreeMultipliers) {
                        .special_values = true});
   check<Narrow, bfloat16>({.about = "many tiles", .heads = 1, .sq = 193, .sk = 700, .d = 40, .dv = 64});
 }
+TEST(AttentionOnHopper, FourMultipliersSomeOfWhichHaveNothing) {
+  using Four = Tiles<256, 64, 64, 64, 4>;
+  for (const int queries : {1, 64, 65, 192, 257, 600})
+    check<Four, bfloat16>({.about = "few queries", .sq = queries, .sk = 300, .d = 64, .dv = 64});
+  for (const Causal causal : {Causal::upper_left, Causal::lower_right})
+    check<Four, half>(
+        {.about = "causal", .sq = 600, .sk = 500, .d = 64, .dv = 64, .causal = causal, .special_values = true});
+  check<Four, half>({.about = "window",
+                     .sq = 700,
+                     .sk = 300,
+                     .d = 64,
+                     .dv = 64,
+                     .causal = Causal::upper_left,
+                     .left = 70,
+                     .special_values = true});
+}
+TEST(AttentionOnHopper, ManyTilesOfQueries) {
+  for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
+    check<Wide, bfloat16>({.about = "two pairs and one",
+                           .heads = 3,
+                           .sq = 600,
+                           .sk = 300,
+                           .d = 128,
+                           .dv = 120,
+                           .causal = causal,
+                           .special_values = true});
+}
 TEST(AttentionOnHopper, WideHeads) {
   check<Tiles<128, 64, 256, 256>, half>({.about = "256",
                                          .heads = 1,
@@ -212,6 +237,8 @@ TEST(AttentionOnHopper, WideHeads) {
                                          .dv = 256,
                                          .causal = Causal::upper_left,
                                          .special_values = true});
+  check<Tiles<128, 64, 256, 256>, bfloat16>(
+      {.about = "256 of several tiles", .sq = 300, .sk = 130, .d = 200, .dv = 216});
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }

@@ -29,7 +29,7 @@ struct WgmmaMaps {
 };
 
 // Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of K
-// and V; the place that O leaves through, which is Q's where there is no other; barriers.
+// and V; the place that O leaves through; barriers.
 template <class Row> struct WgmmaKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = c.bm / 64;
@@ -39,17 +39,15 @@ template <class Row> struct WgmmaKernel {
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
   static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
-  static constexpr bool o_apart = wgmma_o_bytes(c) > 0;
-  static_assert(o_apart || !takes_lengths(c), "O that threads store is not waited for");
-  static constexpr int o_at = o_apart ? end_v : 0, barriers_at = end_v + wgmma_o_bytes(c);
+  static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, barriers_at = o_at + wgmma_o_bytes(c);
+  static_assert(c.dv % o_columns == 0 && o_columns % panel == 0);
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
-  // Of 65,536 registers; the loader has few, and multipliers what is left, in steps of 8.
-  static constexpr int loader_registers = multipliers == 2 ? 24 : 32,
-                       multiplier_registers = multipliers == 2 ? 240 : 160;
-  // What a block is launched with: in more, take_registers() would wait for ever.
-  static_assert(128 * (loader_registers + multipliers * multiplier_registers) <= 65536 / c.threads / 8 * 8 * c.threads);
+  // Of the registers that a block is launched with, in steps of 8: the loader has few, and multipliers what is left.
+  static constexpr int registers = 65536 / c.threads / 8 * 8 * (multipliers + 1);
+  static constexpr int loader_registers = multipliers == 2 ? 40 : 32,
+                       multiplier_registers = (registers - loader_registers) / multipliers / 8 * 8;
   // Named barriers: of a multiplier's threads, from this number on, and of the checkers.
   static constexpr int own = 1, all_checkers = own + multipliers;
   static constexpr int checkers = 96;  // the loader's other warps
@@ -83,22 +81,43 @@ struct Parities {
 // that the L2 cache holds. Behind a causal mask a head's last queries take longest, and a block has one of the longer tiles
 // and one of the shorter ones at a time: all such pairs take alike.
 struct WgmmaOrder {
-  unsigned tiles, all_heads;  // tiles of a head; heads in all of the batch
-  unsigned heads_of_batch;
+  unsigned tiles, heads_of_batch, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
   bool pairs;
+  unsigned blocks, places_on, heads_on, batches_on;  // what a block goes on by, so that the device divides once
 
-  RIDGE_HD unsigned steps_of_head() const { return pairs ? (tiles + 1) / 2 : tiles; }
-  RIDGE_HD unsigned steps() const { return all_heads * steps_of_head(); }
+  // all_heads: in all of the batch
+  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, bool pairs,
+                                unsigned most_blocks) {
+    const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
+    const unsigned blocks = steps < most_blocks ? steps : most_blocks;
+    if (steps == 0) return {};
+    return {tiles,
+            heads_of_batch,
+            of_head,
+            steps,
+            pairs,
+            blocks,
+            blocks % of_head,
+            blocks / of_head % heads_of_batch,
+            blocks / of_head / heads_of_batch};
+  }
   // f(Place) of the tiles of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
-    const unsigned of_head = steps_of_head(), all = steps();
+    unsigned place = blockIdx.x % steps_of_head, head = blockIdx.x / steps_of_head, batch = head / heads_of_batch;
+    head %= heads_of_batch;
     bool shorter = false;  // the second of a pair
 #pragma unroll 1
-    for (unsigned step = blockIdx.x; step < all; step += shorter ? 0 : gridDim.x) {
-      const unsigned head = step / of_head, place = step % of_head, tile = shorter ? place : tiles - 1 - place;
-      f(Place(static_cast<int>(head / heads_of_batch), static_cast<int>(head % heads_of_batch),
-              static_cast<int>(tile)));
+    for (unsigned step = blockIdx.x; step < steps;) {
+      const unsigned tile = shorter ? place : tiles - 1 - place;
+      f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
       shorter = pairs && !shorter && tile != place;
+      if (shorter) continue;
+      step += blocks;
+      place += places_on;
+      head += heads_on;
+      batch += batches_on;
+      if (place >= steps_of_head) place -= steps_of_head, ++head;
+      if (head >= heads_of_batch) head -= heads_of_batch, ++batch;
     }
   }
 };
@@ -127,23 +146,44 @@ template <class T> struct WgmmaSequence<T, true> {
 // The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and its
 // values are looked through while its scores are computed.
 template <class Row, class T> struct WgmmaWalk {
-  static constexpr int bn = Row::config.bn;
+  static constexpr Config c = Row::config;
+  static constexpr int bn = c.bn;
+  // From one tile to another, which is not among them.
+  struct Tiles {
+    int from, to;
+    __device__ __forceinline__ bool contains(int tile) const { return tile >= from && tile < to; }
+  };
+
   const Arguments<T>& a;
   int first_query, last_query;
   Keys keys;
   int tiles;
+  Tiles whole;  // that all queries attend to, key by key
 
   __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query)
-      : a(args), first_query(query), last_query(::min(query + Row::config.bm, args.sq) - 1) {
+      : a(args), first_query(query), last_query(::min(query + c.bm, args.sq) - 1) {
     keys = keys_of(a, first_query, last_query);
     tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
+    whole = whole_of(first_query, last_query);
   }
   __device__ __forceinline__ int first(int tile) const { return keys.first + (tiles - 1 - tile) * bn; }
-  // Whether queries i to j attend to all of a tile.
-  __device__ __forceinline__ bool whole(int tile, int i, int j) const {
-    return first(tile) + bn <= keys.last && all_attend(a, i, j, first(tile), first(tile) + bn);
+  // The tiles that queries i to j attend to all of.
+  __device__ __forceinline__ Tiles whole_of(int i, int j) const {
+    const int last = ::min(keys.last, keys_of(a, i).last), begin = keys_of(a, j).first;
+    return {tiles - ::max(0, last - keys.first) / bn, tiles - ::max(0, begin - keys.first + bn - 1) / bn};
   }
-  __device__ __forceinline__ bool whole(int tile) const { return whole(tile, first_query, last_query); }
+  // The tiles that any of a multiplier's queries attends to, from `first_row` of the tile on. Where they are as many keys as
+  // a block has queries, multipliers have about the same.
+  __device__ __forceinline__ Tiles own(int first_row) const {
+    if constexpr (c.bm <= bn) {
+      return {0, tiles};
+    } else {
+      const int i = first_query + first_row;
+      const Keys mine = keys_of(a, i, ::min(i + 63, last_query));
+      if (i > last_query || mine.last <= mine.first) return {tiles, tiles};
+      return {tiles - (mine.last - keys.first + bn - 1) / bn, tiles - (mine.first - keys.first) / bn};
+    }
+  }
 };
 
 // Brings Rows x Columns, panel by panel, which lie `apart` bytes from each other.
@@ -156,24 +196,30 @@ __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, un
   for (int p = 0; p < Columns / panel; ++p) tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
 }
 
-// Of a tile in shared memory, 0 in the place of what is NaN or infinite, by `Threads` threads; whether this one found any.
+// Whether a tile in shared memory has NaN or infinite values in what this one of `Threads` threads looks at.
 template <int Bytes, int Threads, class T>
-__device__ __forceinline__ bool clear_special(unsigned char* tile, int thread) {
-  bool found = false;
+__device__ __forceinline__ bool finds_special(const unsigned char* tile, int thread) {
+  unsigned marks = 0;
 #pragma unroll 2  // few registers
+  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
+    const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
+#pragma unroll
+    for (int w = 0; w < 4; ++w) marks |= marked<T>(words[w]);
+  }
+  return marks != 0;
+}
+
+// 0 in the place of such values.
+template <int Bytes, int Threads, class T>
+__device__ __forceinline__ void clear_special(unsigned char* tile, int thread) {
+#pragma unroll 1
   for (int at = thread * 16; at < Bytes; at += Threads * 16) {
     auto* piece = reinterpret_cast<unsigned*>(tile + at);
     simt::vec<unsigned, 4> words = simt::load<4>(piece);
-    bool here = false;
 #pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      here = here || has_special<T>(words[w]);
-      words[w] = without_special<T>(words[w]);
-    }
-    if (here) simt::store(piece, words);
-    found = found || here;
+    for (int w = 0; w < 4; ++w) words[w] = without_special<T>(words[w]);
+    simt::store(piece, words);
   }
-  return found;
 }
 
 // A multiplier's part: 64 queries, of which a thread has two rows' scores with a tile of keys, their weights and their O.
@@ -237,20 +283,16 @@ template <class Row, class T> class WgmmaMultiplier {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Span of = span(r);
-      unsigned place = static_cast<unsigned>(pair(0) - of.first);  // in the span, of the first key
-#pragma unroll
-      for (int n = 0; n < c.bn / 8; ++n) {
-        tile::make_opaque(place);  // or all comparisons come first, and wait in registers
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-          if (!(place + static_cast<unsigned>(i) < of.count)) s_[4 * n + 2 * r + i] = minus_infinity;
-        place += 8;
-      }
+      // Counted from this thread's first key. Most spans begin with the tile: those comparisons are left out.
+      const int end = of.count == 0 ? 0 : of.first + static_cast<int>(of.count);
+      drop_keys(r, [last = end - pair(0)](int key) { return key >= last; });
+      if (of.first > 0) drop_keys(r, [first = of.first - pair(0)](int key) { return key < first; });
     }
   }
 
-  // Scores become weights. What O so far is to be multiplied with, where a maximum has risen, is kept for rescale().
-  template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
+  // Scores become weights, those of -inf 0. What O so far is to be multiplied with, where a maximum has risen, is kept for
+  // rescale().
+  __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -265,7 +307,7 @@ template <class Row, class T> class WgmmaMultiplier {
       change_[r] = running[r].raise(top, factor);
     }
     for_scores([&](int r, int, float score) {
-      const float weight = MayMiss ? running[r].weight_or_none(score, factor) : running[r].weight(score, factor);
+      const float weight = running[r].weight(score, factor);
       running[r].sum += weight;
       return weight;
     });
@@ -310,15 +352,17 @@ template <class Row, class T> class WgmmaMultiplier {
     for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
   }
 
-  // O as T, to panels in shared memory from `to` on.
-  __device__ __forceinline__ void put(unsigned to) const {
+  // O's columns from `first` on, as many as have a place, as T to panels in shared memory from `to` on.
+  __device__ __forceinline__ void put(unsigned to, int first) const {
     unsigned lane = static_cast<unsigned>(lane_);
     tile::make_opaque(lane);  // or the places of all elements wait in registers for the next tile of queries
     // This lane's row of four matrices, 16 rows and 16 columns, and its piece of them.
     const unsigned row = static_cast<unsigned>(first_ + warp_ * 16) + lane % 16, piece = lane / 16;
 #pragma unroll
-    for (int n = 0; n < c.dv; n += 16) {
-      const auto pair = [&](int i) { return tile::pack_pair<T>(o_[n / 2 + 2 * i], o_[n / 2 + 2 * i + 1]); };
+    for (int n = 0; n < K::o_columns; n += 16) {
+      const auto pair = [&](int i) {
+        return tile::pack_pair<T>(o_[(first + n) / 2 + 2 * i], o_[(first + n) / 2 + 2 * i + 1]);
+      };
       tile::sm90::store_matrices(
           to + mma_tile_bytes(c.bm, n / panel * panel) + tile::sm90::swizzled(row, (n % panel / 8 + piece) * 16),
           pair(0), pair(1), pair(2), pair(3));
@@ -327,7 +371,16 @@ template <class Row, class T> class WgmmaMultiplier {
 
   RunningRow running[rows];
 
- private:
+ protected:
+  // Of row r, -inf in the place of scores of keys that f(key) names.
+  template <class F> __device__ __forceinline__ void drop_keys(int r, F f) {
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        if (f(n * 8 + i)) s_[4 * n + 2 * r + i] = minus_infinity;
+  }
+
   int first_, lane_, warp_;
   float change_[rows];
   float s_[c.bn / 2], o_[c.dv / 2];  // sums of wgmma: [64][bn] and [64][dv] of the warpgroup
@@ -399,7 +452,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               q.next();
             } else {
               sm90::wait(sync.empty_v + v.stage, v.parity ^ 1);
-              sm90::Barrier* full = walk.whole(tile - 1) ? sync.full_v : sync.arrived;
+              sm90::Barrier* full = walk.whole.contains(tile - 1) ? sync.full_v : sync.arrived;
               load_panels<c.bn, c.dv>(&maps.v, stage_v(v.stage), full + v.stage,
                                       sequence.begin.key + walk.first(tile - 1), kv_head, sequence.batch_k);
               v.next();
@@ -417,10 +470,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           const Walk walk(a, at.tile * c.bm);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
-            if (walk.whole(tile)) continue;
+            if (walk.whole.contains(tile)) continue;
             arrived.await(sync.arrived, v.stage);
-            if (clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), static_cast<int>(threadIdx.x) - 32))
+            const int thread = static_cast<int>(threadIdx.x) - 32;
+            if (finds_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), thread)) {
+              clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), thread);
               atomicMax(sync.special + v.stage, seen);
+            }
             sm90::fence_shared_for_copies();  // and before products
             sm90::await_named<K::checkers>(K::all_checkers);
             if (threadIdx.x == 32) sm90::arrive(sync.full_v + v.stage);
@@ -442,6 +498,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const Arguments<T>& a = sequence.arguments();
       if (Uneven && at.tile * c.bm >= a.sq) return;
       const Walk walk(a, at.tile * c.bm);
+      const auto own = walk.own(first_row),
+                 whole = walk.whole_of(walk.first_query + first_row, walk.first_query + first_row + 63);
       const auto span = [&](int tile) {
         return [&, first = walk.first(tile)](int r) {
           return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
@@ -450,11 +508,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       // What becomes of the scores of a tile.
       const auto weigh = [&](int tile) {
         if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
-        if (walk.whole(tile, walk.first_query + first_row, walk.first_query + first_row + 63)) {
-          m.template weigh<false>(scores.factor);
+        // Written twice: after a common one, nvcc's order of instructions costs 5 %.
+        if (whole.contains(tile)) {
+          m.weigh(scores.factor);
         } else {
           m.keep_spans(span(tile));
-          m.template weigh<true>(scores.factor);
+          m.weigh(scores.factor);
         }
       };
       const auto start_scores = [&] {
@@ -465,7 +524,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const auto end_scores = [&](int tile) {
         if (speaks) {
           sm90::arrive(sync.empty_k + scored.stage());
-          if (K::o_apart && tile == walk.tiles - 1) sm90::arrive(sync.empty_q + multiplier);
+          if (tile == own.to - 1) sm90::arrive(sync.empty_q + multiplier);
         }
         ++scored.tiles;
       };
@@ -475,7 +534,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         m.start_values(sm90::shared_address(stage_v(added.stage())));
       };
       const auto end_values = [&](int tile) {
-        if (!walk.whole(tile)) {
+        if (!walk.whole.contains(tile)) {
           if (sync.special[added.stage()] == added.tiles + 1) {
             const int first = walk.first(tile);
             const T* values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
@@ -492,16 +551,34 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         ++added.tiles;
       };
 
+      // Tiles that other multipliers alone attend to. Until one thread has seen them arrive, none may look for later ones: a
+      // barrier tells only two phases apart.
+      const auto pass = [&](int count) {
+        if (count == 0) return;
+        if (speaks)
+          for (int n = 0; n < count; ++n) {
+            const Counted<c.stages> k{scored.tiles + n}, v{added.tiles + n};
+            sm90::wait(sync.full_k + k.stage(), k.parity());
+            sm90::arrive(sync.empty_k + k.stage());
+            sm90::wait(sync.full_v + v.stage(), v.parity());
+            sm90::arrive(sync.empty_v + v.stage());
+          }
+        sm90::sync_warpgroup(K::own + multiplier);
+        scored.tiles += count;
+        added.tiles += count;
+      };
+
       m.clear();
+      pass(own.from);
       sm90::wait(sync.full_q + multiplier, parity_q);
       parity_q ^= 1;
-      if (walk.tiles > 0) {
+      if (own.from < own.to) {
         start_scores();
         sm90::wait_products<0>();
-        end_scores(0);
-        weigh(0);
+        end_scores(own.from);
+        weigh(own.from);
         m.keep_weights();
-        for (int tile = 1; tile < walk.tiles; ++tile) {
+        for (int tile = own.from + 1; tile < own.to; ++tile) {
           start_scores();
           start_values();
           sm90::wait_products<1>();
@@ -514,42 +591,45 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         }
         start_values();
         sm90::wait_products<0>();
-        end_values(walk.tiles - 1);
+        end_values(own.to - 1);
       }
+      pass(walk.tiles - own.to);
       m.finish();
 
       // O goes through this multiplier's rows of its place.
       unsigned char* const out = shared + K::o_at;
-      if (K::o_apart && speaks) sm90::wait_stores_read<0>();  // the last one has left
-      sm90::sync_warpgroup(K::own + multiplier);              // or: all of it has read Q
-      m.put(sm90::shared_address(out));
-      sm90::fence_shared_for_copies();
-      sm90::sync_warpgroup(K::own + multiplier);
       const int first_query = walk.first_query + first_row;  // this multiplier's
       const bool ends = Uneven && first_query + 64 > a.sq;   // behind its rows are another sequence's
-      if (ends) {
-        constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
-        for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * units; n += 128) {
-          const int row = n / units, column = n % units * unit;
-          if (column >= a.dv) continue;
-          const unsigned char* from =
-              out + column / panel * K::q_panel +
-              sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
-          simt::store_global(
-              a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + (first_query + row) * a.at_o.row + column,
-              simt::load<unit>(reinterpret_cast<const T*>(from)));
+#pragma unroll
+      for (int first = 0; first < c.dv; first += K::o_columns) {
+        if (speaks) sm90::wait_stores_read<0>();  // the last one has left
+        sm90::sync_warpgroup(K::own + multiplier);
+        m.put(sm90::shared_address(out), first);
+        sm90::fence_shared_for_copies();
+        sm90::sync_warpgroup(K::own + multiplier);
+        if (ends) {
+          constexpr int unit = 16 / sizeof(T), units = K::o_columns / unit;
+          for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * units; n += 128) {
+            const int row = n / units, column = n % units * unit;
+            if (first + column >= a.dv) continue;
+            const unsigned char* from =
+                out + column / panel * K::q_panel +
+                sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
+            simt::store_global(a.o + at.batch * a.at_o.batch + at.head * a.at_o.head +
+                                   (first_query + row) * a.at_o.row + first + column,
+                               simt::load<unit>(reinterpret_cast<const T*>(from)));
+          }
+        }
+        if (speaks) {
+          if (!ends && first_query < a.sq)
+#pragma unroll
+            for (int p = 0; p < K::o_columns / panel; ++p)
+              sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), first + p * panel,
+                          sequence.begin.query + first_query, at.head, sequence.batch_q);
+          sm90::commit_stores();
         }
       }
-      if (speaks) {
-        if (!ends && first_query < a.sq)
-#pragma unroll
-          for (int p = 0; p < c.dv / panel; ++p)
-            sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), p * panel,
-                        sequence.begin.query + first_query, at.head, sequence.batch_q);
-        sm90::commit_stores();
-        if (!K::o_apart) sm90::wait_stores_read<0>();
-        if (!K::o_apart || walk.tiles == 0) sm90::arrive(sync.empty_q + multiplier);
-      }
+      if (speaks && own.from == own.to) sm90::arrive(sync.empty_q + multiplier);
 #pragma unroll
       for (int r = 0; r < m.rows; ++r) {
         const int query = walk.first_query + m.row(r);

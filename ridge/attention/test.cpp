@@ -28,7 +28,10 @@ TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 96}), "register_128");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 192, .dv = 128}), "register_256");
-  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = bf16}), "wgmma_64");
+  EXPECT_EQ(chosen({.b = 4, .hq = 32, .hkv = 32, .sq = 4096, .sk = 4096, .d = 64, .dtype = bf16}), "wgmma_64");
+  EXPECT_EQ(chosen({.b = 4, .hq = 32, .hkv = 32, .sq = 4096, .sk = 4096, .d = 64, .dtype = bf16, .rule = {.right = 0}}),
+            "wgmma_64_short");
+  EXPECT_EQ(chosen({.b = 16, .hq = 32, .hkv = 32, .sq = 1024, .sk = 1024, .d = 64, .dtype = bf16}), "wgmma_64_short");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 100, .dtype = f16}), "mma_128");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "wgmma_256");
 }
@@ -293,7 +296,7 @@ struct Ragged {
 TEST(AttentionLengths, EachSequenceIsAsAloneAndRowsOfNoneStay) {
   const AttentionRule rule{.align = AttentionAlign::lower_right, .right = 0};
   for (const auto& row : variants) {
-    if (!row.f32 || !attention_detail::has_forward(row.config)) continue;
+    if (!row.f32 || !attention_detail::has_forward(row.config) || !is_portable(row.config)) continue;
     Ragged r;
     const AttentionTensors t = r.tensors();
     const auto plan = plan_attention(*AttentionProblem::of(t, rule), cpu(), {.variant = std::string(row.name)});
@@ -382,7 +385,7 @@ TEST(Attention, Float32StaysFloat32) {
   for (auto* x : {&q, &k, &v})
     for (float& value : *x) value = uniform(random);
   for (const auto& row : variants) {
-    if (!row.f32 || !attention_detail::has_forward(row.config)) continue;
+    if (!row.f32 || !attention_detail::has_forward(row.config) || !is_portable(row.config)) continue;
     const AttentionTensors t{.q = view(q.data(), {1, 1, sq, d}),
                              .k = view(k.data(), {1, 1, sk, d}),
                              .v = view(v.data(), {1, 1, sk, d}),

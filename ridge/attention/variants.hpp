@@ -33,13 +33,19 @@ inline constexpr Variant variants[] = {
     {"mma_256", "and for the widest", false, true,
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.15},
     {"wgmma_64", "Hopper's tensor cores, which TMA feeds: three warpgroups of 64 queries exponentiate while others multiply", false, true,
-     {.family = Family::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.42},
+     {.family = Family::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.54},
+    {"wgmma_64_short", "four warpgroups, and half as many keys at a time: less is lost at the edges of masks, and with few keys", false, true,
+     {.family = Family::wgmma, .bm = 256, .bn = 64, .d = 64, .dv = 64, .threads = 640, .stages = 4}, 0.49},
     {"wgmma_128", "the same for wider heads, by two warpgroups", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.62},
+     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.7},
     {"wgmma_192", "and for wider Q and K alone", false, true,
      {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 192, .dv = 128, .threads = 384}, 0.6},
     {"wgmma_256", "and for the widest", false, true,
      {.family = Family::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.67},
+    {"wgmma_bf16x6_64", "float32 on Hopper's tensor cores: each number is three of bf16, of whose products six are taken", true, false,
+     {.family = Family::wgmma_terms, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 384, .stages = 6}, 0.62},
+    {"wgmma_bf16x6_128", "the same for wider heads", true, false,
+     {.family = Family::wgmma_terms, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .stages = 5}, 0.56},
     {"split_64", "heads that share keys share a block, and blocks share out the keys: few queries fill the device", false, true,
      {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 64, .dv = 64, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 6}, 0.07},
     {"split_128", "the same for wider heads", false, true,
@@ -71,6 +77,11 @@ constexpr bool has_forward(const Config& c) {
   return c.family != Family::gradient_tile && c.family != Family::wgmma_gradient;
 }
 constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || !has_forward(c); }
+
+// What has to be asked for.
+constexpr AttentionMath math_of(const Config& c) {
+  return c.family == Family::wgmma_terms ? AttentionMath::bf16x6 : AttentionMath::exact;
+}
 
 // Whether sequences are of uneven lengths; and the queries of all of them, of one head.
 constexpr bool has_lengths(const AttentionProblem& p) { return p.cu_q || p.cu_k || p.lengths; }

@@ -17,6 +17,25 @@ struct Parameter {
     if (dtype == DType::bf16) return static_cast<const bfloat16*>(data)[c * stride];
     return static_cast<const float*>(data)[c * stride];
   }
+  // Of channels c to c + N - 1. The type is asked for once: once per channel takes the compiler seconds.
+  template <int N> __device__ __forceinline__ void gather(std::int64_t c, float (&values)[N]) const {
+    const auto take = [&](const auto* from) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[i] = float(from[(c + i) * stride]);
+    };
+    if (dtype == DType::f16) take(static_cast<const half*>(data));
+    else if (dtype == DType::bf16) take(static_cast<const bfloat16*>(data));
+    else take(static_cast<const float*>(data));
+  }
+  // The same, where they are contiguous f32 on 16 bytes.
+  template <int N> __device__ __forceinline__ void gather_wide(std::int64_t c, float (&values)[N]) const {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+      const simt::vec<float, 4> four = simt::load<4>(static_cast<const float*>(data) + c + i);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) values[i + k] = four[k];
+    }
+  }
 };
 
 struct Channel {
@@ -32,17 +51,14 @@ struct Parameters {
   __device__ __forceinline__ Channel operator()(std::int64_t c) const {
     return {mean(c, 0), gamma(c, 1) * rsqrtf(var(c, 0) + eps), beta(c, 0)};
   }
-  // N neighbouring channels, where all that are given are contiguous f32 on 16 bytes.
-  template <int N> __device__ __forceinline__ void wide(std::int64_t c, Channel (&channels)[N]) const {
+  // N neighbouring channels; wide: all that are given are contiguous f32 on 16 bytes.
+  template <int N> __device__ __forceinline__ void gather(std::int64_t c, bool wide, Channel (&channels)[N]) const {
     const auto each = [&](const Parameter& parameter, float otherwise, auto&& take) {
       float values[N];
 #pragma unroll
-      for (int i = 0; i < N; i += 4) {
-        simt::vec<float, 4> four{{otherwise, otherwise, otherwise, otherwise}};
-        if (parameter.data) four = simt::load<4>(static_cast<const float*>(parameter.data) + c + i);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) values[i + k] = four[k];
-      }
+      for (int i = 0; i < N; ++i) values[i] = otherwise;
+      if (parameter.data && wide) parameter.gather_wide(c, values);
+      else if (parameter.data) parameter.gather(c, values);
 #pragma unroll
       for (int i = 0; i < N; ++i) take(channels[i], values[i]);
     };
@@ -84,91 +100,114 @@ __global__ void __launch_bounds__(Row::config.threads)
   y[at_y] = T(parameters(channel)(float(x[at_x])));
 }
 
+// A block's number, where they go through memory from its beginning or from its end.
+__device__ __forceinline__ unsigned block_number(bool backwards) {
+  return backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+}
+// Backwards, x is partly in the L2 cache, and should stay there until it is read.
+template <class T> __device__ __forceinline__ void put(T* y, const tile::Packed& out, bool backwards) {
+  if (backwards) simt::store_streaming(y, tile::unpack<T>(out));
+  else tile::store_packed(y, out);
+}
+
 struct PlanesShape {
   std::int64_t count;  // elements
   unsigned items;      // units, the last maybe not whole
   unsigned plane;      // elements of a plane, where units may lie in two of them; else units of a plane
   int channels;
   bool whole_planes;  // of whole units
+  bool backwards;
   Divider by_plane, by_channels;
 };
 
-// The same, 16 bytes per thread.                        x, y: [n, c, plane], contiguous. y may be x.
-// Preconditions: gridDim.x * threads covers items < 2^31 (and count < 2^31 unless whole_planes); x and y on 16 bytes;
-// a plane has at least V elements.
+// The same, Config::units of 16 bytes per thread.       x, y: [n, c, plane], contiguous. y may be x.
+// Preconditions: gridDim.x * threads * units covers items < 2^31 (and count < 2^31 unless whole_planes); x and y on 16
+// bytes; a plane has at least V elements.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads)
     apply_planes(const T* x, T* y, PlanesShape s, Parameters parameters) {
-  constexpr int V = tile::unit_elements<T>;
-  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
-  if (item >= s.items) return;
-  const std::int64_t first = std::int64_t{item} * V;
-  const bool whole = first + V <= s.count;
-  const tile::Packed packed = whole ? tile::load_packed(x + first) : tile::Packed{};
-
-  unsigned place = s.whole_planes ? item : item * V;  // then: within the plane
-  unsigned channel = s.by_plane.divide(place);
-  s.by_channels.divide(channel);
-  const Channel here = parameters(channel);
-  // Elements of this unit that are this plane's; the others are the next one's.
-  const int ours = s.whole_planes || place + V <= s.plane ? V : static_cast<int>(s.plane - place);
-  Channel next = here;
-  if (ours < V) next = parameters(static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0);
-
-  if (whole) {
-    tile::Unit<T> unit = tile::unpack<T>(packed);
+  constexpr int V = tile::unit_elements<T>, U = Row::config.units, threads = Row::config.threads;
+  const unsigned item = block_number(s.backwards) * (threads * U) + threadIdx.x;
+  tile::Packed in[U];
 #pragma unroll
-    for (int v = 0; v < V; ++v) {
-      const Channel& of = v < ours ? here : next;
-      unit[v] = T(of(float(unit[v])));
+  for (int u = 0; u < U; ++u) {
+    const std::int64_t first = std::int64_t{item + u * threads} * V;
+    in[u] = first + V <= s.count ? tile::load_packed(x + first) : tile::Packed{};
+  }
+  unsigned known = ~0u;  // the channel of `here`
+  Channel here{};
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const unsigned unit = item + u * threads;
+    if (unit >= s.items) break;
+    unsigned place = s.whole_planes ? unit : unit * V;  // then: within the plane
+    unsigned channel = s.by_plane.divide(place);
+    s.by_channels.divide(channel);
+    if (channel != known) here = parameters(channel);
+    known = channel;
+    const std::int64_t first = std::int64_t{unit} * V;
+    const bool whole = first + V <= s.count;
+    if (whole && (s.whole_planes || place + V <= s.plane)) {
+      tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) elements[v] = here(elements[v]);
+      put(y + first, tile::pack_floats<T>(elements), s.backwards);
+      continue;
     }
-    simt::store_global(y + first, unit);
-  } else {
-    for (int v = 0; first + v < s.count; ++v) y[first + v] = T((v < ours ? here : next)(float(x[first + v])));
+    // Elements of this unit that are this plane's; the others are the next one's, or none's.
+    const int ours = s.whole_planes || place + V <= s.plane ? V : static_cast<int>(s.plane - place);
+    Channel next = here;
+    if (ours < V) next = parameters(static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0);
+    if (whole) {
+      tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        const Channel& of = v < ours ? here : next;
+        elements[v] = of(elements[v]);
+      }
+      put(y + first, tile::pack_floats<T>(elements), s.backwards);
+    } else {
+      for (int v = 0; first + v < s.count; ++v) y[first + v] = T((v < ours ? here : next)(float(x[first + v])));
+    }
   }
 }
 
 struct ChannelsShape {
-  std::int64_t positions, groups;  // groups of threads along positions
+  std::int64_t positions;
   std::int64_t pitch_x, pitch_y;
   unsigned items;
   Divider units;  // of 16 bytes in a position
-  bool wide_parameters;
+  bool wide_parameters, backwards;
 };
 
-// The same, 16 bytes of channels per thread, in Config::positions of them: g, g + groups, g + 2 groups, ...
+// The same, 16 bytes of channels per thread, in Config::units positions that are near_positions apart.
 //                                                       x, y: [positions, c], channels contiguous. y may be x.
 // Preconditions: gridDim.x * threads covers items < 2^31; channels_on_units() of both.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads)
     apply_channels(const T* x, T* y, ChannelsShape s, Parameters parameters) {
-  constexpr int V = tile::unit_elements<T>, P = Row::config.positions;
-  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  constexpr int V = tile::unit_elements<T>, P = Row::config.units;
+  const unsigned item = block_number(s.backwards) * Row::config.threads + threadIdx.x;
   if (item >= s.items) return;
   unsigned unit = item;
-  const std::int64_t group = s.units.divide(unit);
-  x += unit * V;
-  y += unit * V;
+  const unsigned group = s.units.divide(unit);
+  const std::int64_t begin = std::int64_t{group / near_positions} * (near_positions * P) + group % near_positions;
+  x += unit * V + begin * s.pitch_x;
+  y += unit * V + begin * s.pitch_y;
   tile::Packed in[P];
 #pragma unroll
-  for (int k = 0; k < P; ++k) {
-    const std::int64_t at = group + k * s.groups;
-    in[k] = at < s.positions ? tile::load_packed(x + at * s.pitch_x) : tile::Packed{};
-  }
+  for (int k = 0; k < P; ++k)
+    in[k] = begin + k * near_positions < s.positions ? tile::load_packed(x + k * near_positions * s.pitch_x)
+                                                     : tile::Packed{};
   Channel channels[V];
-  if (s.wide_parameters) {
-    parameters.wide(unit * V, channels);
-  } else {
-#pragma unroll
-    for (int v = 0; v < V; ++v) channels[v] = parameters(unit * V + v);
-  }
+  parameters.gather(unit * V, s.wide_parameters, channels);
 #pragma unroll
   for (int k = 0; k < P; ++k) {
-    const std::int64_t at = group + k * s.groups;
-    tile::Unit<T> out = tile::unpack<T>(in[k]);
+    tile::Floats<T> elements = tile::unpack_floats<T>(in[k]);
 #pragma unroll
-    for (int v = 0; v < V; ++v) out[v] = T(channels[v](float(out[v])));
-    if (at < s.positions) simt::store_global(y + at * s.pitch_y, out);
+    for (int v = 0; v < V; ++v) elements[v] = channels[v](elements[v]);
+    if (begin + k * near_positions < s.positions)
+      put(y + k * near_positions * s.pitch_y, tile::pack_floats<T>(elements), s.backwards);
   }
 }
 

@@ -27,6 +27,8 @@ template <int I, class T> static Status launch_apply_row(const Arguments& args) 
                               .eps = p.eps};
   const T* x = static_cast<const T*>(t.x.data);
   T* y = static_cast<T*>(t.y.data);
+  // After the statistics have gone through x from its beginning, its end is what the L2 cache has of it.
+  [[maybe_unused]] const bool backwards = p.function == BatchNorm::train;
   const simt::Config at{.grid = dim3(static_cast<unsigned>(apply_grid(c, p))),
                         .block = dim3(c.threads),
                         .stream = args.stream.handle,
@@ -40,21 +42,22 @@ template <int I, class T> static Status launch_apply_row(const Arguments& args) 
   } else if constexpr (c.method == Apply::planes) {
     const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? unit_elements(p.dtype) : 1);
     const PlanesShape s{.count = p.x.count(),
-                        .items = static_cast<unsigned>(apply_items(c, p)),
+                        .items = static_cast<unsigned>(ceil_div(p.x.count(), unit_elements(p.dtype))),
                         .plane = static_cast<unsigned>(plane),
                         .channels = static_cast<int>(p.x.shape[1]),
                         .whole_planes = whole_planes(p),
+                        .backwards = backwards,
                         .by_plane = Divider(plane),
                         .by_channels = Divider(p.x.shape[1])};
     return simt::launch(at, apply_planes<ApplyRow<I>, T>, x, y, s, parameters);
   } else {
     const ChannelsShape s{.positions = per_channel(p.x),
-                          .groups = ceil_div(per_channel(p.x), c.positions),
                           .pitch_x = *position_pitch(p.x),
                           .pitch_y = *position_pitch(p.y),
                           .items = static_cast<unsigned>(apply_items(c, p)),
                           .units = Divider(p.x.shape[1] / unit_elements(p.dtype)),
-                          .wide_parameters = p.wide_parameters};
+                          .wide_parameters = p.wide_parameters,
+                          .backwards = backwards};
     return simt::launch(at, apply_channels<ApplyRow<I>, T>, x, y, s, parameters);
   }
 }
@@ -69,12 +72,13 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
                .h = p.x.shape[2],
                .w = p.x.shape[3],
                .units = static_cast<unsigned>(g.units),
-               .slice_units = static_cast<unsigned>(g.slice_units),
                .slices = static_cast<unsigned>(g.slices),
                .columns = g.columns};
   std::copy_n(p.x.stride.begin(), 4, s.stride);
   const T* x = static_cast<const T*>(args.tensors.x.data);
   Partial* partial = static_cast<Partial*>(args.workspace);
+  const TensorView &mean = args.tensors.mean, &var = args.tensors.var;
+  const Results results{static_cast<float*>(mean.data), static_cast<float*>(var.data), mean.stride(0), var.stride(0)};
   if (g.units > 0) {
     s.by_slices = Divider(g.slices);
     s.by_plane = Divider(spatial(p.x) / in_plane);
@@ -86,20 +90,19 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
                           .stream = args.stream.handle,
                           .warp = Warp};
     if constexpr (c.method == Stats::serial) {
-      RIDGE_TRY(simt::launch(at, stats_serial<StatsRow<I>, T>, x, partial, s));
+      RIDGE_TRY(simt::launch(at, stats_serial<StatsRow<I>, T>, x, results, s));
     } else if constexpr (c.method == Stats::planes) {
-      RIDGE_TRY(simt::launch(at, stats_planes<StatsRow<I>, T, Warp>, x, partial, s));
+      RIDGE_TRY(simt::launch(at, stats_planes<StatsRow<I>, T, Warp>, x, partial, results, s));
     } else {
-      RIDGE_TRY(simt::launch(at, stats_channels<StatsRow<I>, T>, x, partial, s));
+      RIDGE_TRY(simt::launch(at, stats_channels<StatsRow<I>, T>, x, partial, results, s));
     }
   }
-  const TensorView &mean = args.tensors.mean, &var = args.tensors.var;
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(ceil_div(p.x.shape[1], finish_threads / Warp))),
+  if (g.slices == 1) return {};
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(p.x.shape[1])),
                         .block = dim3(finish_threads),
                         .stream = args.stream.handle,
                         .warp = Warp};
-  return simt::launch(at, stats_finish<Warp>, static_cast<const Partial*>(partial), static_cast<float*>(mean.data),
-                      static_cast<float*>(var.data), p.x.shape[1], g.slices, mean.stride(0), var.stride(0));
+  return simt::launch(at, stats_finish<Warp>, static_cast<const Partial*>(partial), results, g.slices);
 }
 
 template <class T, int Warp, int... I>

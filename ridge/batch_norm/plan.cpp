@@ -156,6 +156,7 @@ static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
 static std::string fits(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   if (stats_grid(c, p, device).blocks() > max_grid) return "more than 2^31 blocks";
+  if (c.method != Stats::serial && p.x.shape[1] > max_grid) return "more than 2^31 channels";
   if (c.method == Stats::serial || !c.wide) return {};
   if (c.method == Stats::channels && !channels_on_units(p.x, p.dtype, p.align_x))
     return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
@@ -183,12 +184,12 @@ static roofline::Kernel kernel_of(const ApplyVariant& row, const BatchNormProble
   k.blocks = apply_grid(c, p);
   k.block = {.threads = c.threads, .registers = registers(c)};
   k.bytes_read = k.bytes_written = n * size;
-  const double per_thread = c.method == Apply::element ? size : static_cast<double>(unit_bytes * c.positions);
+  const double per_thread = c.method == Apply::element ? size : static_cast<double>(unit_bytes * c.units);
   k.trip_bytes = c.threads * per_thread;
   // Instructions per element, from the source: a place and a channel's parameters for each thread.
   const double elements = per_thread / size;
   k.clocks = n / 32 / 4 * (c.method == Apply::element ? 200 : 60 / elements + (size == 2 ? 5 : 3));
-  if (c.positions > 1) k.overlap = 6;
+  if (c.units > 1) k.overlap = 6;
   return k;
 }
 
@@ -199,12 +200,12 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
   const double unit = c.wide ? static_cast<double>(unit_elements(p.dtype)) : 1;
   roofline::Kernel k;
   k.cost = cost(p);
-  k.launches = 2;
+  k.launches = g.slices == 1 ? 1 : 2;
   k.blocks = g.blocks();
   k.block = {.threads = c.threads, .registers = registers(c), .smem = stats_smem_bytes(c, p.dtype)};
   k.bytes_read = n * size;
   k.bytes_written = static_cast<double>(p.x.shape[1]) * 8;
-  k.serial_us = 2;                                           // the second kernel's trip to memory
+  k.serial_us = g.slices == 1 ? 0 : 2;                       // the second kernel's trip to memory
   const bool last = p.x.stride[1] == 1 && p.x.shape[1] > 1;  // channels lie innermost
   if (c.method == Stats::serial) {
     k.trips = 2 * static_cast<double>(g.units) / 4;
@@ -213,8 +214,7 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
     if (!last) k.memory_share = size / 32;
     return k;
   }
-  const double step = c.method == Stats::planes ? c.threads * c.loads : c.threads / g.columns * c.loads;
-  k.trips = std::max(1.0, static_cast<double>(g.slice_units) / step);
+  k.trips = std::max(1.0, static_cast<double>(ceil_div(g.units, g.step * std::max<std::int64_t>(g.slices, 1))));
   k.trip_bytes = c.threads * c.loads * unit * size;
   k.block_us = 1;  // barriers
   k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? unit : 1)) + (c.wide ? 0 : 8));
@@ -277,7 +277,7 @@ Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInf
 std::size_t BatchNormPlan::workspace_bytes() const {
   if (problem.function == BatchNorm::inference) return 0;
   const StatsGrid g = stats_grid(stats_variants[stats_variant].config, problem, device);
-  return static_cast<std::size_t>(problem.x.shape[1] * g.slices) * partial_bytes;
+  return g.slices == 1 ? 0 : static_cast<std::size_t>(problem.x.shape[1] * g.slices) * partial_bytes;
 }
 
 Explanation BatchNormPlan::explain() const {

@@ -1,5 +1,5 @@
-// Mean and variance of each channel. Elements are taken relative to the channel's first one, some at a time: their mean
-// and sum of squares about it are computed in registers, and combined with what was there by Chan's formula.
+// Mean and variance of each channel. Elements are taken relative to the channel's first one, some at a time, and added to
+// what a thread has by the distances from the mean that it had; what threads have is combined by Chan's formula.
 #pragma once
 #include <ridge/batch_norm/variants.hpp>
 #include <ridge/tile/packed.cuh>
@@ -33,19 +33,31 @@ struct Partial {
 };
 static_assert(sizeof(Partial) == partial_bytes);
 
+// Where mean and variance of the channels go.
+struct Results {
+  float *mean, *var;
+  std::int64_t stride_mean, stride_var;
+
+  __device__ __forceinline__ void write(std::int64_t channel, const Moments& m, float base) const {
+    const float variance = m.squares / m.count;  // of no elements: 0 / 0
+    mean[channel * stride_mean] = variance == variance ? base + m.mean : variance;
+    var[channel * stride_var] = variance;
+  }
+};
+
 struct StatsShape {
   std::int64_t channels, n, h, w;
   std::int64_t stride[4] = {};  // of n, c, h, w
-  unsigned units = 0, slice_units = 0, slices = 0;
+  unsigned units = 0, slices = 0;
   int columns = 1;
   Divider by_slices = {}, by_plane = {},
           by_row = {};  // by_plane: a plane's units; by_row: a row's, where rows are not merged
 };
 
-// A thread per channel.                                 x: [n, c, h, w], any strides     partial: [c]
+// A thread per channel.                                 x: [n, c, h, w], any strides
 // Precondition: gridDim.x * threads covers the channels; n h w >= 1.
 template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, Partial* partial, StatsShape s) {
+__global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, Results results, StatsShape s) {
   const std::int64_t channel = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
   if (channel >= s.channels) return;
   x += channel * s.stride[1];
@@ -62,35 +74,47 @@ __global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, 
   m.count = float(s.n * s.h * s.w);
   m.mean = sum([](float d) { return d; }) / m.count;
   m.squares = sum([&](float d) { return (d - m.mean) * (d - m.mean); });
-  partial[channel] = {m, base};
+  results.write(channel, m, base);
 }
 
-// The moments of N values.
-template <int N> __device__ __forceinline__ Moments moments_of(const float (&d)[N]) {
-  Moments m{float(N), 0, 0};
+// N elements more to mean and squares of `count`, where share is 1 / (count + N). Sums of distances from the mean so far
+// lose no digits when that is taken off them: it is of no fewer elements. The first elements' own mean stands for it.
+template <int N>
+__device__ __forceinline__ void extend(float& mean, float& squares, const float (&d)[N], float count, float share) {
+  if (count == 0) {
+    float sum = 0;
 #pragma unroll
-  for (int i = 0; i < N; ++i) m.mean += d[i];
-  m.mean *= 1.0f / float(N);
+    for (int i = 0; i < N; ++i) sum += d[i];
+    mean = sum * (1.0f / float(N));
+  }
+  float sum = 0, square = 0;
 #pragma unroll
-  for (int i = 0; i < N; ++i) m.squares = fmaf(d[i] - m.mean, d[i] - m.mean, m.squares);
-  return m;
+  for (int i = 0; i < N; ++i) {
+    const float distance = d[i] - mean;
+    sum += distance;
+    square = fmaf(distance, distance, square);
+  }
+  mean = fmaf(sum, share, mean);
+  squares += fmaf(-sum * share, sum, square);
 }
 
-// A block per slice of a channel, lanes along its planes.
+// Several blocks per channel, each with every slices-th step of loads * threads units: together they go through x from its
+// beginning to its end. Lanes lie along planes.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
-// Preconditions: gridDim.x == c * slices < 2^31; a channel has fewer than 2^31 units; wide: planes_on_units().
+// Preconditions: gridDim.x == c * slices < 2^31; a channel has fewer than 2^31 units; wide: planes_on_units(). Of one
+// slice, the results are written at once.
 template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads) stats_planes(const T* x, Partial* partial, StatsShape s) {
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    stats_planes(const T* x, Partial* partial, Results results, StatsShape s) {
   constexpr int threads = Row::config.threads, loads = Row::config.loads;
   constexpr int V = Row::config.wide ? tile::unit_elements<T> : 1;
+  constexpr unsigned step = threads * loads;
   using Loaded = std::conditional_t<Row::config.wide, tile::Packed, T>;
   __shared__ tile::RowScratch<Moments, threads, Warp> scratch;
   unsigned slice = blockIdx.x;
   const unsigned channel = s.by_slices.divide(slice);
   x += channel * s.stride[1];
   const float base = float(*x);
-  const unsigned begin = slice * s.slice_units;
-  const unsigned end = s.units - begin < s.slice_units ? s.units : begin + s.slice_units;
 
   const auto load = [&](unsigned unit) -> Loaded {
     const unsigned n = s.by_plane.divide(unit);
@@ -103,40 +127,50 @@ __global__ void __launch_bounds__(Row::config.threads) stats_planes(const T* x, 
   };
   const auto spread = [&](const Loaded& unit, float* d) {  // V differences from the base
     if constexpr (Row::config.wide) {
-      const tile::Unit<T> elements = tile::unpack<T>(unit);
+      const tile::Floats<T> elements = tile::unpack_floats<T>(unit);
 #pragma unroll
-      for (int v = 0; v < V; ++v) d[v] = float(elements[v]) - base;
+      for (int v = 0; v < V; ++v) d[v] = elements[v] - base;
     } else {
       *d = float(unit) - base;
     }
   };
   Moments m{};
-  unsigned unit = begin + threadIdx.x;
-  for (; unit + (loads - 1) * threads < end; unit += loads * threads) {
-    Loaded in[loads];
-    float d[loads * V];
+  for (unsigned first = slice * step; first < s.units; first += s.slices * step) {
+    const unsigned unit = first + threadIdx.x;
+    if (first + step <= s.units) {
+      Loaded in[loads];
+      float d[loads * V];
 #pragma unroll
-    for (int k = 0; k < loads; ++k) in[k] = load(unit + k * threads);
+      for (int k = 0; k < loads; ++k) in[k] = load(unit + k * threads);
 #pragma unroll
-    for (int k = 0; k < loads; ++k) spread(in[k], d + k * V);
-    m = merge(m, moments_of(d));
-  }
-  for (; unit < end; unit += threads) {
-    float d[V];
-    spread(load(unit), d);
-    m = merge(m, moments_of(d));
+      for (int k = 0; k < loads; ++k) spread(in[k], d + k * V);
+      extend(m.mean, m.squares, d, m.count, 1 / (m.count + float(loads * V)));
+      m.count += float(loads * V);
+    } else {
+      for (unsigned at = unit; at < s.units; at += threads) {
+        float d[V];
+        spread(load(at), d);
+        extend(m.mean, m.squares, d, m.count, 1 / (m.count + float(V)));
+        m.count += float(V);
+      }
+    }
   }
   m = tile::row_reduce<threads, Warp>(
       m, [](Moments a, Moments b) { return merge(a, b); }, scratch);
-  if (threadIdx.x == 0) partial[blockIdx.x] = {m, base};
+  if (threadIdx.x != 0) return;
+  if (s.slices == 1) results.write(channel, m, base);
+  else partial[blockIdx.x] = {m, base};
 }
 
-// A block per columns * V channels and a slice of their positions: lanes along channels first, then along positions.
+// Several blocks per columns * V channels, each with every slices-th step of their positions: lanes along channels first,
+// then along positions.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
 // Preconditions: gridDim.x == groups * slices < 2^31; fewer than 2^31 positions; columns is a power of two that divides
-// threads; wide: channels_on_units(). Shared memory: mean [threads][V], squares [threads][V], count [threads].
+// threads; wide: channels_on_units(). Shared memory: mean [threads][V], squares [threads][V], count [threads]. Of one
+// slice, the results are written at once.
 template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) stats_channels(const T* x, Partial* partial, StatsShape s) {
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    stats_channels(const T* x, Partial* partial, Results results, StatsShape s) {
   constexpr int threads = Row::config.threads, loads = Row::config.loads;
   constexpr int V = Row::config.wide ? tile::unit_elements<T> : 1;
   using Loaded = std::conditional_t<Row::config.wide, tile::Packed, T>;
@@ -149,8 +183,7 @@ __global__ void __launch_bounds__(Row::config.threads) stats_channels(const T* x
   const std::int64_t channel = (std::int64_t{group} * s.columns + column) * V;
   const bool exists = channel < s.channels;  // a lane without channels goes along, to the barriers
   if (exists) x += channel * s.stride[1];
-  const unsigned begin = slice * s.slice_units;
-  const unsigned end = !exists ? 0 : s.units - begin < s.slice_units ? s.units : begin + s.slice_units;
+  const unsigned units = exists ? s.units : 0, step = lanes * loads;
 
   const auto load = [&](unsigned position) -> Loaded {
     if constexpr (Row::config.wide) {
@@ -161,7 +194,7 @@ __global__ void __launch_bounds__(Row::config.threads) stats_channels(const T* x
     }
   };
   const auto element = [&](const Loaded& in, int v) {
-    if constexpr (Row::config.wide) return float(tile::unpack<T>(in)[v]);
+    if constexpr (Row::config.wide) return tile::unpack_floats<T>(in)[v];
     else return float(in);
   };
   float base[V] = {}, mean[V] = {}, square[V] = {}, count = 0;
@@ -170,28 +203,30 @@ __global__ void __launch_bounds__(Row::config.threads) stats_channels(const T* x
 #pragma unroll
     for (int v = 0; v < V; ++v) base[v] = element(first, v);
   }
-  unsigned position = begin + lane;
-  for (; position + (loads - 1) * lanes < end; position += loads * lanes) {
-    Loaded in[loads];
-#pragma unroll
-    for (int k = 0; k < loads; ++k) in[k] = load(position + k * lanes);
-    const Weights weights(count, float(loads));
+  const auto take = [&]<int N>(const Loaded(&in)[N]) {
+    const float share = 1 / (count + float(N));
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      float d[loads];
+      float d[N];
 #pragma unroll
-      for (int k = 0; k < loads; ++k) d[k] = element(in[k], v) - base[v];
-      const Moments m = moments_of(d);
-      weights.combine(mean[v], square[v], m.mean, m.squares);
+      for (int k = 0; k < N; ++k) d[k] = element(in[k], v) - base[v];
+      extend(mean[v], square[v], d, count, share);
     }
-    count += float(loads);
-  }
-  for (; position < end; position += lanes) {
-    const Loaded in = load(position);
-    const Weights weights(count, 1);
+    count += float(N);
+  };
+  for (unsigned first = slice * step; first < units; first += s.slices * step) {
+    const unsigned position = first + lane;
+    if (first + step <= units) {
+      Loaded in[loads];
 #pragma unroll
-    for (int v = 0; v < V; ++v) weights.combine(mean[v], square[v], element(in, v) - base[v], 0);
-    count += 1;
+      for (int k = 0; k < loads; ++k) in[k] = load(position + k * lanes);
+      take(in);
+    } else {
+      for (unsigned at = position; at < units; at += lanes) {
+        const Loaded in[1] = {load(at)};
+        take(in);
+      }
+    }
   }
 
   // The lanes of a column, halves first.
@@ -216,29 +251,35 @@ __global__ void __launch_bounds__(Row::config.threads) stats_channels(const T* x
       put();
     }
   }
-  if (lane == 0 && exists) {
+  if (lane != 0 || !exists) return;
 #pragma unroll
-    for (int v = 0; v < V; ++v) partial[(channel + v) * s.slices + slice] = {{count, mean[v], square[v]}, base[v]};
+  for (int v = 0; v < V; ++v) {
+    const Moments m{count, mean[v], square[v]};
+    if (s.slices == 1) results.write(channel + v, m, base[v]);
+    else partial[(channel + v) * s.slices + slice] = {m, base[v]};
   }
 }
 
-// A warp per channel.                                   partial: [c, slices]             mean, var: [c]
-// Precondition: gridDim.x * (finish_threads / Warp) covers the channels.
+// A block per channel.                                  partial: [c, slices]
+// Precondition: gridDim.x == c.
 template <int Warp>
 __global__ void __launch_bounds__(finish_threads)
-    stats_finish(const Partial* partial, float* mean, float* var, std::int64_t channels, std::int64_t slices,
-                 std::int64_t stride_mean, std::int64_t stride_var) {
-  const simt::tile<Warp> warp;
-  const std::int64_t channel = std::int64_t{blockIdx.x} * (finish_threads / Warp) + warp.index();
-  if (channel >= channels) return;  // a whole warp
+    stats_finish(const Partial* partial, Results results, std::int64_t slices) {
+  __shared__ tile::RowScratch<Moments, finish_threads, Warp> scratch;
+  partial += blockIdx.x * slices;
+  const float base = slices > 0 ? partial->base : 0;
   Moments m{};
-  for (std::int64_t i = warp.rank(); i < slices; i += Warp) m = merge(m, partial[channel * slices + i].moments);
-  m = warp.reduce(m, [](Moments a, Moments b) { return merge(a, b); });
-  if (warp.rank() != 0) return;
-  const float variance = m.squares / m.count;  // of no elements: 0 / 0
-  const float base = slices > 0 ? partial[channel * slices].base : 0;
-  mean[channel * stride_mean] = variance == variance ? base + m.mean : variance;
-  var[channel * stride_var] = variance;
+  for (std::int64_t i = threadIdx.x; i < slices; i += finish_loads * finish_threads) {
+    Moments in[finish_loads];
+#pragma unroll
+    for (int k = 0; k < finish_loads; ++k)
+      in[k] = i + k * finish_threads < slices ? partial[i + k * finish_threads].moments : Moments{};
+#pragma unroll
+    for (int k = 0; k < finish_loads; ++k) m = merge(m, in[k]);
+  }
+  m = tile::row_reduce<finish_threads, Warp>(
+      m, [](Moments a, Moments b) { return merge(a, b); }, scratch);
+  if (threadIdx.x == 0) results.write(blockIdx.x, m, base);
 }
 
 }  // namespace ridge::batch_norm_detail

@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/batch_norm/batch_norm.hpp>
 #include <ridge/core/divider.hpp>
+#include <ridge/tile/columns.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -43,14 +44,14 @@ constexpr bool planes_on_units(const Layout& t, DType dtype, int alignment) {
 
 enum class Apply : std::uint8_t {
   element,   // a thread per element, any strides
-  planes,    // contiguous nchw: 16 bytes per thread, which may begin in one plane and end in the next
+  planes,    // contiguous nchw: several 16 bytes per thread, each of which may begin in one plane and end in the next
   channels,  // contiguous channels: 16 bytes of them per thread, in several positions
 };
 
 struct ApplyConfig {
   Apply method = Apply::element;
   int threads = 256;
-  int positions = 1;  // of a thread (channels)
+  int units = 1;  // of 16 bytes of a thread: along planes, or of the same channels in several positions
   bool operator==(const ApplyConfig&) const = default;
 };
 
@@ -62,25 +63,32 @@ struct ApplyVariant {
 // clang-format off
 inline constexpr ApplyVariant apply_variants[] = {
     {"naive", "a thread per element; any strides", {}},
-    {"planes", "16-byte accesses: the channel is looked up once for 4 or 8 elements", {.method = Apply::planes}},
-    {"channels", "channels innermost: parameters in registers, used in four positions", {.method = Apply::channels, .positions = 4}},
+    {"planes", "16-byte accesses, two under way; a channel's parameters are fetched once for both", {.method = Apply::planes, .threads = 512, .units = 2}},
+    {"channels", "channels innermost: parameters in registers, used in three positions", {.method = Apply::channels, .units = 3}},
 };
 // clang-format on
 inline constexpr int apply_variant_count = static_cast<int>(std::size(apply_variants));
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
-constexpr int registers(const ApplyConfig& c) { return c.method == Apply::channels ? 64 : 32; }
+constexpr int registers(const ApplyConfig& c) {
+  return c.method == Apply::channels ? 64 : c.method == Apply::planes ? 48 : 32;
+}
 
 // Whether a unit of `planes` lies in one plane; else its place is computed in elements, of which there are more.
 constexpr bool whole_planes(const BatchNormProblem& p) { return spatial(p.x) % unit_elements(p.dtype) == 0; }
+
+// The positions of a thread are this far apart (channels), and those of so many threads lie between them: what blocks read
+// moves through memory as their numbers do.
+inline constexpr int near_positions = 16;
 
 // Threads with work.
 constexpr std::int64_t apply_items(const ApplyConfig& c, const BatchNormProblem& p) {
   const std::int64_t unit = unit_elements(p.dtype);
   switch (c.method) {
     case Apply::element: return p.y.count();
-    case Apply::planes: return ceil_div(p.y.count(), unit);
-    case Apply::channels: return ceil_div(per_channel(p.y), c.positions) * (p.y.shape[1] / unit);
+    case Apply::planes: return ceil_div(ceil_div(p.y.count(), unit), c.threads * c.units) * c.threads;
+    case Apply::channels:
+      return ceil_div(per_channel(p.y), near_positions * c.units) * near_positions * (p.y.shape[1] / unit);
   }
   return 0;
 }
@@ -92,15 +100,16 @@ constexpr std::int64_t apply_grid(const ApplyConfig& c, const BatchNormProblem& 
 
 enum class Stats : std::uint8_t {
   serial,    // a thread per channel, two passes
-  planes,    // a block per slice of a channel, lanes along its planes
-  channels,  // a block per some channels and a slice of their positions, lanes along channels first
+  planes,    // blocks per channel, lanes along its planes
+  channels,  // blocks per some channels, lanes along channels first
 };
 
 struct StatsConfig {
   Stats method = Stats::serial;
   int threads = 256;
-  bool wide = false;  // 16-byte accesses, on tensors that allow them; else any strides
-  int loads = 4;      // of a thread before the first use, and together one step of Chan's formula
+  bool wide = false;      // 16-byte accesses, on tensors that allow them; else any strides
+  int loads = 4;          // of a thread before the first use: a step
+  int blocks_per_sm = 4;  // asked of the compiler; one wave of them is the grid
   bool operator==(const StatsConfig&) const = default;
 };
 
@@ -112,15 +121,15 @@ struct StatsVariant {
 // clang-format off
 inline constexpr StatsVariant stats_variants[] = {
     {"naive", "a thread per channel, two passes; any strides", {.threads = 128}},
-    {"planes_scalar", "blocks per channel, one pass: means and squares of 8 elements, combined pairwise", {.method = Stats::planes, .loads = 8}},
-    {"planes", "16-byte accesses", {.method = Stats::planes, .wide = true}},
-    {"channels_scalar", "channels innermost: a lane per channel", {.method = Stats::channels, .loads = 8}},
-    {"channels", "16-byte accesses: 4 or 8 channels per lane", {.method = Stats::channels, .wide = true}},
+    {"planes_scalar", "blocks per channel, one pass, eight elements of a thread at a time", {.method = Stats::planes, .loads = 8, .blocks_per_sm = 5}},
+    {"planes", "16-byte accesses", {.method = Stats::planes, .wide = true, .blocks_per_sm = 5}},
+    {"channels_scalar", "channels innermost: a lane per channel", {.method = Stats::channels, .loads = 8, .blocks_per_sm = 5}},
+    {"channels", "16-byte accesses: 4 or 8 channels per lane", {.method = Stats::channels, .wide = true, .blocks_per_sm = 3}},
 };
 // clang-format on
 inline constexpr int stats_variant_count = static_cast<int>(std::size(stats_variants));
 
-constexpr int registers(const StatsConfig& c) { return !c.wide ? 40 : c.method == Stats::planes ? 48 : 64; }
+constexpr int registers(const StatsConfig& c) { return c.wide && c.method == Stats::channels ? 80 : 48; }
 
 // Count, mean and sum of squares of a slice of a channel, and the value that the mean is relative to.
 inline constexpr int partial_bytes = 16;
@@ -129,40 +138,38 @@ inline constexpr int most_columns = 32;  // lanes side by side along channels (c
 
 // How a statistics kernel divides its work. A channel's units are elements, or 16 bytes of its planes, or positions.
 struct StatsGrid {
-  std::int64_t groups = 0;       // channels, or column blocks of channels, that blocks do not share
-  std::int64_t units = 0;        // of a channel
-  std::int64_t slices = 0;       // of a channel: partial results
-  std::int64_t slice_units = 0;  // of a slice; the last may be shorter
-  int columns = 1;               // lanes along channels
+  std::int64_t groups = 0;  // channels, or column blocks of channels, that blocks do not share
+  std::int64_t units = 0;   // of a channel
+  std::int64_t slices = 0;  // of a channel: blocks, and partial results where there are several
+  std::int64_t step = 1;    // units that a block takes at a time
+  int columns = 1;          // lanes along channels
   constexpr std::int64_t blocks() const { return groups * slices; }
 };
 
 constexpr StatsGrid stats_grid(const StatsConfig& c, const BatchNormProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t blocks_per_sm = 16;  // two waves of eight
   const std::int64_t channels = p.x.shape[1], elements = per_channel(p.x), unit = c.wide ? unit_elements(p.dtype) : 1;
   StatsGrid g;
   if (c.method == Stats::serial) {
     g = {.groups = ceil_div(channels, c.threads), .units = elements, .slices = elements > 0 ? 1 : 0};
-    g.slice_units = elements;
+    g.step = elements;
     return g;
   }
-  std::int64_t step = 0;  // units that a block takes at a time
   if (c.method == Stats::planes) {
     g.groups = channels;
     g.units = elements / unit;
-    step = std::int64_t{c.threads} * c.loads;
+    g.step = std::int64_t{c.threads} * c.loads;
   } else {
     const std::int64_t wanted = std::clamp<std::int64_t>(channels / unit, 1, most_columns);
     g.columns = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
     g.groups = ceil_div(channels, g.columns * unit);
     g.units = elements;
-    step = std::int64_t{c.threads} / g.columns * c.loads;
+    g.step = std::int64_t{c.threads} / g.columns * c.loads;
   }
-  const std::int64_t steps = ceil_div(g.units, step);
+  const std::int64_t steps = ceil_div(g.units, g.step);
   if (steps == 0 || g.groups == 0) return g;
-  const std::int64_t wanted = std::clamp<std::int64_t>(ceil_div(device.sms * blocks_per_sm, g.groups), 1, steps);
-  g.slice_units = ceil_div(steps, wanted) * step;
-  g.slices = ceil_div(g.units, g.slice_units);
+  const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm;
+  const std::int64_t wanted = std::clamp<std::int64_t>(tile::whole_waves(g.groups, places), 1, steps);
+  g.slices = ceil_div(steps, ceil_div(steps, wanted));
   return g;
 }
 
@@ -172,6 +179,6 @@ constexpr int stats_smem_bytes(const StatsConfig& c, DType dtype) {
   return c.threads * (2 * static_cast<int>(c.wide ? unit_elements(dtype) : 1) + 1) * 4;
 }
 
-inline constexpr int finish_threads = 128;  // a warp per channel
+inline constexpr int finish_threads = 128, finish_loads = 4;  // a block per channel
 
 }  // namespace ridge::batch_norm_detail

@@ -189,7 +189,8 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
                            bool queued = false) -> Status {
     const int runs =
         device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
-    auto measured = (*clock)->prepare(queued ? 1 : std::max(runs, std::min(rotation, 8)), std::move(work), queued);
+    const int grouped = settings.chain > 0 && !device.is_cpu() ? settings.chain : std::max(runs, std::min(rotation, 8));
+    auto measured = (*clock)->prepare(queued ? 1 : grouped, std::move(work), queued);
     if (!measured) return measured.error();
     contender.measure = std::move(*measured);
     contenders.push_back(std::move(contender));
@@ -263,6 +264,13 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
           },
           estimate);
     }
+
+  if (settings.chain > 0 && !device.is_cpu()) {
+    Contender contender;
+    contender.name = "an empty kernel";
+    (void)contend(
+        std::move(contender), [&clock](int) { return (*clock)->nothing(); }, 1);
+  }
 
   std::optional<CopyCeiling> ceiling;
   if (!device.is_cpu()) {

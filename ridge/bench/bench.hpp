@@ -41,6 +41,8 @@ struct Measurement {
 struct Settings {
   bool peers = false, all_variants = false;
   int repeats = 30;
+  int chain =
+      0;  // on a GPU: runs in one graph, beside as many empty kernels; 0: as many as take long enough, no empty ones
 };
 
 // Times one case on one device.

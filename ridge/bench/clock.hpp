@@ -20,10 +20,15 @@ class Clock {
   // `queued` puts the calls on the stream instead: what a copy needs, whose graph node runs at half its speed.
   virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work,
                                                           bool queued = false) = 0;
+  // Queues a kernel that does nothing: what a run takes at least.
+  virtual Status nothing() = 0;
 };
 
 // Queues a read of `bytes` of scratch, so that the L2 cache (if it is smaller) holds those and no written lines.
 Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
+
+// Queues an empty kernel of one warp.
+Status launch_nothing(Stream);
 
 Result<std::unique_ptr<Clock>> make_cpu_clock();
 Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo&);

@@ -1,4 +1,4 @@
-// Leaves the L2 cache cold and clean.
+// What a GPU's clock launches: what leaves the L2 cache cold and clean, and nothing.
 #include <ridge/bench/clock.hpp>
 #include <ridge/simt/simt.hpp>
 
@@ -18,6 +18,12 @@ Status chill(const void* scratch, std::size_t bytes, void* word, Stream stream) 
   return simt::launch({.grid = dim3(1024), .block = dim3(256), .stream = stream.handle}, read_through,
                       static_cast<const uint4*>(scratch), static_cast<std::int64_t>(bytes / sizeof(uint4)),
                       static_cast<unsigned*>(word));
+}
+
+__global__ void __launch_bounds__(32) empty() {}
+
+Status launch_nothing(Stream stream) {
+  return simt::launch({.grid = dim3(1), .block = dim3(32), .stream = stream.handle}, empty);
 }
 
 }  // namespace ridge::bench

@@ -8,6 +8,7 @@ namespace {
 class CpuClock final : public Clock {
  public:
   Stream stream() const override { return {}; }
+  Status nothing() override { return {}; }
   Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool) override {
     RIDGE_TRY(work(0));  // warm
     return std::function<Result<double>()>([runs, work = std::move(work)]() -> Result<double> {

@@ -31,6 +31,7 @@ class GpuClock final : public Clock {
     return check("cudaEventCreate", cudaEventCreate(&stop_));
   }
   Stream stream() const override { return {stream_}; }
+  Status nothing() override { return launch_nothing(stream()); }
 
   Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool queued) override {
     RIDGE_TRY(work(0));  // loads the kernels, which capture may not do

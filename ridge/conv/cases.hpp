@@ -142,6 +142,65 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {y};
 }
 
+// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their magnitudes,
+// over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters' sums err by 4 u,
+// the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4 u. What underflows
+// is lost once per addition. The rest, activations and rounding, is as for the others.
+inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
+                            std::vector<check::Expected>& expected) {
+  if (!variant.starts_with("winograd")) return;
+  const Request r = *request_of(c.operator_options());
+  const CaseShapes shapes = *case_shapes(c, r);  // NCHW
+  const auto& xs = shapes.x;
+  const std::int64_t channels = xs[1], filters = shapes.w[0], rows = shapes.y[2], columns = shapes.y[3];
+  const auto x = [&](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
+    const bool inside = i >= 0 && i < xs[2] && j >= 0 && j < xs[3];
+    return inside ? std::fabs(in[0].values[static_cast<std::size_t>(((n * channels + ch) * xs[2] + i) * xs[3] + j)])
+                  : 0;
+  };
+  const auto w = [&](std::int64_t k, std::int64_t ch, int a, int b) {
+    return std::fabs(in[1].values[static_cast<std::size_t>(((k * channels + ch) * 3 + a) * 3 + b)]);
+  };
+  const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
+  constexpr int other[] = {2, 2, 1, 3};  // B': row e has inputs e and other[e]
+  std::size_t at = 0;
+  for (std::int64_t n = 0; n < xs[0]; ++n)
+    for (std::int64_t k = 0; k < filters; ++k)
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < columns; ++j, ++at) {
+          double size = 0, lost = 0;
+          const std::int64_t top = i / 2 * 2 - r.geometry.pad.top, left = j / 2 * 2 - r.geometry.pad.left;
+          for (std::int64_t ch = 0; ch < channels; ++ch)
+            for (int e = static_cast<int>(i % 2); e < 3 + i % 2; ++e)
+              for (int f = static_cast<int>(j % 2); f < 3 + j % 2; ++f) {
+                const auto of_x = [&](int a, int b) { return x(n, ch, top + a, left + b); };
+                const double inputs = of_x(e == 0   ? 0
+                                           : e == 3 ? 1
+                                                    : e,
+                                           f == 0   ? 0
+                                           : f == 3 ? 1
+                                                    : f) +
+                                      of_x(other[e], f == 0   ? 0
+                                                     : f == 3 ? 1
+                                                              : f) +
+                                      of_x(e == 0   ? 0
+                                           : e == 3 ? 1
+                                                    : e,
+                                           other[f]) +
+                                      of_x(other[e], other[f]);
+                double filter = 0;
+                for (int a = e == 3 ? 2 : 0; a < (e == 0 ? 1 : 3); ++a)
+                  for (int b = f == 3 ? 2 : 0; b < (f == 0 ? 1 : 3); ++b)
+                    filter += w(k, ch, a, b) * (e == 1 || e == 2 ? 0.5 : 1) * (f == 1 || f == 2 ? 0.5 : 1);
+                size += inputs * filter;
+                lost += 4 * (inputs + filter + 2) * least;
+              }
+          const double by = 1.13 * ((static_cast<double>(channels) + 12) * u * size + lost);
+          double& tolerance = expected[0].tolerance[at];
+          if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
+        }
+}
+
 inline check::CaseBook book() {
   const std::string op = "conv2d";
   check::CaseBook book{.op = op,
@@ -150,6 +209,7 @@ inline check::CaseBook book() {
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = nullptr,
+                       .tolerances = case_tolerances,
                        .tests = {},
                        .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
@@ -175,12 +235,29 @@ inline check::CaseBook book() {
         test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
         test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
       }
+  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips of four.
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",
+                             "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264:variant=depthwise_last",
+                             "n=2,c=24,h=9,w=8,k=24,r=2,s=3:stride=2,1:dilation=1,2:pad=0,3,2,1:groups=24",
+                             "n=3,c=8,h=5,w=5,k=8,r=1:groups=8", "n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=4",
+                             "n=1,c=264,h=5,w=6,k=264,r=3:stride=2:pad=1:groups=66:variant=grouped_4_last"})
+      test(std::string(type) + ":" + size + ":layout=nhwc:fill=ints");
+  for (const char* rest : {"epilogue=bias+relu", "epilogue=bias", "epilogue=bias+silu+residual", "fill=nan", "fill=inf",
+                           "place=padded", "place=offset", "warp=64"})
+    for (const char* groups : {"16", "4"})
+      test("bf16:n=2,c=16,h=5,w=6,k=16,r=3:pad=1:groups=" + std::string(groups) + ":layout=nhwc:" + rest);
   // Implicit products: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
   for (const char* size : {"n=1,c=1,h=11,w=12,k=64,r=1", "n=1,c=8,h=8,w=16,k=65,r=1", "n=2,c=9,h=8,w=8,k=63,r=1",
                            "n=1,c=3,h=9,w=15,k=130,r=3:pad=1", "n=2,c=5,h=17,w=19,k=4,r=3:pad=1",
                            "n=3,c=4,h=16,w=16,k=8,r=2,s=3:pad=1,0,0,2"})
     for (const char* layout : layouts)
       for (const char* direction : both) test("f32:" + std::string(size) + ":fill=ints" + layout + direction);
+  // Winograd's tiles of 2x2 outputs, 128 of them and 128 filters, steps of 16 channels; odd sides, pairs of outputs.
+  for (const char* size : {"n=1,c=1,h=3,w=3,k=1,r=3", "n=1,c=16,h=18,w=34,k=128,r=3",
+                           "n=3,c=17,h=11,w=14,k=9,r=3:pad=1", "n=2,c=15,h=8,w=33,k=129,r=3:pad=0,2,3,1"})
+    for (const char* fill : {"ints", "normal"}) test("f32:" + std::string(size) + ":fill=" + fill);
+  test("f32:n=1,c=5,h=6,w=6,k=4,r=3:pad=1:fill=constant,1e38");
   // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps that
   // some places of x do not meet.
   for (const char* rest :
@@ -254,8 +331,13 @@ inline check::CaseBook book() {
   }
   bench("bf16:n=32,c=64,h=56,w=56,k=64,r=3:pad=1:layout=nhwc:epilogue=bias+residual+relu");
   bench("f32:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:groups=128");
+  for (const char* groups : {"128", "32"})
+    bench("bf16:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:layout=nhwc:groups=" + std::string(groups));
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1"})
     bench("f32:" + std::string(rest) + ":backward");
+  for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",
+                           "n=64,c=512,h=28,w=28,k=512,r=3:pad=1", "n=32,c=128,h=56,w=56,k=128,r=3:stride=2:pad=1"})
+    bench("bf16:" + std::string(rest) + ":layout=nhwc:backward");
   return book;
 }
 

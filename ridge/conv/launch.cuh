@@ -2,9 +2,11 @@
 // CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/conv/direct.cuh>
+#include <ridge/conv/grouped.cuh>
 #include <ridge/conv/implicit.cuh>
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/naive.cuh>
+#include <ridge/conv/winograd.cuh>
 
 #include <algorithm>
 #include <utility>
@@ -100,6 +102,42 @@ template <int I> static Status launch_direct(const Arguments& args) {
   at.smem = static_cast<std::size_t>(direct_smem_bytes(c, s.channels, s.filters));
   return simt::launch(at, conv_direct<Row<I>>, static_cast<const float*>(args.x), static_cast<const float*>(args.w),
                       static_cast<float*>(args.y), s, epilogue_of<float>(args));
+}
+
+// ---- grouped -------------------------------------------------------------------------------------------------------
+
+template <int I, class T> static Status launch_grouped(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t vectors = grouped_vectors(p), all = p.x.shape[1] / grouped_vector(sizeof(T));
+  const std::int64_t strips = grouped_strips(c, p);
+  GroupedShape s{.channels = whole(p.x.shape[1]),
+                 .h = whole(p.x.shape[2]),
+                 .w = whole(p.x.shape[3]),
+                 .ow = whole(p.y.shape[3]),
+                 .top = whole(p.geometry.pad.top),
+                 .left = whole(p.geometry.pad.left),
+                 .rows = whole(p.w.shape[2]),
+                 .columns = whole(p.w.shape[3]),
+                 .stride_h = whole(p.geometry.stride.h),
+                 .stride_w = whole(p.geometry.stride.w),
+                 .dilation_h = whole(p.geometry.dilation.h),
+                 .dilation_w = whole(p.geometry.dilation.w),
+                 .vectors = whole(vectors),
+                 .strips = static_cast<unsigned>(strips),
+                 .of_block = Divider(vectors),
+                 .of_row = Divider(ceil_div(p.y.shape[3], c.rows)),
+                 .of_image = Divider(p.y.shape[2])};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(p.w.stride.begin(), 4, s.f);
+  const std::int64_t columns = ceil_div(all, vectors), of_turn = c.threads / vectors;
+  const std::int64_t resident = ceil_div(std::int64_t{args.plan.device.sms} * c.blocks_per_sm, columns);
+  simt::Config at = blocks(args, c, std::min(ceil_div(strips, of_turn), resident));
+  at.grid.y = static_cast<unsigned>(columns);
+  at.smem = static_cast<std::size_t>(grouped_smem_bytes(c, p));
+  return simt::launch(at, conv_grouped<Row<I>, T>, static_cast<const T*>(args.x), static_cast<const T*>(args.w),
+                      static_cast<T*>(args.y), s, epilogue_of<T>(args));
 }
 
 // ---- implicit ------------------------------------------------------------------------------------------------------
@@ -244,6 +282,61 @@ template <int I, class T, bool ChannelsLast> static Status launch_implicit(const
   return p.dw.count() > 0 ? launch_filter_gradient<I, T, ChannelsLast>(args) : Status{};
 }
 
+// ---- winograd ------------------------------------------------------------------------------------------------------
+
+// gemm's kernel for a row of the table.
+template <int I> struct WinogradRow {
+  static constexpr gemm_kernels::Config config = winograd_tile(variants[I].config);
+};
+
+template <int I> static Status launch_winograd(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
+  const ConvProblem& p = args.plan.problem;
+  const WinogradParts parts = winograd_parts(p);
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
+  WinogradShape s{.channels = whole(channels),
+                  .filters = whole(filters),
+                  .h = whole(p.x.shape[2]),
+                  .w = whole(p.x.shape[3]),
+                  .oh = whole(p.y.shape[2]),
+                  .ow = whole(p.y.shape[3]),
+                  .top = whole(p.geometry.pad.top),
+                  .left = whole(p.geometry.pad.left),
+                  .first = 0,
+                  .pitch = parts.pitch,
+                  .filter_pitch = parts.filter_pitch,
+                  .tiles_w = Divider(parts.tiles_w),
+                  .tiles_h = Divider(parts.tiles_h),
+                  .all_tiles = {},
+                  .all_filters = Divider(filters)};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(p.w.stride.begin(), 4, s.f);
+  const bool even = p.y.shape[3] % 2 == 0 && p.y.stride[0] % 2 == 0 && p.y.stride[1] % 2 == 0 && p.y.stride[2] % 2 == 0;
+  s.pairs = even && p.y.stride[3] == 1 && reinterpret_cast<std::uintptr_t>(args.y) % 8 == 0;
+
+  const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
+  float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
+  RIDGE_TRY(
+      simt::launch(blocks(args, c, ceil_div(channels * filters, c.threads)), conv_winograd_filters<Row<I>>, w, u, s));
+  for (; s.first < p.y.shape[0]; s.first += parts.images) {
+    const std::int64_t tiles = parts.tiles(std::min(parts.images, p.y.shape[0] - s.first));
+    s.all_tiles = Divider(tiles);
+    RIDGE_TRY(
+        simt::launch(blocks(args, c, ceil_div(channels * tiles, c.threads)), conv_winograd_inputs<Row<I>>, x, v, s));
+    // m [filters, tiles] = u' v, of which the channels are the rows.
+    RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradRow<I>, float, outer, outer>(
+        {u, 1, parts.filter_pitch, channels * parts.filter_pitch}, {v, 1, parts.pitch, channels * parts.pitch},
+        {filters, tiles, channels, winograd_products}, WinogradProducts{m, parts.pitch, filters}, args.stream,
+        args.plan.device.warp)));
+    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(filters * tiles, c.threads)), conv_winograd_outputs<Row<I>>,
+                           static_cast<const float*>(m), x, w, static_cast<float*>(args.y), s,
+                           epilogue_of<float>(args)));
+  }
+  return {};
+}
+
 // ---- the table -----------------------------------------------------------------------------------------------------
 
 template <int I, class T> static Status launch_row(const Arguments& args) {
@@ -256,6 +349,10 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
     return launch_coarse<I, T>(args);
   } else if constexpr (c.method == Method::direct) {
     return launch_direct<I>(args);
+  } else if constexpr (c.method == Method::grouped) {
+    return launch_grouped<I, T>(args);
+  } else if constexpr (c.method == Method::winograd) {
+    return launch_winograd<I>(args);
   } else if constexpr (is_for_hopper(c)) {
     return Status::error(Code::unsupported, "conv2d: a row for CUDA");  // refused by fits()
   } else {

@@ -13,9 +13,12 @@ static std::string_view checklist_item(const Variant& row) {
   switch (row.config.method) {
     case Method::naive: return {};
     case Method::coarse: return "coarsening";
-    case Method::direct: return "tiling";
+    case Method::direct:
+    case Method::grouped: return "tiling";
     case Method::implicit:
     case Method::fma: return "tiling";
+    case Method::winograd:
+    case Method::stem:
     case Method::wgmma: return "better maths";
   }
   return {};

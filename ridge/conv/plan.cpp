@@ -54,10 +54,36 @@ std::string implicit_fits(const ConvProblem& p) {
   return {};
 }
 
+// Beyond what forward asks.
+std::string gradient_fits(const ConvProblem& p, const DeviceInfo& device) {
+  const Layout& w = p.w;
+  Gathering g;
+  if (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w))
+    return "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding";
+  if (!is_matrix(p, p.y)) return "its gradients are for dy with filters innermost, whose pixels start on 16 bytes";
+  if (w.shape[2] > 1 && w.shape[3] > 1 && w.stride[2] != w.shape[3] * w.stride[3])
+    return "its gradients are for filters whose taps are evenly spaced";
+  if (pixels_of(p) + 64 * 64 * gradient_group >= max_grid) return "it counts pixels to 2^31";
+  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) >= int_range / 2 || reach(p.dx, p) >= int_range ||
+      reach(p.y, p) >= int_range || p.dw.span() >= max_grid)
+    return "offsets of 2^31 or more";
+  const Axis h = axis_h(p), v = axis_w(p);
+  for (std::int64_t i = 0; i < h.stride; ++i)
+    for (std::int64_t j = 0; j < v.stride; ++j) {
+      const AxisMap of_h = h.gradient(i), of_w = v.gradient(j);
+      if (of_h.outputs == 0 || of_w.outputs == 0) continue;
+      const Gathering of_class = gradient_gathering(p, of_h, of_w);
+      if (!is_walkable(of_class.h) || !is_walkable(of_class.w)) return "its gradients are for less padding";
+    }
+  if (gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()) > device.smem_optin)
+    return "more shared memory than the device has";
+  return {};
+}
+
 std::string hopper_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   if (device.cc != 90)
     return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
-  if (p.backward) return "it has no gradients";
+  if (p.backward && !has_gradient(c)) return "it has no gradients";
   if (p.geometry.groups != 1) return "it takes all channels as one group";
   if (p.y.count() == 0 || terms_of(p) == 0) return "there are no products";
   const bool multiplies = c.method == Method::fma;
@@ -81,6 +107,86 @@ std::string hopper_fits(const Config& c, const ConvProblem& p, const DeviceInfo&
   if (real(p.x.shape[0]) * reach(h) * reach(w) * channels >= int_range ||
       real(p.w.shape[0] + 7) * real(taps_of(p)) * channels >= int_range)
     return "images or filters of 2^31 elements or more";
+  return p.backward ? gradient_fits(p, device) : std::string{};
+}
+
+std::string grouped_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  if (p.backward) return "it has no gradients";
+  if (channels_of_group(p) != c.filters || filters_of_group(p) != c.filters)
+    return "groups are not of " + std::to_string(c.filters) + " channels and as many filters";
+  const Layout &x = p.x, &y = p.y;
+  const std::int64_t vector = grouped_vector(size_of(p.dtype));
+  if (p.alignment < 16 || x.shape[1] % vector != 0 || x.stride[1] != 1 || y.stride[1] != 1)
+    return "channels are not innermost, or not whole pieces of 16 bytes";
+  for (const int axis : {0, 2, 3})
+    for (const Layout* t : {&x, &y})
+      if (t->shape[axis] > 1 && t->stride[axis] % vector != 0) return "pixels do not start on 16 bytes";
+  if (reach(x, p) - real(x.shape[0] - 1) * std::fabs(real(x.stride[0])) >= int_range ||
+      reach(y, p) - real(y.shape[0] - 1) * std::fabs(real(y.stride[0])) >= int_range)
+    return "offsets of 2^31 or more within an image";
+  const std::int64_t extent =
+      std::max((p.w.shape[2] - 1) * p.geometry.dilation.h, (p.w.shape[3] - 1) * p.geometry.dilation.w);
+  if (real(y.shape[2]) * real(p.geometry.stride.h) + real(extent) >= int_range / 2 ||
+      real(y.shape[3] + c.rows) * real(p.geometry.stride.w) + real(extent) >= int_range / 2)
+    return "images of 2^30 rows or columns";
+  if (real(grouped_strips(c, p)) >= int_range / 2 || x.shape[1] / vector > grouped_most_vectors * max_grid_yz)
+    return "more than 2^30 pieces of work";
+  const double smem = real(grouped_vectors(p)) * real(vector) * real(taps_of(p)) * c.filters * 4;
+  if (smem > device.smem_optin) return "filters larger than shared memory";
+  return {};
+}
+
+std::string winograd_fits(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  if (p.backward) return "it has no gradients";
+  if (p.w.shape[2] != 3 || p.w.shape[3] != 3) return "filters are not 3x3";
+  if (g.stride != ConvPair{} || g.dilation != ConvPair{}) return "stride or dilation is not 1";
+  if (g.groups != 1) return "it takes all channels as one group";
+  if (g.layout != ConvLayout::nchw) return "channels are innermost";
+  if (p.y.count() == 0 || terms_of(p) == 0) return "there are no products";
+  // In double: sizes may be any. Threads count what they transform.
+  const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);
+  const double tiles =
+      real(p.y.shape[0]) * real(ceil_div(p.y.shape[2], winograd_outputs) * ceil_div(p.y.shape[3], winograd_outputs));
+  if (std::max({channels * 9, channels * tiles, filters * tiles, channels * filters}) >= int_range - 1024)
+    return "more than 2^31 pieces of work";
+  return {};
+}
+
+std::string stem_fits(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  if (device.cc != 90)
+    return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
+  if (p.backward) return "it has no gradients";
+  const ConvGeometry& g = p.geometry;
+  const Layout &x = p.x, &w = p.w, &y = p.y;
+  if (g.groups != 1) return "it takes all channels as one group";
+  if (w.shape[2] != c.size || g.dilation != ConvPair{})
+    return "it is for filters of " + std::to_string(c.size) + " rows, and dilations of 1";
+  const std::int64_t channels = x.shape[1];
+  if (channels > c.step || w.shape[3] > c.step || w.shape[3] * channels + stem_lead(p) % 2 > c.step ||
+      w.shape[3] * channels <= c.step - stem_unit)
+    return "a window's row is not of " + std::to_string(c.step - stem_unit + 1) + " to " + std::to_string(c.step) +
+           " elements, or one less where padding is an odd number of them";
+  if (y.count() == 0 || x.count() == 0) return "there are no products";
+  const std::int64_t step = g.stride.w > stem_pitch ? stem_pitch : g.stride.w * channels;
+  if (g.stride.h > stem_most_stride || step % 2 != 0 || (stem_columns - 1) * step + stem_unit + c.step > stem_pitch)
+    return "it is for strides of at most " + std::to_string(stem_most_stride) +
+           ", and an even number of elements from window to window";
+  if (p.alignment < 16 || (channels > 1 && x.stride[1] != 1) || (x.shape[3] > 1 && x.stride[3] != channels) ||
+      !is_regular(x.shape[2], x.stride[2], p.dtype) || !is_regular(x.shape[0], x.stride[0], p.dtype))
+    return "x is not [n, h, w, c] whose rows start on 16 bytes";
+  if ((channels > 1 && w.stride[1] != 1) || (w.shape[3] > 1 && w.stride[3] != channels))
+    return "rows of filters are not contiguous";
+  if (p.residual) return "it adds no residual";
+  if (y.stride[1] != 1 || y.shape[1] % unit_elements(p.dtype) != 0 || !is_regular(y.shape[3], y.stride[3], p.dtype) ||
+      !is_regular(y.shape[2], y.stride[2], p.dtype) || (y.shape[0] > 1 && y.stride[0] != y.shape[2] * y.stride[2]))
+    return "y is not [n, oh, ow, k] whose pixels start on 16 bytes";
+  if (real(x.shape[3]) * real(channels) >= int_range / 2 || real(y.shape[0]) * real(y.shape[2]) >= int_range / 2 ||
+      real(stem_patches(p)) >= int_range / 2 || y.shape[1] > max_grid_yz)
+    return "it counts rows and patches to 2^30, and filters to 2^16";
+  if (stem_smem_bytes(c) > device.smem_optin)
+    return std::to_string(stem_smem_bytes(c)) + " bytes of shared memory, and the device has " +
+           std::to_string(device.smem_optin);
   return {};
 }
 
@@ -89,7 +195,8 @@ std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& dev
   const Config& c = row.config;
   const ConvGeometry& g = p.geometry;
   if (!is_compiled(c, p.dtype)) return p.dtype == f32 ? "it is for 16-bit types" : "it is for f32";
-  if (is_for_hopper(c)) return hopper_fits(c, p, device);
+  if (gathers(c)) return hopper_fits(c, p, device);
+  if (c.method == Method::stem) return stem_fits(c, p, device);
   if (c.method == Method::naive) {
     if (ceil_div(std::max({p.y.count(), p.x.count(), p.w.count()}), c.threads) > max_grid)
       return "more than 2^31 blocks";
@@ -105,6 +212,8 @@ std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& dev
         ceil_div(rows, c.tile_filters) <= max_grid / std::max<std::int64_t>(1, ceil_div(sums, c.tile_pixels));
     return fewer ? "" : "more than 2^31 blocks";
   }
+  if (c.method == Method::grouped) return grouped_fits(c, p, device);
+  if (c.method == Method::winograd) return winograd_fits(p);
   if (p.backward) return "it has no gradients";
   if (c.method == Method::coarse) {
     // In double: sizes may be any.
@@ -151,8 +260,10 @@ Cost cost(const ConvProblem& p) {
 
 double padded(std::int64_t size, std::int64_t tile) { return real(ceil_div(size, tile) * tile); }
 
+constexpr double stem_patch_clocks = 550;  // of a patch and 64 filters: reads of shared memory, by threads and by wgmma
+
 // Clocks of a multiprocessor's busiest pipe, for all blocks together; instructions from the source, four warps' in a clock.
-double clocks_of(const Config& c, const ConvProblem& p) {
+double clocks_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   const double warps = real(p.y.count()) / 32, terms = real(terms_of(p));
   switch (c.method) {
@@ -183,8 +294,20 @@ double clocks_of(const Config& c, const ConvProblem& p) {
       const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
       return groups * (inputs + 1.3 * weights) / 128 * work;
     }
-    case Method::fma: return 0;    // fma_kernel()
-    case Method::wgmma: return 0;  // wgmma_kernel()
+    case Method::grouped: {
+      // Of a tap and a vector: its address and widening, and the products; filters are read once for all outputs.
+      const double vector = grouped_vector(size_of(p.dtype)), groups = c.filters;
+      const double vectors = warps / vector * real(taps_of(p));
+      return vectors / 4 * (12 + vector * (groups + 1) + vector * groups / c.rows) + warps / vector * 30;
+    }
+    case Method::winograd: return 0;  // winograd_kernel()
+    case Method::fma: return 0;       // fma_kernel()
+    case Method::wgmma: return 0;     // wgmma_kernel()
+    case Method::stem: {
+      const double patches_each = std::ceil(real(stem_patches(p)) / (device.sms * stem_warpgroups(c)));
+      return patches_each * stem_warpgroups(c) * real(device.sms) * real(ceil_div(filters, c.tile_filters)) *
+             stem_patch_clocks;
+    }
   }
   return 0;
 }
@@ -192,7 +315,8 @@ double clocks_of(const Config& c, const ConvProblem& p) {
 // Multiply-adds of 16-bit floats that a multiprocessor's tensor cores take per clock, and what else a tile waits for.
 // Not fitted to measurements of this operator: these are gemm's.
 constexpr double tile_clocks = 1500, start_us = 2;
-constexpr double fma_efficiency = 0.68;  // of multiply-adds' rate in fma rows, which waits for shared memory leave
+constexpr double winograd_efficiency = 0.7;  // of multiply-adds' rate in its products
+constexpr double fma_efficiency = 0.68;      // of multiply-adds' rate in fma rows, which waits for shared memory leave
 
 roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const gemm_kernels::Config tile = wgmma_tile(c);
@@ -220,6 +344,35 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   return k;
 }
 
+// Both gradients: dx as the convolution is, of all classes, and dw beside it.
+roofline::Kernel wgmma_gradient_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  const double rate = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  const auto step_clocks = [&](const gemm_kernels::Config& tile) {
+    const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
+    return std::max(real(tile.bm * tile.bn) * tile.bk / rate, lines);
+  };
+  const int sms = std::max(1, device.sms);
+  const gemm_kernels::Config of_x = wgmma_tile(c), of_w = filter_gradient_tile();
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], split = split_of(c, p, sms);
+  const std::int64_t classes = p.geometry.stride.h * p.geometry.stride.w;
+  const std::int64_t pixels = p.x.shape[0] * p.x.shape[2] * p.x.shape[3] / classes;
+  const std::int64_t tiles_x = ceil_div(pixels, of_x.bm * of_x.cluster) * of_x.cluster * ceil_div(channels, of_x.bn);
+  const double steps_x = std::max(1.0, real(taps_of(p)) / real(classes)) * real(ceil_div(filters, of_x.bk));
+  const double stores = classes > 1 ? 4 : 1;  // by threads, of places that are apart
+  const std::int64_t tiles_w = ceil_div(filters, of_w.bm) * ceil_div(filter_gradient_columns(p), of_w.bn) * split;
+  const double steps_w = real(ceil_div(ceil_div(pixels_of(p), gradient_group), split));
+  roofline::Kernel k;
+  k.blocks = sms;
+  k.block = {.threads = c.threads, .registers = 168, .smem = gemm_kernels::wgmma_smem_bytes(of_x)};
+  k.clocks = (real(classes * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks) +
+              real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks)) *
+             sms;
+  k.block_us = start_us;
+  k.launches = static_cast<int>(classes) + 3;
+  k.bytes_read = k.bytes_written = 4.0 * real(split) * real(p.w.count());
+  return k;
+}
+
 roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const Gathering g = gathering_of(p, c.step);
   const std::int64_t tiles = fma_tiles(c, p), places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
@@ -240,23 +393,53 @@ roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceI
   return k;
 }
 
+roofline::Kernel winograd_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  const WinogradParts parts = winograd_parts(p);
+  const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);
+  const std::int64_t tiles = parts.tiles(parts.images);
+  const std::int64_t blocks = winograd_products * implicit_tiles(c, p.w.shape[0], tiles);
+  const std::int64_t sms = std::max(1, device.sms), places = sms * c.blocks_per_sm;
+  const std::int64_t most = blocks < places ? ceil_div(blocks, sms) : ceil_div(blocks, places) * c.blocks_per_sm;
+  const double steps = padded(p.w.shape[1], c.step) + 2 * c.step;  // and the first copies, and the sums' way out
+  const double transformed = 4.0 * winograd_products * real(tiles) * (channels + filters);
+  roofline::Kernel k;
+  k.cost = cost(p);
+  k.cost.on(Unit::fp32) = 2.0 * winograd_products * real(parts.tiles(p.y.shape[0])) * channels * filters;
+  k.blocks = blocks;
+  const gemm_kernels::Config tile = winograd_tile(c);
+  k.block = {.threads = gemm_kernels::threads(tile), .registers = 128, .smem = gemm_kernels::smem_bytes(tile, f32)};
+  k.clocks = real(parts.parts * most * sms) * c.tile_filters * c.tile_pixels * steps / 128 / winograd_efficiency;
+  k.block_us = start_us;
+  k.launches = static_cast<int>(1 + 3 * parts.parts);
+  k.bytes_read = k.cost.bytes_read;
+  k.bytes_written = k.cost.bytes_written;
+  // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long.
+  const double gbs = std::max(1.0, device.memory_gbs), share = 2 * transformed < real(device.l2_bytes) ? 0.3 : 1;
+  k.serial_us = real(parts.parts) * (share * transformed / (gbs * 1e3) + 2 * start_us);
+  k.tile_efficiency = filters * real(tiles) / (padded(p.w.shape[0], c.tile_filters) * padded(tiles, c.tile_pixels));
+  return k;
+}
+
 roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   roofline::Kernel k;
-  if (is_for_hopper(c)) {
-    k = c.method == Method::fma ? fma_kernel(c, p, device) : wgmma_kernel(c, p, device);
+  if (gathers(c)) {
+    k = c.method == Method::fma ? fma_kernel(c, p, device)
+        : p.backward            ? wgmma_gradient_kernel(c, p, device)
+                                : wgmma_kernel(c, p, device);
     k.cost = cost(p);
     k.bytes_read += k.cost.bytes_read;
     k.bytes_written += k.cost.bytes_written;
     return k;
   }
+  if (c.method == Method::winograd) return winograd_kernel(c, p, device);
   k.cost = cost(p);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.block = {.threads = c.threads, .registers = 64};
   k.trips = 1;
-  k.clocks = clocks_of(c, p);
+  k.clocks = clocks_of(c, p, device);
   switch (c.method) {
     case Method::naive:
       k.blocks = ceil_div(std::max(p.y.count(), p.backward ? p.x.count() : 0), c.threads);
@@ -290,6 +473,18 @@ roofline::Kernel kernel_of(const Variant& row, const ConvProblem& p, const Devic
                           std::max(1.0, padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
       break;
     }
+    case Method::grouped:
+      k.blocks = std::max(1, device.sms) * c.blocks_per_sm;
+      k.block.registers = 80;
+      k.block.smem = static_cast<int>(grouped_smem_bytes(c, p));
+      k.block_us = start_us;
+      break;
+    case Method::stem:
+      k.blocks = std::max(1, device.sms);
+      k.block = {.threads = c.threads, .registers = 128, .smem = stem_smem_bytes(c)};
+      k.block_us = start_us;
+      break;
+    case Method::winograd:
     case Method::fma:
     case Method::wgmma: break;
   }
@@ -356,7 +551,10 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   plan.split = static_cast<int>(split_of(c, p, device.sms));
   if (c.method == Method::implicit && p.backward)
     plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
-  if (is_for_hopper(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
+  if (c.method == Method::winograd) plan.workspace = static_cast<std::size_t>(winograd_parts(p).floats) * sizeof(float);
+  if (c.method == Method::wgmma && p.backward)
+    plan.workspace = static_cast<std::size_t>(turned_filter_bytes(p) + plan.split * p.w.count() * 4);
+  else if (gathers(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
   return plan;
 }
 

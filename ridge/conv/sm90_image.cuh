@@ -13,11 +13,13 @@ struct ImageLoader {
   Divider columns, rows;                 // of a plane of y
   int channels, taps_w;
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
+  int first_channel;                                   // past the last where there is no product, but zeros
+  TapOrder taps;                                       // of the filters' taps, as the walk meets them
 
   struct Place {
     int n, h, w;                     // of the tile's first window
     int filter;                      // first of the tile
-    int channel = 0, tap = 0;        // of the next step
+    int channel, tap;                // of the next step
     int offset_h = 0, offset_w = 0;  // of its tap
     int left;                        // taps of this row of taps
   };
@@ -32,6 +34,8 @@ struct ImageLoader {
             .h = static_cast<int>(i) * step_h + first_h,
             .w = static_cast<int>(j) * step_w + first_w,
             .filter = tile.col,
+            .channel = first_channel,
+            .tap = taps.first,
             .left = taps_w};
   }
   template <class K>
@@ -49,10 +53,11 @@ struct ImageLoader {
     }
     if ((at.channel += K::c.bk) < channels) return;
     at.channel = 0;
-    ++at.tap;
+    at.tap += taps.across;
     at.offset_w += tap_w;
     if (--at.left > 0) return;
     at.left = taps_w;
+    at.tap += taps.down;
     at.offset_w = 0;
     at.offset_h += tap_h;
   }

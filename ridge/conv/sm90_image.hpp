@@ -29,6 +29,12 @@ struct Walk {
   std::int64_t taps = 1, tap = 1;      // and pixels from tap to tap
 };
 
+// Which of the filters' taps belongs to the walk's first, and how much further the next one lies: across a row, and beside
+// that from a row's end to the next row.
+struct TapOrder {
+  int first = 0, across = 1, down = 0;
+};
+
 struct Gathering {
   bool copies_image = false, copies_filters = false;
   bool windows = false;  // a copied pixel is a row of a window
@@ -39,6 +45,9 @@ struct Gathering {
   std::int64_t image_pitch = 0;                  // elements from image to image
   std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; float32: from channel to channel
   CopyShape image = {}, filters = {};            // of what is copied
+  TapOrder order = {};
+  std::int64_t filter_taps = 0;  // of the filters as they are read; 0: those that are walked
+  bool is_empty = false;         // there is no tap: one of zeros is read
 
   // Of so many channels each.
   constexpr std::int64_t steps(int step) const { return h.taps * w.taps * ceil_div(channels, step); }
@@ -57,6 +66,18 @@ constexpr std::int64_t to_units(std::int64_t n, DType dtype) {
 // Whether an axis can be walked: pixels that start on 16 bytes, if there are several.
 constexpr bool is_regular(std::int64_t size, std::int64_t stride, DType dtype) {
   return size <= 1 || (stride > 0 && stride % unit_elements(dtype) == 0);
+}
+
+// [n, h, w, channels] that is a matrix of pixels, whose rows start on 16 bytes; and from pixel to pixel.
+constexpr std::int64_t pixel_pitch(const Layout& y) {
+  return y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
+}
+constexpr bool is_matrix(const ConvProblem& p, const Layout& y) {
+  const std::int64_t pitch = pixel_pitch(y);
+  const auto follows = [&](int axis, std::int64_t wanted) { return y.shape[axis] <= 1 || y.stride[axis] == wanted; };
+  return p.alignment >= 16 && y.stride[1] == 1 && y.shape[1] % unit_elements(p.dtype) == 0 &&
+         is_regular(y.shape[0] * y.shape[2] * y.shape[3], pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
+         follows(0, y.shape[2] * y.shape[3] * pitch);
 }
 
 // Filters that can be read where they lie, as [k, taps, channels].
@@ -193,6 +214,45 @@ inline Gathering gathering_of(const ConvProblem& p, int step) {
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows)) consider(g);
   return best;
+}
+
+// ---- gradients -----------------------------------------------------------------------------------------------------
+
+// dx of one class of places: a convolution of dy with filters of its channels, [taps, channels of x, filters] in a copy.
+// Preconditions: dy's pixels are filters next to each other and start on 16 bytes; the class has places.
+constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
+  const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1];
+  // Taps lead backwards: the last of them is the walk's first.
+  const auto walk = [](const AxisMap& m, std::int64_t pitch) -> Walk {
+    const std::int64_t first = m.taps > 0 ? m.shift + m.step * (m.taps - 1) : 0;
+    return {.pixels = m.inputs,
+            .pitch = pitch,
+            .first = first,
+            .beyond = m.outputs + first - m.inputs,
+            .step = 1,
+            .taps = std::max<std::int64_t>(m.taps, 1),
+            .tap = -m.step};
+  };
+  Gathering g{.channels = filters, .h = walk(h, p.y.stride[2]), .w = walk(w, p.y.stride[3])};
+  g.is_empty = h.taps == 0 || w.taps == 0;
+  if (g.is_empty) g.h.taps = g.w.taps = 1;
+  g.image_pitch = p.y.stride[0];
+  g.filter_pitch = filters;
+  g.tap_pitch = channels * filters;
+  g.filter_taps = taps_of(p);
+  const auto tap = [&](std::int64_t a, std::int64_t b) {
+    return static_cast<int>((h.first_tap + a * h.tap_pitch) * p.w.shape[3] + w.first_tap + b * w.tap_pitch);
+  };
+  if (!g.is_empty)
+    g.order = {.first = tap(h.taps - 1, w.taps - 1),
+               .across = -static_cast<int>(w.tap_pitch),
+               .down = tap(0, 0) - tap(1, 0) + static_cast<int>(w.taps * w.tap_pitch)};
+  return g;
+}
+
+// The filters' copy, in bytes; partial sums of dw follow it.
+inline std::int64_t turned_filter_bytes(const ConvProblem& p) {
+  return ceil_div(p.w.count() * static_cast<std::int64_t>(size_of(p.dtype)), 128) * 128;
 }
 
 }  // namespace ridge::conv_detail

@@ -1,7 +1,9 @@
-// Launches the row of Method::wgmma, or of Method::fma, that a plan chose.
+// Launches the row of Method::wgmma, stem or fma that a plan chose.
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/conv/sm90_fma.cuh>
+#include <ridge/conv/sm90_gradient.cuh>
+#include <ridge/conv/sm90_stem.cuh>
 
 namespace ridge::conv_detail {
 
@@ -97,7 +99,9 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
             .first_h = whole(g.h.first),
             .first_w = whole(g.w.first),
             .tap_h = whole(g.h.tap),
-            .tap_w = whole(g.w.tap)};
+            .tap_w = whole(g.w.tap),
+            .first_channel = g.is_empty ? whole(g.channels) : 0,
+            .taps = g.order};
   RIDGE_TRY(sm90::make_image_map(&loader.image, x, p.dtype,
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
@@ -114,19 +118,13 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
     return sm90::make_tensor_map(&loader.filters, w, p.dtype,
                                  {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
                                  line);
+  const std::int64_t taps = g.filter_taps > 0 ? g.filter_taps : g.h.taps * g.w.taps;
   return sm90::make_tensor_map(&loader.filters, w, p.dtype,
-                               {g.channels, p.w.shape[0], g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box, line);
+                               {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
-// y by TMA: rows of pixels that follow each other evenly, and nothing added but the bias.
-static inline bool is_by_columns(const ConvProblem& p) {
-  const Layout& y = p.y;
-  const auto follows = [&](int axis, std::int64_t pitch) { return y.shape[axis] <= 1 || y.stride[axis] == pitch; };
-  const std::int64_t pitch = y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
-  return p.alignment >= 16 && !p.residual && y.stride[1] == 1 && y.shape[1] % unit_elements(p.dtype) == 0 &&
-         is_regular(pixels_of(p), pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
-         follows(0, y.shape[2] * y.shape[3] * pitch);
-}
+// Outputs by TMA: rows of pixels that follow each other evenly, and nothing added but the bias.
+static inline bool is_by_columns(const ConvProblem& p, const Layout& y) { return !p.residual && is_matrix(p, y); }
 
 // Row: a config of gemm's kernel.
 template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const Arguments& args) {
@@ -146,9 +144,9 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   gemm::Store store = gemm::Store::epilogue;
   gemm::WgmmaOperand d;
   gemm::ColumnEpilogue by_columns;
-  if (is_by_columns(p)) {
+  if (is_by_columns(p, p.y)) {
     store = gemm::Store::tma;
-    d = {args.y, p.y.shape[3] > 1 ? p.y.stride[3] : p.y.shape[2] > 1 ? p.y.stride[2] : p.y.stride[0], 0};
+    d = {args.y, pixel_pitch(p.y), 0};
     by_columns.activation = p.epilogue.activation;
     if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
     by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
@@ -156,6 +154,122 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
       loader, store, d, {pixels_of(p), p.w.shape[0], 0, 1}, whole(g.steps(K::c.bk)), by_columns, output,
       args.plan.device.sms, args.stream);
+}
+
+// dx by a row of gemm's kernel.
+template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
+  namespace gemm = gemm_kernels;
+  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], taps = taps_of(p);
+  const std::int64_t tap_stride = p.w.shape[3] > 1 ? p.w.stride[3] : p.w.stride[2];
+  // [taps, channels, filters]: filters of a tap are planes of one row of channels, which are turned.
+  ImageCopies copies{};
+  ImageCopy& job = copies.job[0];
+  job = {.from = args.w,
+         .to = args.workspace,
+         .strides = {tap_stride, p.w.stride[0], 0, p.w.stride[1]},
+         .channels = whole(filters),
+         .height = 1,
+         .width = whole(channels),
+         .top = 0,
+         .left = 0,
+         .copied_channels = whole(filters),
+         .turns = true,
+         .units = 0,
+         .row_units = 0,
+         .by_pixels = false,
+         .columns = Divider(ceil_div(channels, turn_pixels)),
+         .rows = Divider(ceil_div(filters, turn_line / int{sizeof(T)})),
+         .of_pixel = {}};
+  copies.blocks = static_cast<unsigned>(taps * ceil_div(channels, turn_pixels) *
+                                        ceil_div(filters, turn_line / static_cast<int>(sizeof(T))));
+  job.units = copies.blocks;
+  RIDGE_TRY(simt::launch({.grid = dim3(copies.blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle},
+                         copy_images<T>, copies));
+
+  const Axis axis_of_h = axis_h(p), axis_of_w = axis_w(p);
+  for (std::int64_t i = 0; i < axis_of_h.stride; ++i)
+    for (std::int64_t j = 0; j < axis_of_w.stride; ++j) {
+      const AxisMap h = axis_of_h.gradient(i), w = axis_of_w.gradient(j);
+      if (h.outputs == 0 || w.outputs == 0) continue;
+      const Gathering g = gradient_gathering(p, h, w);
+      ConvProblem q = p;  // of this class: dy is what is gathered, and filters are for channels of x
+      q.x = p.y;
+      q.w.shape[0] = channels;
+      q.y = p.dx;
+      q.y.shape[2] = h.outputs;
+      q.y.shape[3] = w.outputs;
+      q.y.stride[2] *= h.output_pitch;
+      q.y.stride[3] *= w.output_pitch;
+      ImageLoader loader;
+      RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, K::c.bm, K::box_b, K::c.line));
+      T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
+      const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
+      const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_by_columns(q, q.y);
+      const gemm::WgmmaOperand d{to, whole_image ? pixel_pitch(q.y) : 0, 0};
+      gemm::ColumnEpilogue plain;
+      plain.plain = true;
+      RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
+          loader, whole_image ? gemm::Store::tma : gemm::Store::epilogue, d, {pixels_of(q), channels, 0, 1},
+          whole(g.steps(K::c.bk)), plain, output, args.plan.device.sms, args.stream)));
+    }
+  return {};
+}
+
+struct FilterGradientRow {
+  static constexpr gemm_kernels::Config config = filter_gradient_tile();
+};
+struct AddPartsRow {
+  static constexpr Config config = {.threads = 256};
+};
+
+// dw, whose parts pass through the workspace. Row: a config of gemm's.
+template <class Row, class T> [[nodiscard]] static Status launch_filter_gradient_row(const Arguments& args) {
+  namespace gemm = gemm_kernels;
+  namespace sm90 = tile::sm90;
+  using K = gemm::WgmmaKernel<Row, T, gemm::Major::outer, gemm::Major::outer>;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1], taps = taps_of(p), pixels = pixels_of(p);
+  const std::int64_t parts = args.plan.split, steps = ceil_div(ceil_div(pixels, gradient_group), parts);
+  Gathering g;
+  if (!gather_in_place(g, p)) return Status::error(Code::unsupported, "conv2d: x lies otherwise");  // refused by fits()
+  ImageLoader walk;
+  RIDGE_TRY(make_loader(walk, p, g, args.x, args.w, gradient_group, 1, K::c.line));
+  FilterGradientLoader loader{.dy = {},
+                              .image = walk.image,
+                              .columns = walk.columns,
+                              .rows = walk.rows,
+                              .groups = Divider(ceil_div(channels, gradient_group)),
+                              .across = Divider(p.w.shape[3]),
+                              .taps = whole(taps),
+                              .channels = whole(channels),
+                              .part = whole(steps * gradient_group),
+                              .step_h = walk.step_h,
+                              .step_w = walk.step_w,
+                              .first_h = walk.first_h,
+                              .first_w = walk.first_w,
+                              .tap_h = walk.tap_h,
+                              .tap_w = walk.tap_w};
+  RIDGE_TRY(sm90::make_tensor_map(&loader.dy, args.dy, p.dtype, {filters, pixels, 1, pixel_pitch(p.y), 0}, K::c.bk));
+  float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + turned_filter_bytes(p));
+  const FilterGradientPartial output{partial, loader.groups, filters, taps, whole(channels)};
+  RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::outer, gemm::Major::outer>(
+      loader, gemm::Store::epilogue, {}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
+      gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
+  const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
+  const Taps order = taps_of(p, h, w, p.x, p.dw, channels, p.dw.stride[1]);
+  return simt::launch(
+      blocks(args, AddPartsRow::config, ceil_div(filters * taps * channels, AddPartsRow::config.threads)),
+      conv_add_parts<AddPartsRow, T, true>, static_cast<const float*>(partial), static_cast<T*>(args.dw), whole(parts),
+      filters, whole(taps * channels), order, p.dw.stride[0]);
+}
+
+// Both, by a row of the table whose products dx takes.
+template <class Row, class T, class FilterRow = FilterGradientRow>
+[[nodiscard]] static Status launch_wgmma_gradient(const Arguments& args) {
+  RIDGE_TRY((launch_input_gradient<Row, T>(args)));
+  return launch_filter_gradient_row<FilterRow, T>(args);
 }
 
 // The row of Method::fma. Row: a config of the table's.
@@ -186,6 +300,44 @@ template <class Row> [[nodiscard]] static Status launch_fma_row(const Arguments&
   return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, output);
 }
 
+// The row of Method::stem. Row: a config of the table's.
+template <class Row, class T> [[nodiscard]] static Status launch_stem_row(const Arguments& args) {
+  namespace sm90 = tile::sm90;
+  constexpr Config c = Row::config;
+  const ConvProblem& p = args.plan.problem;
+  const Layout &x = p.x, &y = p.y;
+  const std::int64_t channels = x.shape[1], patches = stem_patches(p), filters = y.shape[1];
+  sm90::TensorMap image{}, d{};
+  RIDGE_TRY(sm90::make_tensor_map(&image, args.x, p.dtype,
+                                  {x.shape[3] * channels, x.shape[2], x.shape[0], x.stride[2], x.stride[0]},
+                                  stem_image_rows(c), stem_pitch * int{sizeof(T)}));
+  RIDGE_TRY(sm90::make_tensor_map(
+      &d, args.y, p.dtype, {filters, y.shape[3], y.shape[0] * y.shape[2], y.stride[3], y.stride[2]}, stem_columns));
+  const StemWork work{.patches = static_cast<unsigned>(patches),
+                      .across = Divider(ceil_div(y.shape[3], stem_columns)),
+                      .down = Divider(ceil_div(y.shape[2], stem_rows)),
+                      .oh = whole(y.shape[2]),
+                      .filters = whole(filters),
+                      .row_elements = whole(p.w.shape[3] * channels),
+                      .stride_h = whole(p.geometry.stride.h),
+                      .step = whole(p.geometry.stride.w * channels),
+                      .top = whole(p.geometry.pad.top),
+                      .left = whole(p.geometry.pad.left * channels + stem_lead(p)),
+                      .lead = whole(stem_lead(p)),
+                      .filter_strides = {p.w.stride[0], p.w.stride[2]}};
+  gemm_kernels::ColumnEpilogue by_columns{.activation = p.epilogue.activation};
+  if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
+  by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
+  const std::int64_t grid =
+      std::min<std::int64_t>(ceil_div(patches, stem_warpgroups(c)), std::max(1, args.plan.device.sms));
+  const simt::Config at{
+      .grid = dim3(static_cast<unsigned>(grid), static_cast<unsigned>(ceil_div(filters, c.tile_filters))),
+      .block = dim3(static_cast<unsigned>(c.threads)),
+      .smem = static_cast<std::size_t>(stem_smem_bytes(c)),
+      .stream = args.stream.handle};
+  return sm90::launch_clusters(at, 1, conv_stem<Row, T>, image, d, static_cast<const T*>(args.w), work, by_columns);
+}
+
 template <int I> constexpr auto fma_launcher() -> Status (*)(const Arguments&) {
   if constexpr (variants[I].config.method == Method::fma) return launch_fma_row<Row<I>>;
   else return nullptr;  // launched elsewhere
@@ -197,8 +349,15 @@ template <int... I>
   return launchers[args.plan.variant](args);
 }
 
+template <int I, class T> [[nodiscard]] static Status launch_wgmma_either(const Arguments& args) {
+  if constexpr (has_gradient(variants[I].config))
+    if (args.plan.problem.backward) return launch_wgmma_gradient<WgmmaRow<I>, T>(args);
+  return launch_wgmma_row<WgmmaRow<I>, T>(args);
+}
+
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Arguments&) {
-  if constexpr (variants[I].config.method == Method::wgmma) return launch_wgmma_row<WgmmaRow<I>, T>;
+  if constexpr (variants[I].config.method == Method::wgmma) return launch_wgmma_either<I, T>;
+  else if constexpr (variants[I].config.method == Method::stem) return launch_stem_row<Row<I>, T>;
   else return nullptr;  // launched elsewhere
 }
 

@@ -41,6 +41,8 @@ constexpr int first_row = first_of(Method::wgmma);
 constexpr int narrow = first_row, thin = first_row + 1, square = first_row + 2, ping_pong = first_row + 3,
               wide = first_row + 4;
 
+constexpr int stem_7 = first_of(Method::stem);
+
 constexpr float untouched = 7;
 
 template <int I, class T> void check(const Case& t) {
@@ -88,7 +90,9 @@ template <int I, class T> void check(const Case& t) {
   device.sms = 2;  // blocks: each has several tiles where there are more
   const ConvPlan plan{*problem, device, I};
   // NaN where nothing is copied, and what must not be written to behind it.
-  const auto workspace_bytes = static_cast<std::size_t>(gathering_of(*problem, variants[I].config.step).bytes());
+  const bool copies = gathers(variants[I].config);
+  const std::size_t workspace_bytes =
+      copies ? static_cast<std::size_t>(gathering_of(*problem, variants[I].config.step).bytes()) : 0;
   std::vector<uint4> workspace(workspace_bytes / 16 + 1, uint4{~0u, ~0u, ~0u, ~0u});
   const Arguments args{.plan = plan,
                        .x = vx.data,
@@ -103,6 +107,7 @@ template <int I, class T> void check(const Case& t) {
                        .stream = {}};
   const Status status = [&] {
     if constexpr (variants[I].config.method == Method::fma) return launch_fma_row<Row<I>>(args);
+    else if constexpr (variants[I].config.method == Method::stem) return launch_stem_row<Row<I>, T>(args);
     else return launch_wgmma_row<Emulated<I>, T>(args);
   }();
   ASSERT_TRUE(status.ok()) << status.message();
@@ -147,6 +152,9 @@ template <int I, class T> void check(const Case& t) {
 }
 
 constexpr ConvGeometry padded(std::int64_t n) { return {.pad = {n, n, n, n}, .layout = ConvLayout::nhwc}; }
+constexpr ConvGeometry stride_of(std::int64_t stride, std::int64_t pad) {
+  return {.stride = {stride, stride}, .pad = {pad, pad, pad, pad}, .layout = ConvLayout::nhwc};
+}
 
 TEST(ConvOnHopper, OneTile) {
   check<narrow, half>({.about = "a product", .h = 8, .w = 16, .r = 1, .s = 1});
@@ -252,6 +260,231 @@ TEST(ConvOnHopper, Epilogues) {
   c.geometry.layout = ConvLayout::nchw;
   c.k = 71;
   check<narrow, half>(c);
+}
+
+// ---- gradients -------------------------------------------------------------------------------------------------------
+
+template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
+  SCOPED_TRACE(t.about);
+  std::mt19937 bits(4);
+  std::uniform_int_distribution<int> small(-2, 2);
+  const auto filled = [&](std::int64_t n) {
+    std::vector<T> v(static_cast<std::size_t>(n));
+    for (T& e : v) e = T(static_cast<float>(small(bits)));
+    return v;
+  };
+  const std::int64_t pitch = t.c + t.gap;  // of pixels
+  std::vector<T> x = filled(t.n * t.h * t.w * pitch), w = filled(t.k * t.r * t.s * t.c);
+  TensorView vx = view(x.data(), {t.n, t.h, t.w, t.c}), vw = view(w.data(), {t.k, t.r, t.s, t.c});
+  vx.layout.stride = {t.h * t.w * pitch, t.w * pitch, pitch, 1};
+  const auto shape = conv2d_shape(t.geometry, vx.layout, vw.layout);
+  ASSERT_TRUE(shape.ok()) << shape.error().message();
+  const std::int64_t oh = (*shape)[1], ow = (*shape)[2];
+  std::vector<T> dy = filled(t.n * oh * ow * t.k), dx(x.size() + 16, T(untouched)), dw(w.size() + 16, T(untouched));
+  const TensorView vdy = view(dy.data(), {t.n, oh, ow, t.k});
+  const auto at = [](const TensorView& v, std::int64_t a, std::int64_t c, std::int64_t i, std::int64_t j) -> T& {
+    const auto& s = v.layout.stride;
+    return static_cast<T*>(v.data)[a * s[0] + i * s[1] + j * s[2] + c * s[3]];
+  };
+  if (t.special_values) {
+    at(vx, 0, t.c - 1, 0, 0) = T(INFINITY);
+    at(vdy, t.n - 1, 0, oh - 1, ow - 1) = T(NAN);
+    at(vdy, 0, t.k - 1, 0, 0) = T(INFINITY);
+    at(vw, t.k - 1, 0, 0, t.s - 1) = T(NAN);
+  }
+  TensorView vdx = view(dx.data(), {t.n, t.h, t.w, t.c});
+  vdx.layout = vx.layout;
+  const ConvGradientTensors tensors{
+      .dy = vdy, .x = vx, .w = vw, .dx = vdx, .dw = view(dw.data(), {t.k, t.r, t.s, t.c})};
+  auto problem = ConvProblem::of_gradient(tensors, t.geometry);
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  DeviceInfo device;
+  device.sms = 2;
+  ConvPlan plan{*problem, device, I};
+  plan.split = parts;
+  const std::int64_t bytes = turned_filter_bytes(*problem) + parts * problem->w.count() * 4;
+  std::vector<uint4> workspace(static_cast<std::size_t>(bytes) / 16 + 9, uint4{~0u, ~0u, ~0u, ~0u});
+  // As the library has it, on 128 bytes.
+  const auto address = (reinterpret_cast<std::uintptr_t>(workspace.data()) + 127) / 128 * 128;
+  const Status status = launch_wgmma_gradient<Emulated<I>, T>({.plan = plan,
+                                                               .x = x.data(),
+                                                               .w = w.data(),
+                                                               .bias = nullptr,
+                                                               .residual = nullptr,
+                                                               .dy = dy.data(),
+                                                               .y = nullptr,
+                                                               .dx = dx.data(),
+                                                               .dw = dw.data(),
+                                                               .workspace = reinterpret_cast<void*>(address),
+                                                               .stream = {}});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const ConvGeometry& g = t.geometry;
+  const ConvOracle oracle{.n = t.n,
+                          .c = t.c,
+                          .h = t.h,
+                          .w = t.w,
+                          .k = t.k,
+                          .r = t.r,
+                          .s = t.s,
+                          .oh = oh,
+                          .ow = ow,
+                          .stride_h = g.stride.h,
+                          .stride_w = g.stride.w,
+                          .top = g.pad.top,
+                          .left = g.pad.left,
+                          .dilation_h = g.dilation.h,
+                          .dilation_w = g.dilation.w,
+                          .groups = 1,
+                          .x = [&](auto n, auto c, auto i, auto j) { return double{float(at(vx, n, c, i, j))}; },
+                          .filter = [&](auto k, auto c, auto a, auto b) { return double{float(at(vw, k, c, a, b))}; },
+                          .dy = [&](auto n, auto k, auto i, auto j) { return double{float(at(vdy, n, k, i, j))}; }};
+  const auto same = [](double want, T got) {
+    return std::isnan(want) ? std::isnan(float(got)) : float(T(static_cast<float>(want))) == float(got);
+  };
+  for (std::int64_t n = 0; n < t.n; ++n)
+    for (std::int64_t i = 0; i < t.h; ++i)
+      for (std::int64_t j = 0; j < t.w; ++j)
+        for (std::int64_t c = 0; c < t.c; ++c) {
+          const double want = oracle.input_gradient(n, c, i, j).sum;
+          ASSERT_TRUE(same(want, at(vdx, n, c, i, j)))
+              << "dx " << n << " " << c << " " << i << " " << j << " " << want << " " << float(at(vdx, n, c, i, j));
+        }
+  for (std::int64_t k = 0; k < t.k; ++k)
+    for (std::int64_t a = 0; a < t.r; ++a)
+      for (std::int64_t b = 0; b < t.s; ++b)
+        for (std::int64_t c = 0; c < t.c; ++c) {
+          const double want = oracle.filter_gradient(k, c, a, b).sum;
+          ASSERT_TRUE(same(want, at(tensors.dw, k, c, a, b))) << "dw " << k << " " << c << " " << a << " " << b << " "
+                                                              << want << " " << float(at(tensors.dw, k, c, a, b));
+        }
+  for (std::size_t i = 0; i < 16; ++i) {
+    ASSERT_EQ(float(dx[dx.size() - 1 - i]), untouched);
+    ASSERT_EQ(float(dw[dw.size() - 1 - i]), untouched);
+  }
+  ASSERT_EQ(workspace.back().x, ~0u);
+}
+
+TEST(ConvOnHopperGradient, TilesAndParts) {
+  check_gradient<narrow, half>({.about = "a tile", .h = 8, .w = 8, .geometry = padded(1)});
+  const Case t{.about = "144 pixels, 2x2", .n = 3, .c = 72, .h = 9, .w = 7, .k = 136, .r = 2, .s = 2};
+  for (const int parts : {1, 2, 5}) check_gradient<square, bfloat16>(t, parts);
+  check_gradient<wide, half>({.about = "many channels", .c = 264, .h = 3, .w = 5, .k = 8, .r = 1, .s = 1});
+  check_gradient<ping_pong, half>({.about = "few", .n = 2, .c = 8, .h = 5, .w = 6, .k = 8, .geometry = padded(1)}, 2);
+}
+TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
+  check_gradient<narrow, half>(
+      {.about = "stride 2", .n = 2, .c = 16, .h = 11, .w = 12, .k = 24, .geometry = stride_of(2, 1)}, 2);
+  check_gradient<narrow, half>({.about = "places that no tap meets",
+                                .n = 2,
+                                .c = 16,
+                                .h = 9,
+                                .w = 10,
+                                .k = 8,
+                                .r = 1,
+                                .s = 1,
+                                .geometry = stride_of(2, 0)});
+  check_gradient<square, bfloat16>(
+      {.about = "all of it",
+       .n = 2,
+       .c = 72,
+       .h = 17,
+       .w = 20,
+       .k = 24,
+       .r = 3,
+       .s = 2,
+       .geometry = {.stride = {2, 3}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc}});
+  check_gradient<narrow, half>(
+      {.about = "more padding than taps", .c = 8, .h = 4, .w = 5, .k = 8, .r = 2, .s = 1, .geometry = padded(3)});
+  check_gradient<narrow, half>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
+}
+TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
+  for (const std::int64_t stride : {1, 2})
+    check_gradient<narrow, half>({.about = "72 channels",
+                                  .n = 2,
+                                  .c = 72,
+                                  .h = 8,
+                                  .w = 8,
+                                  .k = 24,
+                                  .geometry = stride_of(stride, 1),
+                                  .special_values = true},
+                                 2);
+}
+
+// ---- few channels ----------------------------------------------------------------------------------------------------
+
+// An image of 32 columns has rows of 16 bytes whatever its channels are.
+TEST(ConvOnHopperStem, PatchesAndTheirEdges) {
+  check<stem_7, half>(
+      {.about = "a patch", .c = 3, .h = 13, .w = 40, .k = 64, .r = 7, .s = 7, .geometry = stride_of(2, 0)});
+  for (const std::int64_t h : {7, 14, 15, 16, 23})
+    check<stem_7, bfloat16>(
+        {.about = "rows", .n = 3, .c = 3, .h = h, .w = 40, .k = 64, .r = 7, .s = 7, .geometry = stride_of(2, 3)});
+  for (const std::int64_t w : {8, 32, 64, 72})
+    check<stem_7, half>(
+        {.about = "columns", .n = 2, .c = 3, .h = 9, .w = w, .k = 64, .r = 7, .s = 7, .geometry = stride_of(2, 3)});
+  for (const std::int64_t k : {8, 56, 72, 136})
+    check<stem_7, half>(
+        {.about = "filters", .n = 2, .c = 3, .h = 9, .w = 32, .k = k, .r = 7, .s = 7, .geometry = stride_of(2, 3)});
+  check<stem_7, half>({.about = "more patches than blocks",
+                       .n = 7,
+                       .c = 3,
+                       .h = 33,
+                       .w = 64,
+                       .k = 8,
+                       .r = 7,
+                       .s = 7,
+                       .geometry = stride_of(2, 3)});
+}
+TEST(ConvOnHopperStem, OtherWindows) {
+  check<stem_7, half>({.about = "four channels",
+                       .n = 2,
+                       .c = 4,
+                       .h = 9,
+                       .w = 34,
+                       .k = 16,
+                       .r = 7,
+                       .s = 5,
+                       .geometry = stride_of(2, 3)});
+  check<stem_7, bfloat16>(
+      {.about = "a channel", .n = 2, .c = 1, .h = 11, .w = 40, .k = 16, .r = 7, .s = 17, .geometry = stride_of(2, 3)});
+  check<stem_7, half>(
+      {.about = "stride 1", .n = 2, .c = 4, .h = 11, .w = 22, .k = 16, .r = 7, .s = 6, .geometry = stride_of(1, 1)});
+  check<stem_7, half>({.about = "asymmetric",
+                       .n = 2,
+                       .c = 2,
+                       .h = 12,
+                       .w = 36,
+                       .k = 16,
+                       .r = 7,
+                       .s = 11,
+                       .geometry = {.stride = {1, 3}, .pad = {0, 5, 130, 1}, .layout = ConvLayout::nhwc}});
+}
+TEST(ConvOnHopperStem, NaNAndInfinityAreWhereTheyBelong) {
+  check<stem_7, half>({.about = "3 channels",
+                       .n = 2,
+                       .c = 3,
+                       .h = 13,
+                       .w = 48,
+                       .k = 24,
+                       .r = 7,
+                       .s = 7,
+                       .geometry = stride_of(2, 3),
+                       .special_values = true});
+}
+TEST(ConvOnHopperStem, Epilogues) {
+  Case c{.about = "bias",
+         .n = 2,
+         .c = 3,
+         .h = 13,
+         .w = 48,
+         .k = 72,
+         .r = 7,
+         .s = 7,
+         .geometry = stride_of(2, 3),
+         .bias = true};
+  check<stem_7, half>(c);
+  c.epilogue.activation = Activation::relu;
+  check<stem_7, bfloat16>(c);
 }
 
 // ---- multiply-adds of what the copy engine gathers -----------------------------------------------------------------------

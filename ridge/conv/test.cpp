@@ -13,6 +13,7 @@ namespace {
 using conv_detail::Axis;
 using conv_detail::AxisMap;
 using conv_detail::variants;
+using conv_detail::winograd_parts;
 
 const check::TestCasesOf cases{"conv2d"};
 
@@ -22,6 +23,15 @@ std::string chosen(const Result<ConvProblem>& p, const char* variant = "") {
   return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
 }
 constexpr ConvGeometry padded_by(std::int64_t n) { return {.pad = {n, n, n, n}}; }
+
+// Rows on tensor cores, named: what they refuse, and what they copy first.
+std::string on_tensor_cores(const ConvProblem& p, const char* variant = "wgmma_128") {
+  auto plan = plan_conv2d(p, *device_model("H200"), {.variant = variant});
+  return plan ? std::to_string(plan->workspace) : std::string(plan.error().message());
+}
+
+// What a plan of this problem, which is one, is made of.
+std::string chosen(const ConvProblem& p) { return chosen(Result<ConvProblem>(p)); }
 
 TEST(ConvPlan, FewChannelsAreReadOnce) {
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 1, 6, 768, 512, 6, 6, 6)), "direct_6x6");
@@ -37,22 +47,63 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
   for (const DType dtype : {f32, bf16}) {
     const bool tensor = dtype == bf16;
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)),
-              tensor ? "wgmma_64" : "fma_64");
+              tensor ? "wgmma_64" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
-              tensor ? "wgmma_256" : "fma_64");
+              tensor ? "wgmma_256" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
               "implicit");
   }
-  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 32, 256, 14, 14, 256, 3, 3)), "fma_256");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 32, 256, 14, 14, 256, 3, 3)), "winograd");
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 32, 1024, 14, 14, 256, 1, 1)), "fma_256");
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 32, 3, 224, 224, 64, 7, 7)),
             "fma_64");
 }
 
-// Rows on tensor cores, named: what they refuse, and what they copy first.
-std::string on_tensor_cores(const ConvProblem& p, const char* variant = "wgmma_128") {
-  auto plan = plan_conv2d(p, *device_model("H200"), {.variant = variant});
-  return plan ? std::to_string(plan->workspace) : std::string(plan.error().message());
+TEST(ConvPlan, ImagesArePartedWhereWinogradsSumsAreMany) {
+  const auto parts = [](std::int64_t n) {
+    return winograd_parts(*ConvProblem::contiguous(f32, padded_by(1), n, 512, 28, 28, 512, 3, 3));
+  };
+  EXPECT_EQ(parts(41).parts, 1);  // 12.8 MB for an image, and 512 MiB
+  EXPECT_EQ(parts(42).parts, 2);
+  EXPECT_EQ(parts(42).images, 21);
+  EXPECT_EQ(parts(83).parts, 3);
+  EXPECT_EQ(parts(83).images, 28);
+}
+
+TEST(ConvPlan, StemsAreReadWhereTheyLie) {
+  ConvGeometry g{.stride = {2, 2}, .pad = {3, 3, 3, 3}, .layout = ConvLayout::nhwc};
+  const auto stem = [&](std::int64_t w, std::int64_t channels = 3, std::int64_t s = 7) {
+    return *ConvProblem::contiguous(f16, g, 32, channels, 224, w, 64, 7, s);
+  };
+  EXPECT_EQ(chosen(stem(224)), "stem_7");
+  EXPECT_EQ(on_tensor_cores(stem(224), "stem_7"), "0");
+  const std::string but = "conv2d: variant is stem_7; it must be another one here: ";
+  EXPECT_EQ(on_tensor_cores(stem(225), "stem_7"), but + "x is not [n, h, w, c] whose rows start on 16 bytes");
+  EXPECT_EQ(on_tensor_cores(stem(224, 4), "stem_7"),
+            but + "a window's row is not of 17 to 24 elements, or one less where padding is an odd number of them");
+  EXPECT_EQ(on_tensor_cores(stem(224, 3, 5), "stem_7"),
+            but + "a window's row is not of 17 to 24 elements, or one less where padding is an odd number of them");
+  g.stride = {2, 1};
+  EXPECT_EQ(on_tensor_cores(stem(224), "stem_7"),
+            but + "it is for strides of at most 2, and an even number of elements from window to window");
+}
+
+TEST(ConvPlan, GradientsOnTensorCores) {
+  ConvGeometry g = padded_by(1);
+  g.layout = ConvLayout::nhwc;
+  const auto problem = [&](std::int64_t c, std::int64_t h, std::int64_t k) {
+    return *ConvProblem::contiguous(bf16, g, 32, c, h, h, k, 3, 3, true);
+  };
+  for (const ConvProblem& p : {problem(64, 56, 64), problem(256, 14, 256), problem(512, 28, 512)})
+    EXPECT_EQ(chosen(p).substr(0, 6), "wgmma_");
+  EXPECT_EQ(chosen(problem(60, 14, 64)).substr(0, 8), "implicit");
+  const std::string but = "conv2d: variant is wgmma_128; it must be another one here: ";
+  EXPECT_EQ(on_tensor_cores(problem(64, 14, 60)),
+            but + "its gradients are for dy with filters innermost, whose pixels start on 16 bytes");
+  g.pad = {130, 0, 0, 0};
+  EXPECT_EQ(
+      on_tensor_cores(problem(64, 14, 64)),
+      but + "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding");
 }
 
 TEST(ConvPlan, TensorCoresReadWhereTheyCanAndCopyWhereNot) {
@@ -80,7 +131,9 @@ TEST(ConvPlan, TensorCoresRefuseWithASentence) {
     return on_tensor_cores(*ConvProblem::contiguous(dtype, g, 1, 64, 64, w, 64, 3, 3, backward));
   };
   EXPECT_EQ(why(f32, {}), but + "it is for 16-bit types");
-  EXPECT_EQ(why(f16, {}, true), but + "it has no gradients");
+  EXPECT_EQ(
+      why(f16, {}, true),
+      but + "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding");
   EXPECT_EQ(why(f16, {.groups = 2}), but + "it takes all channels as one group");
   EXPECT_EQ(why(f16, {.stride = {9, 1}}), but + "it is for strides of at most 8");
   EXPECT_EQ(why(f16, {.dilation = {1, 64}, .pad = {0, 70, 0, 70}}),

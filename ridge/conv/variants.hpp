@@ -12,25 +12,28 @@ enum class Method : std::uint8_t {
   naive,     // a thread per output, 64-bit offsets
   coarse,    // 8 x 4 outputs of a thread
   direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
+  grouped,   // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
   implicit,  // a matrix product whose operand is gathered from the image
-  fma,       // the same by multiply-adds of what Hopper's TMA gathers
+  winograd,  // 16 products of sums for 36, as matrix products between transforms
+  fma,       // implicit's product by multiply-adds of what Hopper's TMA gathers
   wgmma,     // the same on Hopper's tensor cores, gathered by TMA: gemm's kernel with a loader of images
+  stem,      // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
 };
 
 struct Config {
   Method method = Method::naive;
   int threads = 256;
-  int size = 0;     // direct: rows and columns of a filter
-  int filters = 1;  // direct: of a thread, at a time
-  int rows = 1;     // direct: of outputs, of a thread; fma: pixels of a thread
-  // implicit, fma, wgmma: filters and pixels of a block's tile; in the gradient of the filters, filters and taps.
+  int size = 0;     // direct: rows and columns of a filter; stem: rows
+  int filters = 1;  // direct: of a thread, at a time; grouped: of a group, and its channels
+  int rows = 1;     // direct: of outputs, of a thread; grouped: outputs beside each other; fma: pixels of a thread
+  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
   int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
   // wgmma: who does what, buffers of a step, and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
-  int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory
+  int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
   bool operator==(const Config&) const = default;
 };
 
@@ -51,10 +54,16 @@ inline constexpr Variant variants[] = {
      {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 3}},
     {"depthwise_3x3", "the same for groups of one channel and one filter",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
+    {"depthwise_last", "channels innermost: 16 bytes of them at a time, of four outputs beside each other",
+     {.method = Method::grouped, .rows = 4, .blocks_per_sm = 3}},
+    {"grouped_4_last", "the same for groups of four channels and four filters",
+     {.method = Method::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
     {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 of a block",
      {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
     {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
      {.method = Method::implicit, .threads = 256}},
+    {"winograd", "filters of 3 x 3: 16 products for 36, of sums of inputs and of filters, as 16 matrix products",
+     {.method = Method::winograd, .tile_filters = 64, .blocks_per_sm = 4, .stages = 3, .step = 16}},
     {"fma_64", "a copy engine gathers the pixels: threads do nothing but multiply; 128 pixels and 64 filters",
      {.method = Method::fma, .threads = 160, .rows = 8, .tile_filters = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
     {"fma_256", "48 pixels and 256 filters: a wave of few images",
@@ -69,20 +78,29 @@ inline constexpr Variant variants[] = {
      {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
     {"wgmma_256", "256 filters; clusters of two blocks load them once",
      {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
+    {"stem_7", "7 rows of few channels: windows are read from a part of the image in shared memory, straight into registers",
+     {.method = Method::stem, .threads = 512, .size = 7, .tile_filters = 64, .tile_pixels = 64, .stages = 3, .step = 24}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows and those of multiply-adds alone are for float32, tensor cores for
-// 16-bit types.
+// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, tensor
+// cores for 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
-  return c.method == Method::direct || c.method == Method::fma ? dtype == f32
-                                                               : c.method != Method::wgmma || dtype != f32;
+  switch (c.method) {
+    case Method::direct:
+    case Method::winograd:
+    case Method::fma: return dtype == f32;
+    case Method::wgmma:
+    case Method::stem: return dtype != f32;
+    default: return true;
+  }
 }
-// Rows that are compiled for CUDA alone, and read copies that gathering_of() says.
-constexpr bool is_for_hopper(const Config& c) { return c.method == Method::fma || c.method == Method::wgmma; }
+// Rows that read copies as gathering_of() says, and all that are compiled for CUDA alone.
+constexpr bool gathers(const Config& c) { return c.method == Method::fma || c.method == Method::wgmma; }
+constexpr bool is_for_hopper(const Config& c) { return gathers(c) || c.method == Method::stem; }
 
 // ---- sizes of a problem --------------------------------------------------------------------------------------------
 
@@ -137,6 +155,21 @@ constexpr std::int64_t direct_grid(const Config& c, const ConvProblem& p) {
          ceil_div(p.y.shape[3], direct_columns);
 }
 
+// ---- grouped -------------------------------------------------------------------------------------------------------
+
+constexpr int grouped_vector(std::size_t element_bytes) { return static_cast<int>(16 / element_bytes); }  // channels
+// Of a block: a warp's worth, or all there are.
+inline constexpr std::int64_t grouped_most_vectors = 32;
+constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
+  return std::min(ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype))), grouped_most_vectors);
+}
+constexpr std::int64_t grouped_smem_bytes(const Config& c, const ConvProblem& p) {
+  return grouped_vectors(p) * grouped_vector(size_of(p.dtype)) * taps_of(p) * c.filters * 4;
+}
+constexpr std::int64_t grouped_strips(const Config& c, const ConvProblem& p) {
+  return p.y.shape[0] * p.y.shape[2] * ceil_div(p.y.shape[3], c.rows);
+}
+
 // ---- implicit ------------------------------------------------------------------------------------------------------
 
 inline constexpr int implicit_step = 8;  // elements of the sums' index in shared memory at a time
@@ -155,6 +188,51 @@ constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std
   return ceil_div(filters, c.tile_filters) * ceil_div(columns, c.tile_pixels);
 }
 
+// ---- winograd ------------------------------------------------------------------------------------------------------
+
+inline constexpr int winograd_outputs = 2;    // a tile's rows and columns, of outputs
+inline constexpr int winograd_products = 16;  // of a tile, a channel and a filter
+// Of transformed inputs and products at a time: more images than that are taken one part after the other.
+inline constexpr std::int64_t winograd_most_bytes = std::int64_t{1} << 29;
+
+// Filters are the products' rows, tiles of outputs their columns.
+constexpr gemm_kernels::Config winograd_tile(const Config& c) {
+  gemm_kernels::Config tile;
+  tile.bm = c.tile_filters;
+  tile.bn = c.tile_pixels;
+  tile.bk = c.step;
+  tile.pipeline = gemm_kernels::Pipeline::multistage;
+  tile.stages = c.stages;
+  tile.conflict_free = true;
+  tile.blocks_per_sm = c.blocks_per_sm;
+  return tile;
+}
+
+// How the images are cut, and what lies where in the workspace, in floats: u, v, m.
+struct WinogradParts {
+  std::int64_t tiles_h = 0, tiles_w = 0;  // of an image
+  std::int64_t images = 0, parts = 0;     // of a part; how many
+  std::int64_t pitch = 0, filter_pitch = 0;
+  std::int64_t v_at = 0, m_at = 0, floats = 0;
+  constexpr std::int64_t tiles(std::int64_t n) const { return n * tiles_h * tiles_w; }
+};
+// Precondition: an image's transformed inputs and products are fewer than 2^60.
+constexpr WinogradParts winograd_parts(const ConvProblem& p) {
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], vector = gemm_kernels::fragment(f32);
+  WinogradParts parts{.tiles_h = ceil_div(p.y.shape[2], winograd_outputs),
+                      .tiles_w = ceil_div(p.y.shape[3], winograd_outputs)};
+  const std::int64_t of_image = parts.tiles(1) * (channels + filters) * winograd_products * 4;
+  const std::int64_t at_a_time = std::clamp<std::int64_t>(winograd_most_bytes / of_image, 1, p.y.shape[0]);
+  parts.parts = ceil_div(p.y.shape[0], at_a_time);
+  parts.images = ceil_div(p.y.shape[0], parts.parts);
+  parts.pitch = ceil_div(parts.tiles(parts.images), vector) * vector;
+  parts.filter_pitch = ceil_div(filters, vector) * vector;
+  parts.v_at = winograd_products * channels * parts.filter_pitch;
+  parts.m_at = parts.v_at + winograd_products * channels * parts.pitch;
+  parts.floats = parts.m_at + winograd_products * filters * parts.pitch;
+  return parts;
+}
+
 // ---- wgmma ---------------------------------------------------------------------------------------------------------
 
 // Pixels are the product's rows, filters its columns.
@@ -170,6 +248,72 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
   tile.persistent = true;
   tile.cluster = c.cluster;
   return tile;
+}
+
+inline constexpr int gradient_group = 64;
+// Rows that gradients are computed by, beside their convolution: those of 64 channels at a time.
+constexpr bool has_gradient(const Config& c) { return c.method == Method::wgmma && c.step == gradient_group; }
+// The gradient of the filters, of all rows: filters are the product's rows, its columns groups of 64 channels of a tap each.
+constexpr gemm_kernels::Config filter_gradient_tile() {
+  gemm_kernels::Config tile;
+  tile.family = gemm_kernels::Family::wgmma;
+  tile.bm = 128;
+  tile.bn = 256;
+  tile.bk = gradient_group;
+  tile.stages = 4;
+  tile.schedule = gemm_kernels::Schedule::cooperative;
+  tile.persistent = true;
+  return tile;
+}
+constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
+  return taps_of(p) * ceil_div(channels_of_group(p), gradient_group) * gradient_group;
+}
+// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass through
+// memory in the time of a step as a multiprocessor has of its rate.
+inline int filter_gradient_split(const ConvProblem& p, int sms) {
+  constexpr gemm_kernels::Config tile = filter_gradient_tile();
+  constexpr std::int64_t most = 64, bytes_of_step = 4096;
+  const std::int64_t steps = ceil_div(pixels_of(p), gradient_group);
+  const std::int64_t tiles = ceil_div(p.w.shape[0], tile.bm) * ceil_div(filter_gradient_columns(p), tile.bn);
+  const std::int64_t places = std::max(sms, 1);
+  std::int64_t best = 1, least = 0;
+  for (std::int64_t parts = 1; parts <= std::min(most, steps); ++parts) {
+    const std::int64_t waves = ceil_div(tiles * parts, places);
+    const std::int64_t time = waves * (ceil_div(steps, parts) + 8) + 8 * parts * p.w.count() / places / bytes_of_step;
+    if (parts == 1 || time < least) best = parts, least = time;
+  }
+  return static_cast<int>(best);
+}
+
+// ---- stem ----------------------------------------------------------------------------------------------------------
+
+// A patch of outputs is what a warpgroup multiplies at a time: each warp has a row of 16.
+inline constexpr int stem_rows = 4, stem_columns = 16;
+inline constexpr int stem_unit = 8;         // neighbours along k that a thread has two of; a product takes two units
+inline constexpr int stem_most_stride = 2;  // along h
+inline constexpr int stem_pitch = 160;      // elements of a row of the image in shared memory: one box of TMA
+constexpr int stem_warpgroups(const Config& c) { return c.threads / 128; }
+constexpr int stem_units(const Config& c) { return c.size * c.step / stem_unit; }
+constexpr int stem_products(const Config& c) { return (stem_units(c) + 1) / 2; }
+constexpr int stem_image_rows(const Config& c) { return (stem_rows - 1) * stem_most_stride + c.size; }
+// Shared memory: filters, in lines of 64 along k; 4096 bytes of each warp; parts of the image; bias; barriers.
+constexpr int stem_image_bytes(const Config& c) { return (stem_image_rows(c) * stem_pitch * 2 + 127) / 128 * 128; }
+constexpr int stem_staging_at(const Config& c) { return (2 * stem_products(c) + 7) / 8 * c.tile_filters * 128; }
+constexpr int stem_images_at(const Config& c) {
+  return stem_staging_at(c) + c.threads / 32 * gemm_kernels::wgmma_staging_bytes;
+}
+constexpr int stem_bias_at(const Config& c) {
+  return stem_images_at(c) + stem_warpgroups(c) * c.stages * stem_image_bytes(c);
+}
+constexpr int stem_barriers_at(const Config& c) { return stem_bias_at(c) + c.tile_filters * 4; }
+constexpr int stem_smem_bytes(const Config& c) { return stem_barriers_at(c) + stem_warpgroups(c) * c.stages * 8; }
+// TMA begins at whole 16 bytes: so many elements before the first window's.
+constexpr std::int64_t stem_lead(const ConvProblem& p) {
+  const std::int64_t left = p.geometry.pad.left * p.x.shape[1];
+  return ceil_div(left, stem_unit) * stem_unit - left;
+}
+constexpr std::int64_t stem_patches(const ConvProblem& p) {
+  return p.y.shape[0] * ceil_div(p.y.shape[2], stem_rows) * ceil_div(p.y.shape[3], stem_columns);
 }
 
 // ---- fma -----------------------------------------------------------------------------------------------------------
@@ -199,7 +343,8 @@ constexpr int fma_smem_bytes(const Config& c) {
 // Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards: enough
 // for two blocks per multiprocessor, each of 256 pixels at least.
 inline constexpr int least_part = 256, max_split = 256;
-constexpr std::int64_t split_of(const Config& c, const ConvProblem& p, int sms) {
+inline std::int64_t split_of(const Config& c, const ConvProblem& p, int sms) {
+  if (c.method == Method::wgmma && p.backward) return filter_gradient_split(p, sms);
   if (c.method != Method::implicit || !p.backward) return 1;
   const std::int64_t tiles =
       std::max<std::int64_t>(1, p.geometry.groups * implicit_tiles(c, filters_of_group(p), terms_of(p)));

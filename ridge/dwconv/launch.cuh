@@ -2,6 +2,7 @@
 // CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/dwconv/arguments.cuh>
+#include <ridge/dwconv/ring.cuh>
 #include <ridge/dwconv/spectral.cuh>
 #include <ridge/dwconv/tiled.cuh>
 
@@ -25,6 +26,12 @@ template <int I, class T, bool Summed> static Status launch_sum(const Arguments&
     at.grid = dim3(static_cast<unsigned>(spectral_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(spectral_smem_bytes(c));
     return simt::launch(at, dwconv_spectral<Row<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
+  } else if constexpr (c.method == Method::ring) {
+    const int sms = args.plan.device.sms;
+    at.grid = dim3(static_cast<unsigned>(Summed ? p.channels : ring_grid(c, p, sms)));
+    at.smem = static_cast<std::size_t>(ring_smem_bytes(c));
+    if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Row<I>, T>, sum);
+    else return simt::launch(at, dwconv_ring<Row<I>, T>, sum, ring_rows(c, p, sms));
   } else {
     at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));

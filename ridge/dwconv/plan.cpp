@@ -88,13 +88,14 @@ Status validate(const DwconvProblem& p) {
 constexpr std::int64_t max_steps = std::int64_t{1} << 30;  // of int arithmetic within a row
 
 // Blocks of the greatest launch.
-std::int64_t grid_of(const Config& c, const DwconvProblem& p) {
+std::int64_t grid_of(const Config& c, const DwconvProblem& p, int sms) {
   const std::int64_t of_w = p.backward ? p.taps : 0;
   if (c.method == Method::element) return ceil_div(p.channels * std::max(p.batch * p.time, of_w), c.threads);
   if (c.method == Method::tiled)
     return std::max(tiled_grid(c, p, p.time, false), of_w ? tiled_grid(c, p, of_w, true) : 0);
   if (c.method == Method::spectral)
     return std::max(spectral_grid(c, p, p.time, false), of_w ? spectral_grid(c, p, of_w, true) : 0);
+  if (c.method == Method::ring) return ring_grid(c, p, sms);
   if (c.method == Method::whole) return whole_items(p.batch, p.channels);
   return std::max(tensor_grid(c, p), p.backward ? p.channels : 0);
 }
@@ -104,6 +105,7 @@ std::int64_t whole_rows_bytes(const DwconvProblem& p) { return whole_smem_bytes(
 // Bytes of shared memory, of the launch that takes most.
 std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
   if (c.method == Method::spectral) return spectral_smem_bytes(c);
+  if (c.method == Method::ring) return ring_smem_bytes(c);
   if (c.method == Method::tiled) return tiled_smem_bytes(c, false);
   if (c.method == Method::element) return 0;
   if (c.method == Method::tensor) return p.backward ? band_smem_bytes(p) : tensor_smem_bytes(c, p.dtype);
@@ -117,10 +119,12 @@ std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
 std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const bool empty = p.taps == 0 || p.batch == 0 || p.time == 0;
-  if (c.method == Method::spectral && empty) return "there is nothing to multiply";
+  if ((c.method == Method::spectral || c.method == Method::ring) && empty) return "there is nothing to multiply";
+  if (c.method == Method::ring && p.time > c.points)
+    return "rows of " + std::to_string(p.time) + " steps, and it takes " + std::to_string(c.points);
   if (c.method != Method::element && (p.time > max_steps || p.taps > max_steps))
     return "time or the filter is longer than 2^30";
-  if (grid_of(c, p) > max_grid) return "more than 2^31 blocks";
+  if (grid_of(c, p, device.sms) > max_grid) return "more than 2^31 blocks";
   if (c.method == Method::element || c.method == Method::tiled) return {};
   if (c.method == Method::tensor && (device.is_cpu() || device.cc < 80))
     return "the device has no tensor cores of compute capability 8.0";
@@ -171,6 +175,13 @@ double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   return channels * pairs * (2 * tiles_met + outputs);
 }
 
+// Transforms of a row that a ring row makes for one sum of the problem.
+double ring_transforms(const Config& c, const DwconvProblem& p, int sms, bool summed) {
+  const double rows = static_cast<double>(p.batch), channels = static_cast<double>(p.channels);
+  const double filters = summed ? 1 : static_cast<double>(ceil_div(p.batch, ring_rows(c, p, sms)));
+  return channels * (2 * rows + filters);
+}
+
 // Products of 64 steps by 64 that a row of Method::whole makes of a channel and 32 rows, and of all of them.
 double whole_products(const DwconvProblem& p) {
   const double chunks = static_cast<double>(whole_chunks(p));
@@ -201,6 +212,13 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     const double passes = std::log2(c.points) / std::log2(fft_radix);
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
+  if (c.method == Method::ring) {
+    // A level of two values takes seven instructions, of which 128 start in a clock: six, or eight on the way back. What
+    // exchanges, loads, and waiting for them add was measured on an H200.
+    const double levels = c.points * std::log2(c.points) / 2;
+    const double slack = (summed ? 2.15 : 1.9) * (p.dtype == f32 ? 1 : 1.2);
+    return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * slack;
+  }
   if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
     // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it, and
     // two blocks hide more of each other's than one. Measured on an H200.
@@ -226,8 +244,14 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
     k.cost.on(Unit::fp16_tensor) = 0;
     k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
   }
+  if (c.method == Method::ring) {
+    const double transforms =
+        ring_transforms(c, p, device.sms, false) + (p.backward ? ring_transforms(c, p, device.sms, true) : 0);
+    k.cost.on(Unit::fp16_tensor) = 0;
+    k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
+  }
   k.launches = p.backward ? 2 : 1;
-  k.blocks = c.method == Method::whole ? whole_grid(c, p, device.sms) : grid_of(c, p);
+  k.blocks = c.method == Method::whole ? whole_grid(c, p, device.sms) : grid_of(c, p, device.sms);
   const std::int64_t smem = c.method == Method::tensor  ? tensor_smem_bytes(c, p.dtype)
                             : c.method == Method::whole ? whole_rows_bytes(p)
                                                         : smem_of(c, p);

@@ -24,23 +24,26 @@ std::string chosen(const DwconvProblem& p, const char* device = "H200") {
 }
 
 TEST(DwconvPlan, TensorCoresWhereTheDeviceHasThem) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768)), "whole_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "A100"), "tensor_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 768, 768)), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256)), "whole_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256), "A100"), "tensor_32");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 256, 256)), "tensor_32");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 256, 256)), "tensor_8");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, true)), "whole_32");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_1024");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 256, 256, true)), "whole_32");
 }
 
 TEST(DwconvPlan, TransformsWhereRowsAreLong) {
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024)), "whole_32_wide");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048)), "fft_4096");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384)), "fft_8192");
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, true)), "fft_8192");
+  for (const bool backward : {false, true}) {
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768, backward)), "fft_row_1024");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024, backward)), "fft_row_1024");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048, backward)), "fft_row_2048");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4096, 4096, backward)), "fft_row_4096");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, backward)), "fft_8192");
+  }
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "tensor_8");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "fft_row_4096");
   // Where there are no tensor cores, and 96 KB of shared memory.
-  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 4096, 4096), "V100"), "fft_4096");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_row_1024");
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 4096, 4096), "V100"), "fft_row_4096");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 128, 128), "V100"), "balanced");
 }
 
@@ -55,6 +58,9 @@ TEST(DwconvPlan, ARefusalSaysWhy) {
       plan.error().message(),
       "dwconv: variant is fft_8192; it must be another one here: 152640 bytes of shared memory, and the device has "
       "98304");
+  plan = plan_dwconv(DwconvProblem::contiguous(f32, 8, 8, 4097, 9), *device_model("H200"), {.variant = "fft_row_4096"});
+  EXPECT_EQ(plan.error().message(),
+            "dwconv: variant is fft_row_4096; it must be another one here: rows of 4097 steps, and it takes 4096");
   const auto whole = [](const DwconvProblem& p, const char* device) {
     auto result = plan_dwconv(p, *device_model(device), {.variant = "whole_32"});
     return result ? std::string() : std::string(result.error().message());
@@ -178,7 +184,8 @@ void expect_float32(const DeviceInfo& on, std::int64_t B, std::int64_t C, std::i
 }
 
 TEST(DwconvAccuracy, TransformsOfLongRowsAreFloat32) {
-  expect_float32(cpu(), 3, 1, 1600, {"fft_1024", "fft_4096", "fft_8192"});
+  expect_float32(cpu(), 3, 1, 1600, {"fft_1024", "fft_8192", "fft_row_2048", "fft_row_4096"});
+  expect_float32(cpu(), 5, 1, 1000, {"fft_row_1024"});
 }
 
 // The tensor cores' sums are as near as those of multiply-adds in float32.
@@ -190,7 +197,8 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
   }
   expect_float32(*gpu, 32, 2, 768, {"tensor_8", "tensor_32"});
   if (gpu->cc == 90) expect_float32(*gpu, 32, 2, 768, {"whole_32", "whole_32_wide"});
-  expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_4096", "fft_8192"});
+  expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_8192", "fft_row_4096"});
+  expect_float32(*gpu, 35, 1, 1000, {"fft_row_1024", "fft_row_2048"});
 }
 
 // Two rows are the parts of one transform: neither a larger neighbour nor one with a NaN may be seen in a row.
@@ -204,7 +212,7 @@ TEST(DwconvAccuracy, RowsOfAPairDoNotMeet) {
   for (std::int64_t t = 0; t < T; ++t) k[t] *= 1e-9f;         // beside a row of 1
   for (std::int64_t t = 0; t < T; ++t) k[2 * T + t] *= 1e9f;  // beside a row with a NaN
   k[3 * T + 200] = NAN;
-  for (const char* variant : {"fft_1024", "fft_4096", "fft_8192"}) {
+  for (const char* variant : {"fft_1024", "fft_8192", "fft_row_1024", "fft_row_2048", "fft_row_4096"}) {
     const auto run = [&](float* from, std::int64_t rows, float* to) {
       const TensorView x = view(from, {rows, 1, T}), filter = view(w.data(), {1, T}), y = view(to, {rows, 1, T});
       auto plan = plan_dwconv(*DwconvProblem::of(x, filter, y), cpu(), {.variant = variant});

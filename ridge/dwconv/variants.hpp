@@ -10,6 +10,7 @@ enum class Method : std::uint8_t {
   element,   // a thread per output, operands from memory
   tiled,     // tiles of both operands in shared memory
   spectral,  // tiles of both operands, multiplied by frequency
+  ring,      // rows whole, multiplied by frequency
   tensor,    // tensor cores, by mma.sync
   whole,     // tensor cores, by wgmma, from rows that shared memory holds whole
 };
@@ -21,8 +22,8 @@ struct Config {
   int batches = 1;        // tiled: rows of k that a block passes one filter over; tensor, whole: the same, in eights
   bool paired = false;    // tiled: a block takes the i-th tile from either end, so that all do equally much
   int row_tiles = 2;      // tensor: 16 outputs each, of a warp
-  int blocks_per_sm = 2;  // spectral, tensor, whole: least residency asked of the compiler
-  int points = 0;         // spectral: of a transform; sixteen of each thread
+  int blocks_per_sm = 2;  // spectral, ring, tensor, whole: least residency asked of the compiler
+  int points = 0;         // spectral, ring: of a transform; sixteen of each thread
   bool operator==(const Config&) const = default;
 };
 
@@ -39,8 +40,10 @@ inline constexpr Variant variants[] = {
     {"batched", "one filter's registers serve four rows of k", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 4}},
     {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
     {"fft_1024", "by Fourier transforms of 1,024 points, two rows of k in one", {.method = Method::spectral, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
-    {"fft_4096", "of 4,096 points: fewer tiles of a long row meet", {.method = Method::spectral, .threads = 256, .points = 4096}},
-    {"fft_8192", "of 8,192 points", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
+    {"fft_8192", "of 8,192 points: fewer tiles of a long row meet", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
+    {"fft_row_1024", "rows of up to 1,024 steps whole, by as many values", {.method = Method::ring, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
+    {"fft_row_2048", "of up to 2,048 steps", {.method = Method::ring, .threads = 128, .blocks_per_sm = 4, .points = 2048}},
+    {"fft_row_4096", "of up to 4,096 steps", {.method = Method::ring, .threads = 256, .blocks_per_sm = 2, .points = 4096}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
     {"whole_32", "32 rows of k whole in shared memory, the filter's fragments in registers: Hopper's wgmma", {.method = Method::whole, .batches = 4}},
@@ -89,7 +92,7 @@ constexpr int fft_roots(int points) {
   return roots;
 }
 constexpr bool as_threads_are(const Variant& row) {
-  return row.config.method != Method::spectral || row.config.threads == fft_threads(row.config.points);
+  return row.config.points == 0 || row.config.threads == fft_threads(row.config.points);
 }
 static_assert(std::all_of(std::begin(variants), std::end(variants), as_threads_are));
 
@@ -123,6 +126,31 @@ constexpr std::int64_t spectral_grid(const Config& c, const DwconvProblem& p, st
   const SpectralTiles tiles = spectral_tiles(c, p, summed);
   return p.channels * tiles.groups * ceil_div(outputs, tiles.outputs);
 }
+
+// ---- ring --------------------------------------------------------------------------------------------------------
+
+constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
+// Complex numbers that are exchanged, those that rows are multiplied by, and the greatest magnitudes of warps' parts of two
+// rows.
+constexpr int ring_smem_bytes(const Config& c) {
+  return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + c.points) +
+         2 * static_cast<int>(sizeof(unsigned)) * (c.threads / 32);
+}
+// Rows of the batch that a block takes, for one transform of the filter: as many as leave a few blocks to each place for
+// one, and equally many.
+constexpr int ring_rows(const Config& c, const DwconvProblem& p, int sms) {
+  constexpr std::int64_t most = 8, waves = 2;
+  const std::int64_t blocks = std::max<std::int64_t>(waves * sms * c.blocks_per_sm, 1);
+  const std::int64_t batch = std::max<std::int64_t>(p.batch, 1);
+  const std::int64_t rows = std::clamp<std::int64_t>(ceil_div(batch * p.channels, blocks), 1, most);
+  return static_cast<int>(ceil_div(batch, ceil_div(batch, rows)));
+}
+constexpr std::int64_t ring_grid(const Config& c, const DwconvProblem& p, int sms) {
+  return p.channels * ceil_div(p.batch, ring_rows(c, p, sms));
+}
+// Exponents of rows' greatest magnitudes, times up to sixteen. Of a filter: where scale and inverse are normal numbers.
+// Of a row: times 2^13 values, times a scaled filter's, added up once more, it stays below 2^127.
+inline constexpr int ring_filter_exponent = 100, ring_row_exponent = 90;
 
 // ---- tensor: the convolution, and k's gradient ---------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ enum class Family : std::uint8_t {
   wmma,         // sm80_wmma.cuh: tensor cores by the interface of CUDA C++, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
+  tma_tile,     // sm90_thread_tile.cuh: as thread_tile, with tiles that TMA brings
   wgmma_split,  // sm90_split.cuh: the same, the blocks of a cluster sharing the products of one tile
 };
 
@@ -78,7 +79,9 @@ template <class T> struct GatedOperand { Operand<T> b, gate; };
 template <class Row, class T> using OperandB = std::conditional_t<Row::config.gated, GatedOperand<T>, Operand<T>>;
 
 // Whether every backend has it; else it is compiled by nvcc alone.
-constexpr bool is_hopper(const Config& c) { return c.family == Family::wgmma || c.family == Family::wgmma_split; }
+constexpr bool is_hopper(const Config& c) {
+  return c.family == Family::wgmma || c.family == Family::wgmma_split || c.family == Family::tma_tile;
+}
 constexpr bool is_portable(const Config& c) {
   return c.family != Family::mma_sync && c.family != Family::wmma && !is_hopper(c);
 }
@@ -116,7 +119,7 @@ constexpr int threads(const Config& c) {
   if (c.family == Family::wgmma_split) return 128 * split_multipliers(c) + 32;
   if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
   if (c.family == Family::mma_sync || c.family == Family::wmma) return c.bm / c.wm * (c.bn / c.wn) * 32;
-  return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
+  return c.family == Family::thread_tile || c.family == Family::tma_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
 }
 constexpr int stages(const Config& c) {
   return c.pipeline == Pipeline::multistage ? c.stages : c.pipeline == Pipeline::double_buffer ? 2 : 1;
@@ -202,6 +205,13 @@ constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
+// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and a
+// count for each stage.
+constexpr int tma_tile_barriers_at(const Config& c) {
+  return std::max(c.stages * (c.bm + c.bn) * c.bk, c.bm * (c.bn + 4)) * 4;
+}
+constexpr int tma_tile_smem_bytes(const Config& c) { return tma_tile_barriers_at(c) + c.stages * 20; }
+
 // Blocks along a grid's x: the tiles of D, or those that groups may have, wherever they begin; of such, shape's batch is
 // the number.
 constexpr std::int64_t tiles_of(const Config& c, const Shape& shape) {
@@ -213,6 +223,7 @@ constexpr std::int64_t tiles_of(const Config& c, const Shape& shape) {
 constexpr int smem_bytes(const Config& c, DType dtype) {
   if (c.family == Family::wgmma) return wgmma_smem_bytes(c);
   if (c.family == Family::wgmma_split) return split_smem_bytes(c);
+  if (c.family == Family::tma_tile) return tma_tile_smem_bytes(c);
   if (c.family == Family::mma_sync) return mma_smem_bytes(c, dtype);
   if (c.family == Family::wmma) return wmma_smem_bytes(c);
   if (c.family == Family::naive) return 0;

@@ -112,7 +112,7 @@ class GemmPlan {
   int variant = 0;         // row of the table in variants.hpp
   std::int64_t tiles = 0;  // blocks of one matrix, or of all groups
   int split = 1;           // blocks that share the products of a tile
-  bool swapped = false;    // of such a variant: B's rows are the wide operand
+  bool swapped = false;    // of such a variant: B's rows are the wide operand; of tiles by TMA: B lies down
   std::size_t workspace = 0;
 };
 

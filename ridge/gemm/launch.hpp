@@ -27,6 +27,7 @@ Status launch_mma_bf16(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);
+Status launch_tma_tile_f32(const Arguments&);
 Status launch_wgmma_fp8(const Arguments&);
 Status launch_wgmma_i8(const Arguments&);
 Status launch_split_f16(const Arguments&);

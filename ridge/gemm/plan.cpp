@@ -31,6 +31,10 @@ std::string hopper_fits(const Config& c, const GemmProblem& p) {
   if (products(p) == 0) return "there are no products";
   const std::int64_t most = 0x7fffffff - 256, batch = p.grouped ? 1 : std::max<std::int64_t>(p.batch, 1);
   if (p.m > most || p.n > most || p.k > most / 3) return "it counts rows, columns and k to 2^31";
+  if (c.family == Family::tma_tile) {
+    if (batch > max_grid_z) return "it takes batches of at most " + std::to_string(max_grid_z);
+    return {};
+  }
   const int side = std::min(c.bm, c.bn);  // of a square that no tile is smaller than, whichever way it lies
   const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
                                                        : raster_of(p.m, p.n, side, side).tiles() * max_split;
@@ -132,6 +136,10 @@ constexpr double load_latency = 800;   // clocks from a global load to its use, 
 constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
 constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
 constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
+// Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets their
+// banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
+constexpr double register_conflicts = 1.45;
+constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
 
 // Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
 double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
@@ -182,7 +190,8 @@ double step_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& d
   // Instructions of a warp: multiply-adds, fragments, and for each element copied its share of load, store and address.
   const double per_copy = c.loads == Loads::vectors ? 1.5 : c.pipeline == Pipeline::multistage ? 3 : 8;
   const double copied = static_cast<double>(c.bm + c.bn) * staged / threads(c);
-  const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate;
+  const double conflicts = p.dtype != f64 && p.dtype != i8 && rate > schedulers / 2 * 1.5 ? register_conflicts : 1;
+  const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate * conflicts;
   // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes read
   // every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
   // What is copied passes the same port.
@@ -324,7 +333,28 @@ double split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   return std::max(work, from_memory + not_hidden * std::min(work, from_memory)) + waves * (wgmma_start_clocks + finish);
 }
 
+// ---- Family::tma_tile -----------------------------------------------------------------------------------------------
+
+constexpr double tma_tile_share = 0.77;         // of the rate of multiply-adds, where two warps share a scheduler
+constexpr double tma_tile_share_of_one = 0.55;  // and where one is alone with its waits
+constexpr double tma_tile_clocks = 5000;        // a block's start, its first loads from memory, its epilogue
+
+Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  // The operand across a tile lies along M or N. Where neither does, B is turned.
+  Arrangement way{.swapped = major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
+  const double tiles =
+      static_cast<double>(raster_of(way.swapped ? p.n : p.m, way.swapped ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
+  const double most = std::ceil(tiles / device.sms), resident = std::min<double>(c.blocks_per_sm, most);
+  const double warps = resident * threads(c) / 32;
+  const double share = warps < 2 * schedulers ? tma_tile_share_of_one : tma_tile_share;
+  const double instructions = static_cast<double>(ceil_div(products(p), c.bk) * c.bk) * c.bm * c.bn / 32;
+  const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share;
+  way.clocks = most * (instructions / rate + tma_tile_clocks / resident);
+  return way;
+}
+
 Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  if (c.family == Family::tma_tile && products(p) > 0) return tma_tile_arrangement(c, p, device);
   Arrangement best;
   if (c.family != Family::wgmma_split || products(p) == 0) return best;
   for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
@@ -369,7 +399,9 @@ double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& de
       std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
   const double steps = static_cast<double>(ceil_div(products(p), c.family == Family::naive ? 1 : c.bk));
   const double tile = c.family == Family::mma_sync || c.family == Family::wmma ? mma_tile_clocks : tile_clocks;
-  const double clocks = most * (steps * step_clocks(row, p, device, resident) + tile / resident);
+  const bool few = c.family == Family::thread_tile && most * threads(c) / 32 < few_warps;
+  const double clocks =
+      most * (steps * step_clocks(row, p, device, resident) * (few ? waits_of_few : 1) + tile / resident);
   const double sm_us = clocks / device.clock_ghz * 1e-3;
   // Each block reads its operands from the L2 cache.
   const double size = static_cast<double>(size_of(p.dtype));
@@ -408,6 +440,7 @@ Status launch(const Arguments& args) {
     using B = decltype(backend);
     if constexpr (std::is_same_v<B, simt::Cuda>) {
       const Family family = variants[args.plan.variant].config.family;
+      if (family == Family::tma_tile) return launch_tma_tile_f32(args);
       if (family == Family::wgmma_split)
         return args.problem.dtype == f16 ? launch_split_f16(args) : launch_split_bf16(args);
       if (family == Family::wgmma) switch (args.problem.dtype) {

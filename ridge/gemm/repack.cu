@@ -38,18 +38,19 @@ RowCopy row_copy(const Source& s, unsigned char* workspace, std::int64_t size) {
 }
 
 template <class T> Turn<T> turn_of(const Source& s, unsigned char* workspace, std::int64_t low) {
+  const bool along_k = s.to.major == Major::k;  // else the axes change names
   return {.from = static_cast<const T*>(s.data),
           .to = reinterpret_cast<T*>(workspace + s.to.offset),
-          .outer = s.outer,
-          .k = s.k,
-          .outer_stride = s.outer_stride,
-          .k_stride = s.k_stride,
+          .outer = along_k ? s.outer : s.k,
+          .k = along_k ? s.k : s.outer,
+          .outer_stride = along_k ? s.outer_stride : s.k_stride,
+          .k_stride = along_k ? s.k_stride : s.outer_stride,
           .from_batch = s.lies.batch_stride,
           .pitch = s.to.pitch,
           .to_batch = s.to.batch_stride,
           .low = low,
           .batch = s.batch,
-          .neighbours_k = s.major == Major::k};
+          .neighbours_k = s.major == s.to.major};
 }
 
 // Blocks of a job in x.

@@ -1,5 +1,6 @@
 // What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
-// bytes, strides in both axes, and for all but 16-bit types rows along M or N. Facts that plan and launch share.
+// bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of one
+// operand. Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -29,7 +30,8 @@ inline bool tma_reads(const GemmOperand& o, std::int64_t pitch, std::int64_t row
 inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype)), line = wgmma_line_bytes / size;
   const auto whole_lines = [&](std::int64_t n) { return (n + line - 1) / line * line; };
-  const bool in_parts = p.scalars.math == GemmMath::tf32x3;
+  const bool tensor_cores = c.family != Family::tma_tile;
+  const bool in_parts = tensor_cores && p.scalars.math == GemmMath::tf32x3;
   Repack r;
   if (in_parts) r.low = whole_lines(p.k);
   // as: how it is to lie; Major::none: as it does, if it lies along either axis.
@@ -50,6 +52,12 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
     return to;
   };
   const auto along_k_if = [](bool only) { return only ? Major::k : Major::none; };
+  if (!tensor_cores) {  // the operand that lies across the tile, along its other axis
+    const auto across_if = [](bool only) { return only ? Major::outer : Major::none; };
+    r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride, across_if(swapped), 0);
+    r.b = repacked(*p.b, major_of_b(p), p.n, p.b->col_stride, p.b->row_stride, across_if(!swapped), r.a.bytes);
+    return r;
+  }
   const bool wide_k = size != 2, narrow_k = wide_k || narrow_is_k_major(c);
   r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride,
                  along_k_if((swapped ? narrow_k : wide_k) || a_is_k_major(c)), 0);

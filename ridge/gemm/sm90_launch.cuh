@@ -3,6 +3,7 @@
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/sm90_split.cuh>
+#include <ridge/gemm/sm90_thread_tile.cuh>
 
 #include <utility>
 
@@ -109,9 +110,24 @@ template <int I, class T> Status launch_split_row(const Arguments& args) {
   }
 }
 
+template <int I> Status launch_tma_tile_row(const Arguments& args) {
+  const GemmProblem& p = args.problem;
+  auto ready = ready_operands(args);
+  if (!ready) return ready.error();
+  const auto launch = [&]<Major MD, bool Swapped>() {
+    return launch_tma_tile<Row<I>, MD, Swapped>(Swapped ? ready->b : ready->a, Swapped ? ready->a : ready->b,
+                                                {p.m, p.n, products(p), p.batch}, epilogue_of<float>(args),
+                                                args.stream);
+  };
+  if (args.plan.swapped) return launch.template operator()<Major::k, true>();  // what is_swapped() asks for
+  if (ready->repack.a.major == Major::k) return launch.template operator()<Major::k, false>();
+  return launch.template operator()<Major::outer, false>();
+}
+
 template <Family F, class T, class X, int I> constexpr auto hopper_launcher() -> Status (*)(const Arguments&) {
   if constexpr (variants[I].config.family != F || !variants[I].types.contains(dtype_of<T>)) return nullptr;
   else if constexpr (F == Family::wgmma) return launch_wgmma_row<I, T, X>;
+  else if constexpr (F == Family::tma_tile) return launch_tma_tile_row<I>;
   else return launch_split_row<I, T>;
 }
 

@@ -1,5 +1,6 @@
 // Hopper's kernel on the CPU runtime, which emulates TMA, mbarrier and wgmma: rows of the table that need no clusters,
 // against products in double.
+#include <ridge/gemm/sm90_thread_tile.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
 #include <ridge/gemm/variants.hpp>
 
@@ -205,6 +206,49 @@ TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
   check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 328, .bias = true});
   check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
+}
+
+// ---- float32 by threads ---------------------------------------------------------------------------------------------
+
+template <int I, Major MD, bool Swapped> void check_tile(int m, int n, int of_k, int batch = 1, bool shared_b = false) {
+  std::mt19937 bits(2);
+  constexpr Major ma = Swapped ? Major::outer : MD, mb = Swapped ? MD : Major::outer;
+  const auto operand = [&](Major major, int count, int rows) {
+    Matrices<float> x = major == Major::k ? Matrices<float>(count, rows, of_k) : Matrices<float>(count, of_k, rows);
+    return x.randomise(bits);
+  };
+  Matrices<float> a = operand(ma, batch, m), b = operand(mb, shared_b ? 1 : batch, n), d(batch, m, n, 77);
+  StandardEpilogue<float> epilogue{};
+  epilogue.alpha = epilogue.scale = 1;
+  epilogue.d = d.tensor();
+  const Status status = launch_tma_tile<Row<I>, MD, Swapped>(
+      Swapped ? b.operand() : a.operand(), Swapped ? a.operand() : b.operand(), {m, n, of_k, batch}, epilogue);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto element = [](Matrices<float>& x, Major major, int of, int row, int along) {
+    return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
+  };
+  for (int of = 0; of < batch; ++of)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < d.pitch; ++j) {
+        double want = j < n ? 0 : 77;
+        for (int along = 0; j < n && along < of_k; ++along)
+          want += element(a, ma, of, i, along) * element(b, mb, shared_b ? 0 : of, j, along);
+        ASSERT_EQ(double{d.get(of, i, j)}, want) << of << " " << i << " " << j;
+      }
+}
+
+TEST(GemmOnHopper, TilesOfFloatInEachLayout) {
+  constexpr int row = row_named("tma_128x128");
+  check_tile<row, k, false>(130, 137, 200);
+  check_tile<row, outer, false>(257, 20, 161);
+  check_tile<row, k, true>(20, 257, 129);
+}
+TEST(GemmOnHopper, TilesOfFloatOfABatchAndOfOneStep) {
+  constexpr int row = row_named("tma_128x128");
+  check_tile<row, k, false>(5, 9, 1, 3, true);
+  check_tile<row, outer, false>(128, 128, 32, 2);
+  check_tile<row, k, true>(1, 1, 33, 2);
+  check_tile<row_named("tma_64x64"), k, false>(70, 65, 300);
 }
 
 }  // namespace

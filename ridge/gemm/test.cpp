@@ -38,21 +38,35 @@ double predicted(const GemmProblem& p, const char* variant, const char* device =
 
 TEST(GemmPlan, LargeMatricesTakeLargeTiles) {
   for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt})
-    EXPECT_TRUE(chosen({.m = 4096, .n = 4096, .k = 4096, .layout = layout}).starts_with("async")) << name(layout);
+    EXPECT_EQ(chosen({.m = 4096, .n = 4096, .k = 4096, .layout = layout}), "tma_128x128") << name(layout);
   EXPECT_EQ(chosen({.m = 256, .n = 256, .k = 4096}), "async_64x64");
 }
 
 TEST(GemmPlan, RowsThatStartAnywhereAreCopiedByElements) {
-  EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4096, .layout = GemmLayout::nn}), "async_unaligned");
+  EXPECT_TRUE(chosen({.m = 4095, .n = 4095, .k = 4096}, "A100").starts_with("async_unaligned"));
   GemmProblem p{.m = 1024, .n = 1024, .k = 1024};
   p.a = GemmOperand{.row_stride = 1024, .phase = 4};
-  EXPECT_TRUE(chosen(p).starts_with("async_unaligned"));
+  EXPECT_TRUE(chosen(p, "A100").starts_with("async_unaligned"));
 }
 
 TEST(GemmPlan, StridesThatAreNeighboursNowhereHaveAVariant) {
   GemmProblem p{.m = 4096, .n = 4096, .k = 512};
   p.b = GemmOperand{.row_stride = 8192, .col_stride = 2};
-  EXPECT_EQ(chosen(p), "thread_8x8");
+  EXPECT_EQ(chosen(p, "A100"), "thread_8x8");
+  EXPECT_EQ(chosen(p), "tma_128x128");  // of a copy
+}
+
+TEST(GemmPlan, TilesByTmaCopyWhatTheyCannotReadAndTurnOneOfTwoOperandsAlongK) {
+  const auto workspace = [](const GemmProblem& p) {
+    return plan_gemm(p, *device_model("H200"), {.variant = "tma_128x128"})->workspace;
+  };
+  for (GemmLayout layout : {GemmLayout::nn, GemmLayout::tn, GemmLayout::tt})
+    EXPECT_EQ(workspace({.m = 512, .n = 256, .k = 1024, .layout = layout}), 0u) << name(layout);
+  EXPECT_EQ(workspace({.m = 512, .n = 256, .k = 1024, .layout = GemmLayout::nt}), 256u * 1024 * 4);
+  EXPECT_EQ(workspace({.m = 512, .n = 255, .k = 1024}), 256u * 1024 * 4);  // rows of 1020 bytes
+  EXPECT_EQ(workspace({.m = 511, .n = 256, .k = 1024, .layout = GemmLayout::tt}), 512u * 1024 * 4);  // A's
+  EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 1, .batch = 65536}, "tma_128x128"),
+            "gemm: variant is tma_128x128; it must be another one here: it takes batches of at most 65535");
 }
 
 TEST(GemmPlan, TheLaddersStepsArePredictedInTheirOrder) {
@@ -213,7 +227,7 @@ TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
                   device);
   };
   for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt}) {
-    EXPECT_TRUE(of(f32, GemmMath::exact, layout).starts_with("async"));
+    EXPECT_EQ(of(f32, GemmMath::exact, layout), "tma_128x128");
     EXPECT_TRUE(of(f32, GemmMath::tf32, layout).starts_with("tf32"));
     EXPECT_EQ(of(f32, GemmMath::tf32x3, layout), "tf32x3");
     EXPECT_EQ(of(f8e4m3, GemmMath::exact, layout), "fp8");

@@ -76,7 +76,7 @@ __device__ __forceinline__ void multiply_rows(const T* const (&rows)[R], const T
 template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm) gemv_rows(Product<T> p, Epilogue<T> epilogue) {
   constexpr int V = S::template elements<T>, R = S::rows, L = S::lanes, groups = S::threads / L;
-  const simt::tile<L> lanes;
+  const simt::tiles<L> lanes;
   for (std::int64_t first = std::int64_t{blockIdx.x} * groups * R; first < p.m;
        first += std::int64_t{gridDim.x} * groups * R) {
     const T* rows[R];

@@ -35,7 +35,8 @@ template <class Backend, class T> Status launch(const NormPlan&, const Operands&
 
 // Methods ring and ring_long, of CUDA alone.
 template <class T> Status launch_ring(const NormPlan&, const Operands&, Stream);
-// Method::fused in clusters, the same.
+// Methods resident and fused in clusters, the same.
+template <class T> Status launch_resident_clusters(const NormPlan&, const Operands&, Stream);
 template <class T> Status launch_fused_clusters(const NormPlan&, const Operands&, Stream);
 
 }  // namespace ridge::norm_detail

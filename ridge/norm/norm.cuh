@@ -35,12 +35,13 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     return simt::launch(at, norm_short<Row<I>, Team, T, true>, forward_of<T>(args));
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
+  } else if constexpr (c.method == Method::resident && c.cluster > 1) {
+    if constexpr (RIDGE_SIMT_ON_CUDA) return launch_resident_clusters<T>(args.plan, args.operands, args.stream);
+    else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::resident) {
-    constexpr bool one_for_both = held(c, Use::added).in_registers == c.in_registers;
-    if (use == Use::plain) return simt::launch(at, norm_resident<Row<I>, Team, T, one_for_both>, forward_of<T>(args));
-    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
-    else if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
-    else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
+    if (use == Use::plain) return simt::launch(at, norm_resident<Row<I>, Team, T, false>, forward_of<T>(args));
+    if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
+    return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()

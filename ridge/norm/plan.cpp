@@ -167,6 +167,7 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (c.method == Method::vector && p.backward) return "it has no gradient";
   if (c.method == Method::fused && !wants_sums(p)) return "it is for gradients of gamma and beta";
   if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
+  if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
@@ -182,22 +183,20 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (is_ring(c)) {
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
     if (p.backward) return "it has no gradient";
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
-    const int most = ring_units(c, static_cast<int>(size(p))), stages = c.method == Method::ring ? 2 : long_stages;
-    if (ring.slice_units > most || ring.stages < stages)
-      return "a row's slice has " + std::to_string(ring.slice_units) + " units of 16 bytes; " + std::to_string(most) +
-             " are kept, and " + std::to_string(stages) + " rows must fit in " + std::to_string(device.smem_optin) +
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
+    if (ring.slice_units > ring_units(c) || ring.stages == 0)
+      return "a row's slice has " + std::to_string(ring.slice_units) + " units of 16 bytes; " +
+             std::to_string(ring_units(c)) + " are kept, and rows must fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
     return {};
   }
+  if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
+  if (c.cluster > 1 && units(p) < c.cluster)
+    return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
   if (c.method == Method::fused) {
     if (p.rows >= std::int64_t{1} << 31) return "it counts rows in 31 bits";
-    if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
-    if (units(p) < c.cluster)
-      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) +
-             " blocks";
     if (fused_rows(c, p, device.smem_optin).stages == 0)
       return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
@@ -213,12 +212,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (p.cols == 0 || p.rows == 0) return 0;
   if (is_ring(c)) {  // blocks stay, and go through rows
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
   const std::int64_t blocks = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
-  if (c.method != Method::fused) return blocks;
+  if (c.method != Method::fused) return blocks * c.cluster;
   // As many blocks, or clusters, as there is room for.
   return std::min<std::int64_t>(blocks, roofline::resident_clusters(device, c.cluster)) * c.cluster;
 }
@@ -273,7 +272,7 @@ static int registers(const Config& c, const NormProblem& p) {
   if (c.method == Method::fused) return 128;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
-  return c.in_registers >= 6 || p.backward ? 64 : c.in_registers >= 4 ? 56 : 48;
+  return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
 }
 
 // How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
@@ -302,7 +301,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
+             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -332,24 +331,26 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, Use::gradient));
   } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
-    // an H200 (bench/results/h200/norm.json).
-    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
-    const double pass_us = c.in_shared > 0 ? (bytes == 2 && p.backward ? 1.2 : 1.5)
-                           : bytes == 2    ? 0.34
-                           : p.backward    ? 0.25
-                                           : 0.4;
-    const double unit_us = pass_us * (p.backward ? 2 : 1);
-    const double row_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + unit_us * of_lane;
-    k.block_us = row_us;
-    k.trip_bytes = row_bytes * tensors_kept(p) * c.rows;
+    // an H200.
+    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / (lanes(c) * c.cluster)), 1.0);
+    const double in_registers = std::min<double>(of_lane, held(c, use_of(p)).in_registers);
+    const double register_us = p.backward ? (bytes == 2 ? 0.68 : 0.5) : bytes == 2 ? 0.3 : 0.1;
+    const double shared_us = p.backward ? (bytes == 2 ? 2.4 : 3.0) : (bytes == 2 ? 0.93 : 0.8) * (p.added ? 1 : 0.68);
+    const double shifted =
+        phases_of(p) > 1 && p.gamma ? (bytes == 2 ? 2.4 : 1.7) : 1;  // gamma lies differently from the row
+    k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + (c.cluster > 1 ? 0.65 * c.cluster : 0) +
+                 shifted * (register_us * in_registers + shared_us * (of_lane - in_registers));
+    k.trip_bytes = row_bytes / c.cluster * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
   } else if (is_ring(c)) {
     // A team's rows follow one another. Of a row: its reduction, and the passes over each unit; fitted to an H200.
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
     const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.team);
-    const bool twice = c.method == Method::ring_long;
-    const double unit_us = !twice ? 0.03 : (bytes == 2 ? 0.22 : 0.1) * (p.added ? 1.2 : 1);
-    const double row_us = (twice ? 0.24 + 0.05 * c.cluster : 0.3) + unit_us * of_lane;
+    const double unit_us = c.method == Method::ring ? (bytes == 2 ? 0.26 : 0.19) * (phases_of(p) > 1 ? 1.2 : 1)
+                                                    : (bytes == 2 ? 0.22 : 0.1) * (!p.added           ? 1
+                                                                                   : phases_of(p) > 1 ? 1.6
+                                                                                                      : 1.05);
+    const double row_us = 0.24 + 0.05 * c.cluster + unit_us * of_lane;
     const double teams = static_cast<double>(plan.grid) / c.cluster * ring.teams;
     k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
     k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
@@ -362,8 +363,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     // Units of two passes, and merging what they give; softmax's row of this kind has 2.2.
     k.block_us = c.method == Method::vector ? 2.2 + 0.3 * static_cast<double>(units(p)) / c.threads : 0.25;
   }
-  // 16-bit elements are converted in each pass, gamma and beta for every row.
-  const double conversions = bytes == 2 && c.method == Method::resident ? 4 + 1.5 * (p.gamma + p.beta) : 0;
+  // 16-bit elements are converted in each pass, of gradients gamma for every row.
+  const double conversions = bytes != 2 || c.method != Method::resident ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
   k.clocks = ((p.dtype == f64 ? 40 : 2.5) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
   if (wants_sums(p)) {
     const SumsPlan sums = sums_plan(plan);

@@ -1,70 +1,137 @@
 // The row is read once and kept on chip: in registers, and past those in shared memory.
 #pragma once
 #include <ridge/norm/vector.cuh>
+#include <ridge/tile/row_part.cuh>
 
 namespace ridge::norm_detail {
 
-// Added: there may be a residual; so there is one kernel for both where few registers hold the row.
+// y of rows [rows, cols], or of their sum with residual, which sum gets.
+// Blocks: who shares a row, one block or part of it, or a cluster (tile/sm90/row_cluster.cuh).
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
 // capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and
 // sum may be x or residual.
-template <class Row, class Team, class T, bool Added>
-__global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_resident(Forward<T> a) {
+template <class Row, class Team, class T, bool Added, class Blocks = tile::WholeRow>
+__global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::added : Use::plain).blocks_per_sm)
+    norm_resident(Forward<T> a) {
   constexpr Held h = held(Row::config, Added ? Use::added : Use::plain);
-  using Packed = tile::Packed;
-  __shared__ Scratch<Team, float> scratch;
-  const std::int64_t row = Team::row();
+  constexpr int step = Team::lanes * tile::unit_elements<T>;  // from one unit of a lane to its next
+  constexpr int batch = h.in_registers % 2 == 0 ? 2 : 1;      // units whose gamma and beta are on their way together
+  using tile::Packed;
+  using Sums = Differences<float>;
+  __shared__ typename Team::template Scratch<Sums> scratch[2];
+  __shared__ typename Blocks::Inbox inbox;
+  Blocks blocks(inbox);
+  const std::int64_t row = blocks.template row<Team>();
   if (row >= a.rows) return;  // a whole row's lanes: nobody waits for them
-  const T* x = a.x.even_row(row);
-  const tile::RowUnits<T, Team::lanes> units(x, a.cols, Team::lane());
-  tile::ResidentRows<T, 1, Team::lanes, h.in_registers, h.in_shared, !Added && h.in_shared % 4 == 0 ? 4 : 2> kept{
+  const tile::RowPart part = blocks.part(a.x.even_row(row), a.cols);
+  const T* x = a.x.even_row(row) + part.begin;
+  [[maybe_unused]] const T* residual = Added ? a.residual.even_row(row) + part.begin : nullptr;
+  const tile::RowUnits<T, Team::lanes> units(x, part.size, Team::lane());
+  const int at0 = units.at(0), edge_at = units.edge_at;
+  tile::ResidentRows<T, 1, Team::lanes, h.in_registers, h.in_shared> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
 
   // ---- load: everything once, and zeros where there is nothing
   const auto load = [&](const T* from, int k) {
-    return units.has(k) ? tile::load_packed(from + units.at(k)) : Packed{};
+    return units.has(k) ? tile::load_packed(from + at0 + k * step) : Packed{};
   };
-  float edge = units.edge_at >= 0 ? float(x[units.edge_at]) : 0.0f;
-  if (Added && a.residual.data) {
-    const T* residual = a.residual.even_row(row);
-    kept.fill([&](int k, Packed* unit) { unit[0] = packed_sum<T>(load(x, k), load(residual, k)); });
-    kept.end_pass();
-    T* sum = a.sum.even_row(row);
-    kept.for_each([&](const Packed* unit, int k) {
-      if (units.has(k)) tile::store_packed(sum + units.at(k), unit[0]);
-    });
-    if (units.edge_at >= 0) {
-      const T e = rounded_sum(T(edge), residual[units.edge_at]);
-      sum[units.edge_at] = e;
-      edge = float(e);
+  const auto element = [&](int i) {
+    if constexpr (Added) return float(rounded_sum(x[i], residual[i]));
+    else return float(x[i]);
+  };
+  kept.fill([&](int k, Packed* unit) {
+    unit[0] = load(x, k);
+    if constexpr (Added) unit[0] = packed_sum<T>(unit[0], load(residual, k));
+  });
+  float base = a.rms || part.size == 0 ? 0.0f : element(0);
+  const float edge = edge_at >= 0 ? element(edge_at) : 0.0f;
+  kept.end_pass();
+
+  // Those of the first units come while the row is summed up.
+  const T *gamma = a.gamma.data ? a.gamma.data + part.begin : nullptr,
+          *beta = a.beta.data ? a.beta.data + part.begin : nullptr;
+  const bool alike = tile::on_units(gamma, units.head) && tile::on_units(beta, units.head);
+  const auto load_vector = [&](const T* vector, float without, Packed* unit, int first, int n) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      unit[i] = tile::packed_fill<T>(without);
+      if (vector && units.has(first + i)) unit[i] = tile::load_packed(vector + at0 + (first + i) * step);
     }
-  } else {
-    kept.fill([&](int k, Packed* unit) { unit[0] = load(x, k); });
-    kept.end_pass();
+  };
+  constexpr bool ahead = !Added;  // where registers are left
+  [[maybe_unused]] Packed first_gamma[batch], first_beta[batch];
+  if (ahead && alike) {
+    load_vector(gamma, 1.0f, first_gamma, 0, batch);
+    load_vector(beta, 0.0f, first_beta, 0, batch);
   }
 
-  // ---- compute
-  const auto each = [&](auto&& f) {
+  // ---- compute: distances from the first element
+  const float per_column = 1 / static_cast<float>(a.cols);
+  float per_element = a.rms ? 0.0f : per_column;
+  if (Blocks::shares && per_element != 0) per_element = part.size > 0 ? 1 / static_cast<float>(part.size) : 0.0f;
+  const auto sums = [&](float from, int pass) {
+    Sums s{0, 0};
     kept.for_each([&](const Packed* unit, int k) {
-      const bool exists = units.has(k);
-      for_elements<T>(unit[0], [&](float e, int) { f(e, exists); });
+      const float less = units.has(k) ? from : 0.0f;  // what the row does not have is no distance away
+      for_elements<T>(unit[0], [&](float e, int) { s.add(e - less); });
     });
-    f(edge, units.edge_at >= 0);
+    s.add(edge_at >= 0 ? edge - from : 0.0f);
+    kept.end_pass();
+    return Team::reduce(s, plus<Sums>, scratch[pass]);
   };
-  const auto normalised = row_statistics<Team, float>(
-      each, [&] { kept.end_pass(); }, static_cast<float>(a.cols), a.eps, a.rms, scratch);
+  Sums s = sums(base, 0);
+  Spread<float> spread = Spread<float>::of(s, per_element);
+  bool far = spread.far(s);
+  if constexpr (Team::lanes < Team::warp) far = simt::tiles<Team::warp>().any(far);  // all of the warp together
+  if (far) {
+    base += a.rms ? 0.0f : spread.mean;
+    s = sums(base, 1);
+    spread = Spread<float>::of(s, per_element);
+  }
+  if constexpr (Blocks::shares) {
+    const SliceMoments mine{static_cast<float>(part.size), base, spread};
+    spread = of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), per_column);
+  }
+  const Statistics<float> normalised = spread.statistics(base, per_column, a.eps);
 
   // ---- finish
-  T* y = a.y.even_row(row);
-  const auto affine_of = [&](int k) { return load_affine(a, units.at(k), units.has(k)); };
-  const auto write = [&](const Packed* unit, int k, const Affine<T>& affine) {
-    if (units.has(k)) tile::store_packed(y + units.at(k), norm_unit(a, normalised, unit[0], affine));
+  T* y = a.y.even_row(row) + part.begin;
+  [[maybe_unused]] T* sum = Added ? a.sum.even_row(row) + part.begin : nullptr;
+  T* first_unit = y + at0;
+  tile::make_opaque(first_unit);  // one address and constants
+  const auto write = [&](Packed unit, Packed of_gamma, Packed of_beta, int k) {
+    // Or they are unpacked ahead of their turn, into registers that are not there.
+    tile::make_opaque(unit), tile::make_opaque(of_gamma), tile::make_opaque(of_beta);
+    if (!units.has(k)) return;
+    if constexpr (Added) tile::store_packed(sum + at0 + k * step, unit);
+    tile::store_packed(first_unit + k * step, norm_unit<T>(normalised, unit, {of_gamma, of_beta}));
   };
-  // Of 64 registers, none are left for what the next unit needs.
-  constexpr bool ahead = Team::threads * Row::config.blocks_per_sm < 1024;
-  if constexpr (ahead) kept.for_each(affine_of, write);
-  else kept.for_each([&](const Packed* unit, int k) { write(unit, k, affine_of(k)); });
-  if (units.edge_at >= 0) y[units.edge_at] = norm_element(a, normalised, edge, units.edge_at);
+  if (alike) {
+    kept.template for_batches<batch>([&](auto count, const Packed(*unit)[1], int first) {
+      constexpr int n = decltype(count)::value;
+      Packed of_gamma[n], of_beta[n];
+      if (ahead && first == 0) {
+#pragma unroll
+        for (int i = 0; i < n; ++i) of_gamma[i] = first_gamma[i], of_beta[i] = first_beta[i];
+      } else {
+        load_vector(gamma, 1.0f, of_gamma, first, n);
+        load_vector(beta, 0.0f, of_beta, first, n);
+      }
+#pragma unroll
+      for (int i = 0; i < n; ++i) write(unit[i][0], of_gamma[i], of_beta[i], first + i);
+    });
+  } else {
+    kept.template for_batches<1>([&](auto, const Packed(*unit)[1], int k) {
+      Packed of_gamma = tile::packed_fill<T>(1.0f), of_beta{};
+      if (gamma && units.has(k)) of_gamma = tile::load_packed_anywhere(gamma + units.at(k));
+      if (beta && units.has(k)) of_beta = tile::load_packed_anywhere(beta + units.at(k));
+      write(unit[0][0], of_gamma, of_beta, k);
+    });
+  }
+  if (edge_at >= 0) {
+    if constexpr (Added) sum[edge_at] = T(edge);
+    y[edge_at] = norm_element(a, normalised, edge, part.begin + edge_at);
+  }
 }
 
 // dx of a unit.
@@ -85,7 +152,8 @@ __device__ __forceinline__ tile::Unit<T> gradient_unit(const RowGradient<float>&
 
 // The same for dx, and the row's statistics for the sums over columns. x and dy are kept, gamma is read twice.
 template <class Row, class Team, class T>
-__global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_resident_gradient(Backward<T> a) {
+__global__ void __launch_bounds__(Team::threads, held(Row::config, Use::gradient).blocks_per_sm)
+    norm_resident_gradient(Backward<T> a) {
   constexpr Held h = held(Row::config, Use::gradient);
   using Packed = tile::Packed;
   __shared__ GradientScratch<Team, float> scratch;

@@ -9,9 +9,8 @@ namespace ridge::norm_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <Method M, int Threads, int InRegisters, int Team, int Elements> struct RingKernel {
-  static constexpr Config config = {
-      .method = M, .threads = Threads, .in_registers = InRegisters, .team = Team, .elements = Elements};
+template <Method M, int Threads, int InRegisters, int Team> struct RingKernel {
+  static constexpr Config config = {.method = M, .threads = Threads, .in_registers = InRegisters, .team = Team};
 };
 
 template <int I, class T> Status launch_row(const Arguments& args) {
@@ -20,12 +19,13 @@ template <int I, class T> Status launch_row(const Arguments& args) {
     return Status::error(Code::unsupported, "norm: this variant is launched elsewhere");
   } else {
     const NormProblem& p = args.plan.problem;
-    const tile::RowRing ring = ring_of(c, p, args.plan.device.smem_optin);
+    const RingRoom room = ring_of(c, p, args.plan.device.smem_optin);
+    const tile::RowRing& ring = room.ring;
     const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                           .block = dim3(c.threads),
-                          .smem = static_cast<std::size_t>(ring.smem_bytes()),
+                          .smem = static_cast<std::size_t>(room.smem),
                           .stream = args.stream.handle};
-    using Kernel = RingKernel<c.method, c.threads, c.in_registers, c.team, c.elements>;
+    using Kernel = RingKernel<c.method, c.threads, c.in_registers, c.team>;
     const Forward<T> a = forward_of<T>(args);
     const auto rows_of = [&](const auto& tensor, int lies) {
       return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[lies].pitch(), p.rows, p.cols);

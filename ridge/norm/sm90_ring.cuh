@@ -12,120 +12,96 @@ namespace ridge::norm_detail {
 // The tensors whose rows come through the ring: x, and residual where there is one.
 template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 
-// Rows that fit in a team's registers, as distances from their first element: the ring gets their place back at once.
+// Rows, or slices of them, that fit in a block's registers: the ring gets their place back at once. gamma and beta stay in
+// shared memory.
 //
-// Row::config: threads of a block and of its teams, and elements of a row in each lane.
-// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
-// ring_of(config, problem, device), whose cluster is one block, and a row has at most `team * elements` elements in whole
-// units; ring.smem_bytes() of dynamic shared memory. y may be x.
+// Row::config: threads of a block, which is one team, and units of a row in each lane.
+// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is that of
+// ring_of(config, problem, device), whose slices have at most ring_units(config) whole units; RingRoom::smem of dynamic
+// shared memory, and a cluster has ring.cluster blocks. y may be x.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring, const __grid_constant__ RingInputs<1> inputs) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
-    using tile::Floats;
     using tile::Packed;
+    using Sums = Differences<float>;
     constexpr Config c = Row::config;
-    constexpr int V = tile::unit_elements<T>, K = c.elements / V;  // units of a lane
+    static_assert(c.team == c.threads);
+    constexpr int K = c.in_registers;  // units of a lane
     using Team = sm90::RingTeam<c.team, c.team>;
+    constexpr int step = Team::lanes * tile::unit_elements<T>;  // from one unit of a lane to its next
     Team team(ring, sm90::swizzled_shared());
     team.start();
     team.template bring_first<T>(inputs.rows, a.rows, a.cols);
+    const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
     const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
     const int at0 = units.at(0), edge_at = units.edge_at;
-    constexpr int step = Team::lanes * V;  // from one unit of a lane to its next
+    const bool centred = !a.rms && size > 0;
+    const float per_element = centred ? 1 / static_cast<float>(size) : 0.0f;
     const float per_column = 1 / static_cast<float>(a.cols);
 
-    // Of this lane's columns.
-    Floats<T> gamma[K], beta[K];
-    {
-      Packed g[K], b[K];
-      tile::load_units_anywhere(a.gamma.data, units, 1.0f, g);
-      tile::load_units_anywhere(a.beta.data, units, 0.0f, b);
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        gamma[k] = tile::unpack_floats<T>(g[k]);
-        beta[k] = tile::unpack_floats<T>(b[k]);
+    // Of this lane's columns: [gamma, beta, as they are given][K][lanes]. Only this lane touches them.
+    Packed* const gamma = reinterpret_cast<Packed*>(team.shared + ring.smem_bytes()) + team.lane();
+    Packed* const beta = gamma + (a.gamma.data ? K * Team::lanes : 0);
+#pragma unroll 1
+    for (int k = 0; k < K; ++k)
+      if (units.has(k)) {
+        const int at = begin + units.at(k);
+        if (a.gamma.data) gamma[k * Team::lanes] = tile::load_packed_anywhere(a.gamma.data + at);
+        if (a.beta.data) beta[k * Team::lanes] = tile::load_packed_anywhere(a.beta.data + at);
       }
-    }
 
     team.template for_each_row_kept<T>(inputs.rows, a.rows, [&](const sm90::RowInSlot<T>& at_row, auto&& through) {
-      // ---- load: what the copy engine has brought, as distances from the first element
+      // ---- load: what the copy engine has brought
       const T* x = at_row.of(0);
-      const float base = a.rms ? 0.0f : float(x[0]);
-      const Packed nothing = tile::packed_fill<T>(base);  // what the row does not have is no distance away
-      Floats<T> d[K];
-      Differences<float> s{0, 0};
+      Packed kept[K];
 #pragma unroll
-      for (int k = 0; k < K; ++k) {
-        Packed unit = nothing;
-        if (units.has(k)) unit = tile::load_packed(x + at0 + k * step);
-        d[k] = tile::unpack_floats<T>(unit);
-#pragma unroll
-        for (int v = 0; v < V; ++v) {
-          d[k][v] -= base;
-          s.add(d[k][v]);
-        }
-      }
-      const float edge = edge_at >= 0 ? float(x[edge_at]) - base : 0.0f;
-      s.add(edge);
+      for (int k = 0; k < K; ++k) kept[k] = units.has(k) ? tile::load_packed(x + at0 + k * step) : Packed{};
+      float base = centred ? float(x[0]) : 0.0f;
+      const float edge = edge_at >= 0 ? float(x[edge_at]) : 0.0f;
 
-      // ---- compute
-      s = team.reduce_in_block(s, plus<Differences<float>>);
+      // ---- compute: distances from the first element
+      const auto sums = [&](float from) {
+        Sums s{0, 0};
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+          const float less = units.has(k) ? from : 0.0f;  // what the row does not have is no distance away
+          for_elements<T>(kept[k], [&](float e, int) { s.add(e - less); });
+        }
+        s.add(edge_at >= 0 ? edge - from : 0.0f);
+#pragma unroll
+        for (int k = 0; k < K; ++k) tile::make_opaque(kept[k]);
+        return team.reduce_in_block(s, plus<Sums>);
+      };
+      Sums s = sums(base);
       through();
-      Spread<float> spread = Spread<float>::of(s, a.rms ? 0.0f : per_column);
+      Spread<float> spread = Spread<float>::of(s, per_element);
       if (spread.far(s)) {  // alike in all lanes
-        const float mean = spread.mean;
-        s = {0, 0};
-#pragma unroll
-        for (int k = 0; k < K; ++k)
-          if (units.has(k)) {
-#pragma unroll
-            for (int v = 0; v < V; ++v) s.add(d[k][v] - mean);
-          }
-        if (edge_at >= 0) s.add(edge - mean);
-        s = team.reduce_in_block(s, plus<Differences<float>>);
-        spread = Spread<float>::of(s, per_column);
-        spread.mean += mean;
+        base += centred ? spread.mean : 0.0f;
+        s = sums(base);
+        spread = Spread<float>::of(s, per_element);
       }
-      if (!at_row.exists) return;
+      if (ring.cluster > 1) {
+        const SliceMoments mine{static_cast<float>(size), base, spread};
+        spread = of_cluster(mine, team.template collect<SliceMoments>(team.post(mine)), ring.cluster, per_column);
+      }
 
       // ---- finish
-      const Statistics<float> normalised = spread.statistics(0.0f, per_column, a.eps);  // of distances
-      T* y = a.y.even_row(at_row.row);
+      const Statistics<float> normalised = spread.statistics(base, per_column, a.eps);
+      T* y = a.y.even_row(at_row.row) + begin;
 #pragma unroll
-      for (int k = 0; k < K; ++k)
-        if (units.has(k)) {
-          Floats<T> e;
-#pragma unroll
-          for (int v = 0; v < V; ++v)
-            e[v] = fmaf(fmaf(d[k][v], normalised.scale, normalised.offset), gamma[k][v], beta[k][v]);
-          tile::store_packed(y + at0 + k * step, tile::pack_floats<T>(e));
-        }
-      if (edge_at >= 0) y[edge_at] = norm_element(a, normalised, edge, edge_at);
+      for (int k = 0; k < K; ++k) {
+        tile::make_opaque(kept[k]);
+        if (!units.has(k)) continue;
+        const Packed of_gamma = a.gamma.data ? gamma[k * Team::lanes] : tile::packed_fill<T>(1.0f);
+        const Packed of_beta = a.beta.data ? beta[k * Team::lanes] : Packed{};
+        tile::store_packed(y + at0 + k * step, norm_unit<T>(normalised, kept[k], {of_gamma, of_beta}));
+      }
+      if (edge_at >= 0) y[edge_at] = norm_element(a, normalised, edge, begin + edge_at);
     });
     team.finish();
   }
-}
-
-// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of squared
-// differences from that mean.
-struct SliceMoments {
-  float n, base;
-  Spread<float> spread;
-};
-
-// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l % cluster.
-__device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, const SliceMoments& of_lane, int cluster,
-                                                    float per_column) {
-  const simt::tile<tile::RowRing::warp> warp;
-  const auto sum = [&](float value) {
-    for (int apart = 1; apart < cluster; apart *= 2) value += warp.shfl_xor(value, apart);
-    return value;
-  };
-  const float from_mine = of_lane.n > 0 ? of_lane.base - mine.base + of_lane.spread.mean : 0.0f;
-  const float mean = sum(of_lane.n * from_mine) * per_column, apart = from_mine - mean;
-  return {mean, sum(fmaf(of_lane.n * apart, apart, of_lane.spread.squares))};
 }
 
 // Longer rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each

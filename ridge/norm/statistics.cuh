@@ -100,6 +100,26 @@ template <class X> struct Spread {
   }
 };
 
+// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of squared
+// differences from that mean.
+struct SliceMoments {
+  float n, base;
+  Spread<float> spread;
+};
+
+// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l % cluster.
+__device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, const SliceMoments& of_lane, int cluster,
+                                                    float per_column) {
+  const simt::tile<32> warp;
+  const auto sum = [&](float value) {
+    for (int apart = 1; apart < cluster; apart *= 2) value += warp.shfl_xor(value, apart);
+    return value;
+  };
+  const float from_mine = of_lane.n > 0 ? of_lane.base - mine.base + of_lane.spread.mean : 0.0f;
+  const float mean = sum(of_lane.n * from_mine) * per_column, apart = from_mine - mean;
+  return {mean, sum(fmaf(of_lane.n * apart, apart, of_lane.spread.squares))};
+}
+
 // What dx of a row is made of: scale (g - mean_g - n mean_gn) where n is x normalised, and g = dy gamma.
 template <class X> struct RowGradient {
   Statistics<X> normalised;

@@ -27,30 +27,46 @@ TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "short_32");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not of whole units
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, "A100"), "block_1k");
-  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}, "A100"), "block_2k");
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}, "A100"), "block_1k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 160 KB do not fit in 99
+  for (const char* device : {"H200", "A100"}) {
+    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "warp_128");
+    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "warp_256");
+    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}, device), "block_512");
+    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "block_1k");
+    EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}, device), "block_1k");
+    EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}, device), "block_2k");
+  }
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16, .added = true}), "block_512");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .added = true}), "block_2k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 192 KB do not fit in 99
 }
 
-TEST(NormPlan, RowsPassThroughARingOnHopper) {
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}), "ring_32");
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "ring_32");
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "ring_128");
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "ring_128");
-  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "ring_256");
-  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "ring_2k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "ring_2kx2");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "ring_2kx4");
+TEST(NormPlan, LongRowsPassThroughARingOnHopper) {
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_3kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}), "ring_3kx4");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "ring_4kx4");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_4kx8");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16, .added = true}), "ring_2kx2");
+}
+
+TEST(NormPlan, LongRowsWithAResidualAreSharedByClusters) {
+  const auto added = [](std::int64_t rows, std::int64_t cols, DType dtype) {
+    return chosen({.norm = Norm::rms, .rows = rows, .cols = cols, .dtype = dtype, .added = true, .beta = false});
+  };
+  EXPECT_EQ(added(4096, 32768, bf16), "block_4k");
+  EXPECT_EQ(added(4096, 32768, f32), "ring_2kx4");
+  EXPECT_EQ(added(1024, 131072, bf16), "ring_2kx8");
+  EXPECT_EQ(added(1024, 131072, f32), "block_16kx4");
+  EXPECT_EQ(added(4096, 50257, bf16), "block_8kx2");
+  EXPECT_EQ(added(4096, 50257, f32), "block_16kx2");
+  const auto plan =
+      plan_norm({.rows = 4, .cols = 32768, .added = true}, *device_model("A100"), {.variant = "block_16kx2"});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(std::string(plan.error().message()).find("compute capability 9.0"), std::string::npos);
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
-  EXPECT_EQ(chosen({.rows = 1, .cols = 4096}), "short_2k");
+  EXPECT_EQ(chosen({.rows = 1, .cols = 8192}), "short_2k");
   EXPECT_EQ(chosen({.rows = 1, .cols = 8192, .dtype = bf16}), "short_2k");
 }
 

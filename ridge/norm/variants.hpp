@@ -27,12 +27,13 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane; ring_long: of gamma and of beta, the row's are in shared memory
   int in_shared = 0;
-  int blocks_per_sm = 1;       // least residency asked of the compiler
-  int turns = 1;               // short: rows of a lane
-  bool ladder = false;         // a textbook's step: chosen where nothing else fits
-  bool plain = false;          // for rows as they are, neither added nor gradients
-  int team = 0, elements = 0;  // rings: threads that share a row; elements of it in each, if in registers
-  int cluster = 1;             // rings, fused: blocks that share a row
+  int blocks_per_sm = 1;  // least residency asked of the compiler
+  int turns = 1;          // short: rows of a lane
+  bool ladder = false;    // a textbook's step: chosen where nothing else fits
+  bool plain = false;     // for rows as they are, neither added nor gradients
+  bool added = false;     // for rows with a residual alone
+  int team = 0;           // rings: threads that share a row
+  int cluster = 1;        // blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -52,15 +53,15 @@ inline constexpr Variant variants[] = {
     {"short_32", "a warp a row", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 4}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
-    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}},
-    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}},
+    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
+    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 6}},
     {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
-    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8, .plain = true}},
-    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}},
-    {"block_2k", "more threads", {.threads = 256, .in_registers = 8, .plain = true}},
-    {"block_4k", "more threads", {.threads = 512, .in_registers = 6, .in_shared = 2, .blocks_per_sm = 2}},
-    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 6, .in_shared = 10, .blocks_per_sm = 2}},
-    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 6, .in_shared = 10}},
+    {"block_512", "the row in a block's registers", {.threads = 128, .in_registers = 4, .blocks_per_sm = 8}},
+    {"block_1k", "more threads", {.threads = 256, .in_registers = 4, .blocks_per_sm = 4}},
+    {"block_2k", "more threads", {.threads = 512, .in_registers = 4, .blocks_per_sm = 2}},
+    {"block_4k", "registers and shared memory", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2}},
+    {"block_8k", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2}},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 4, .in_shared = 12}},
     {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 1}},
     {"fused_128", "more columns of each lane", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
     {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
@@ -68,17 +69,18 @@ inline constexpr Variant variants[] = {
     {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
     {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 4}},
     {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 8}},
-    {"ring_32", "Hopper's copy engine brings rows to a ring in shared memory, for each warp, which stays and keeps gamma and beta", {.method = Method::ring, .threads = 384, .plain = true, .team = 32, .elements = 32}},
-    {"ring_128", "for each four warps", {.method = Method::ring, .threads = 384, .plain = true, .team = 128, .elements = 32}},
-    {"ring_256", "the row left in the ring, for each eight warps", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .plain = true, .team = 256}},
-    {"ring_2k", "for a whole block", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512}},
-    {"ring_2kx2", "in the rings of two blocks", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
+    {"block_8kx2", "rows with a residual in two of Hopper's blocks, which tell each other their sums", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2, .added = true, .cluster = 2}},
+    {"block_16kx2", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 2}},
+    {"block_16kx4", "in four blocks", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 4}},
+    {"ring_4k", "Hopper's copy engine brings rows to a ring in shared memory, for threads that stay, beside gamma and beta", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512}},
+    {"ring_4kx2", "in the rings of two blocks", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 2}},
+    {"ring_4kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 4}},
+    {"ring_4kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 8}},
+    {"ring_2kx2", "gamma and beta in registers, and the row left in the rings of two blocks", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
     {"ring_2kx4", "of four", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
     {"ring_2kx8", "of eight", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
     {"ring_3kx2", "more columns of each lane", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 2}},
     {"ring_3kx4", "of four blocks", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 4}},
-    {"ring_4kx4", "yet more columns", {.method = Method::ring_long, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 4}},
-    {"ring_4kx8", "of eight blocks", {.method = Method::ring_long, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 8}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
 };
 // clang-format on
@@ -92,22 +94,24 @@ constexpr int lanes(Config c) { return is_ring(c) ? c.team : c.threads / c.rows;
 // memory. Where there is more to a pass than a row and its norm, registers for more than 16 words of rows are not left.
 enum class Use : std::uint8_t { plain, added, gradient };
 struct Held {
-  int tensors, in_registers, in_shared;
+  int tensors, in_registers, in_shared, blocks_per_sm;
 };
 constexpr Held held(Config c, Use use) {
-  if (c.method == Method::fused) return {2, c.in_registers, 0};
+  if (c.method == Method::fused) return {2, c.in_registers, 0, 1};
   const int units = c.in_registers + c.in_shared;
-  if (use == Use::plain) return {1, c.in_registers, c.in_shared};
-  const int added_units = std::min(c.in_registers, c.threads >= 1024 ? 2 : 4);
-  if (use == Use::added) return {1, added_units, units - added_units};
+  if (use == Use::plain) return {1, c.in_registers, c.in_shared, c.blocks_per_sm};
+  if (use == Use::added) {
+    const int in_registers = std::min(c.in_registers, 4);
+    return {1, in_registers, units - in_registers, (3 * c.blocks_per_sm + 3) / 4};  // a third more registers each
+  }
   const int in_registers = std::clamp(c.in_registers / 2, 1, 2);
-  return {2, in_registers, std::max(units / 2 - in_registers, 0)};
+  return {2, in_registers, std::max(units / 2 - in_registers, 0), std::min(c.blocks_per_sm, 2)};
 }
 constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient : p.added ? Use::added : Use::plain; }
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c, Use use) {
   const Held h = held(c, use);
-  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * (c.method == Method::fused ? c.cluster : 1);
+  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * c.cluster;
 }
 
 constexpr int smem_bytes(Config c, Use use) {  // dynamic; ring and fused: below
@@ -121,23 +125,32 @@ inline std::int64_t phases_of(const NormProblem& p) {
   return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, pitch);
 }
 
-// Rings: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
-inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
+// Rings: how much of which rows a block has at a time, and where; behind it, where rows go to registers, gamma and beta of
+// the block's columns, a unit for each that its lanes can have. `limit`: bytes of shared memory.
+struct RingRoom {
+  tile::RowRing ring;
+  int vector_bytes;  // of each
+  int smem;          // of all
+};
+inline RingRoom ring_of(Config c, const NormProblem& p, int limit) {
   const Rows& x = (*p.rows_lie)[0];
   const int phases = static_cast<int>(phases_of(p));
-  return tile::row_ring(c.threads, c.team, c.team, c.cluster,
-                        {.cols = p.cols,
-                         .element_bytes = static_cast<int>(size_of(p.dtype)),
-                         .aligned = x.phase == 0 && phases == 1,
-                         .tensors = 1 + p.added,
-                         .phases = phases},
-                        limit);
+  const bool in_registers = c.method == Method::ring;
+  RingRoom r{.ring = {}, .vector_bytes = in_registers ? c.team * c.in_registers * unit_bytes : 0, .smem = 0};
+  const int vectors = r.vector_bytes * (p.gamma + p.beta);
+  r.ring = tile::row_ring(c.threads, c.team, c.team, c.cluster,
+                          {.cols = p.cols,
+                           .element_bytes = static_cast<int>(size_of(p.dtype)),
+                           .aligned = x.phase == 0 && phases == 1,
+                           .tensors = 1 + p.added,
+                           .phases = phases,
+                           .least_stages = in_registers ? 1 : 3},  // a row to finish, one to sum up, one that comes
+                          limit - vectors);
+  r.smem = r.ring.smem_bytes() + vectors;
+  return r;
 }
-// Units of a row that a block's registers are for: of the row itself, or of what goes with it.
-constexpr int ring_units(Config c, int element_bytes) {
-  return c.team * (c.method == Method::ring ? c.elements * element_bytes / unit_bytes : c.in_registers);
-}
-inline constexpr int long_stages = 3;  // of ring_long: a row to finish, one to sum up, one that comes
+// Units of a row's slice that a block has room for: of the row itself, or of what goes with it.
+constexpr int ring_units(Config c) { return c.team * c.in_registers; }
 
 // Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
 // gamma; in the end, where it has several rows, the sums of its columns in the same place.

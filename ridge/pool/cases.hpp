@@ -85,7 +85,9 @@ inline check::CaseBook book_of(Pool f) {
        {"n=1,c=2,h=7,w=9,r=1", "n=2,c=2,h=9,w=7,r=3,s=2:stride=2,1:pad=1,0", "n=1,c=3,h=40,w=70,r=5:stride=1:pad=2",
         "n=1,c=1,h=20,w=20,r=13:pad=6", "n=1,c=2,h=35,w=33,r=3:stride=3", "n=1,c=2,h=30,w=31,r=2:stride=7,5:pad=1",
         "n=1,c=4,h=7,w=7,r=7", "n=1,c=4,h=1,w=1,r=3:pad=1", "n=1,c=1,h=1,w=100,r=1,s=9:pad=0,4",
-        "n=1,c=8,h=6,w=7,r=2,s=5:pad=1,3:layout=nhwc", "n=1,c=8,h=9,w=9,r=3:stride=3:layout=nhwc"})
+        "n=1,c=8,h=6,w=7,r=2,s=5:pad=1,3:layout=nhwc", "n=1,c=8,h=8,w=8,r=3:pad=1:layout=nhwc",
+        "n=2,c=8,h=9,w=3,r=3:pad=1:layout=nhwc", "n=1,c=16,h=17,w=1,r=3:pad=1:layout=nhwc",
+        "n=1,c=8,h=18,w=9,r=3:stride=2:pad=1:layout=nhwc", "n=1,c=8,h=9,w=9,r=3:stride=3:layout=nhwc"})
     for (const std::string& type : types) test(type + ":" + rest);
   test("f32:n=1,c=8,h=6,w=8,r=3:pad=1:warp=64");
   // Nothing to write, or nothing to read.

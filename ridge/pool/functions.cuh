@@ -16,7 +16,7 @@ struct Greatest {
   static constexpr bool counts = false;
   static __device__ __forceinline__ float neutral() { return -__builtin_huge_valf(); }
   static __device__ __forceinline__ float combine(float a, float b) { return tile::Extreme<true>::pick(a, b); }
-  template <class T> static __device__ __forceinline__ T finish(float greatest, float, float) { return T(greatest); }
+  template <class T> static __device__ __forceinline__ float finish(float greatest, float, float) { return greatest; }
 };
 
 struct Mean {
@@ -26,10 +26,10 @@ struct Mean {
   // sum / count, given the reciprocal of count: the product, and its error taken off once, so that the mean of equal
   // values is that value; 16-bit floats are rounded to it anyway. Of an infinite sum the error is NaN, and the product
   // right as it is.
-  template <class T> static __device__ __forceinline__ T finish(float sum, float count, float reciprocal) {
+  template <class T> static __device__ __forceinline__ float finish(float sum, float count, float reciprocal) {
     const float mean = sum * reciprocal;
     if constexpr (sizeof(T) == 2) {
-      return T(mean);
+      return mean;
     } else {
       const float better = fmaf(fmaf(-mean, count, sum), reciprocal, mean);
       return better == better ? better : mean;
@@ -47,7 +47,7 @@ template <class F, class T> struct Channels {
   __device__ __forceinline__ Channels() {}
   __device__ __forceinline__ explicit Channels(const tile::Packed& in) {
     if constexpr (packed) value = in;
-    else tile::to_floats(tile::unpack<T>(in), value.v);
+    else value = tile::unpack_floats<T>(in);
   }
   __device__ __forceinline__ void combine(const Channels& other) {
 #pragma unroll
@@ -56,14 +56,14 @@ template <class F, class T> struct Channels {
       else value[i] = F::combine(value[i], other.value[i]);
     }
   }
-  __device__ __forceinline__ tile::Unit<T> finish(float count, float reciprocal) const {
+  __device__ __forceinline__ tile::Packed finish(float count, float reciprocal) const {
     if constexpr (packed) {
-      return tile::unpack<T>(value);
+      return value;
     } else {
-      tile::Unit<T> out;
+      tile::Floats<T> out;
 #pragma unroll
       for (int v = 0; v < V; ++v) out[v] = F::template finish<T>(value[v], count, reciprocal);
-      return out;
+      return tile::pack_floats<T>(out);
     }
   }
 };

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T
     for (int a = 1; a < K; ++a) result = F::combine(result, row[o * S + a]);
     float count = float(K * K);
     if (F::counts && !p.count_include_pad) count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
-    if (first_row + o < p.oh) y[o * p.y[2]] = F::template finish<T>(result, count, 1.0f / count);
+    if (first_row + o < p.oh) y[o * p.y[2]] = T(F::template finish<T>(result, count, 1.0f / count));
   }
 }
 
@@ -120,9 +120,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     if constexpr (left > 0) in[0] = float(before[i]);
 #pragma unroll
     for (int u = 0; u < S; ++u) {
-      const tile::Unit<T> unit = tile::unpack<T>(units[i][u]);
+      const tile::Floats<T> unit = tile::unpack_floats<T>(units[i][u]);
 #pragma unroll
-      for (int v = 0; v < V; ++v) in[left + u * V + v] = float(unit[v]);
+      for (int v = 0; v < V; ++v) in[left + u * V + v] = unit[v];
     }
     if constexpr (right > 0) in[left + S * V] = float(after[i]);
 #pragma unroll
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   // ---- finish
 #pragma unroll
   for (int o = 0; o < R; ++o) {
-    tile::Unit<T> out;
+    tile::Floats<T> out;
     const int rows = taps_inside(row_of(o * S), K, p.h);
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -155,43 +155,50 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     T* row = y + o * p.row_y;
     const bool exists = first_row + o < p.oh;
     if (exists && p.wide_stores && first_col + V <= p.ow) {
-      simt::store_global(row, out);
+      tile::store_packed(row, tile::pack_floats<T>(out));
     } else {
 #pragma unroll
       for (int v = 0; v < V; ++v)
-        if (exists && first_col + v < p.ow) row[v] = out[v];
+        if (exists && first_col + v < p.ow) row[v] = T(out[v]);
     }
   }
 }
 
 struct ChannelsShape {
-  int h, w, oh;
+  int h, w, oh, ow;
   unsigned items;
-  Divider units, ow, down;  // units: of 16 bytes, of channels; down: threads of a column of outputs
+  // By 16 bytes of channels, by threads of a row of outputs, and of a column (`below` of them together).
+  Divider units, across, down;
   int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   bool count_include_pad;
   std::int64_t x[3], y[3];  // strides of n, h, w
 };
 
-// y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows outputs below one another.
+// y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows x Config::columns neighbouring outputs.
 //                                                     x: [n, h, w, c]  y: [n, oh, ow, c], channels contiguous
 // Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A row
 // of the table that names a size takes no other, without dilation; one that names a stride no other; several outputs
-// need both.
+// need both. Threads follow one another along channels, then `below` of them down a column of outputs, then along the row.
 template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x, T* y, ChannelsShape p) {
-  constexpr int K = Row::config.size, S = Row::config.stride, R = Row::config.rows, V = tile::unit_elements<T>;
-  static_assert(R == 1 || (K > 0 && S > 0), "what several outputs share is known by size and stride");
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    pool_channels(const T* x, T* y, ChannelsShape p) {
+  constexpr int K = Row::config.size, S = Row::config.stride > 0 ? Row::config.stride : 1;
+  constexpr int R = Row::config.rows, C = Row::config.columns, V = tile::unit_elements<T>;
+  constexpr unsigned B = sizeof(T) == 2 ? Row::config.below_16bit : Row::config.below;
+  static_assert(R * C == 1 || (K > 0 && Row::config.stride > 0), "what outputs share is known by size and stride");
   const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
   if (item >= p.items) return;
   unsigned unit = item;
   unsigned j = p.units.divide(unit);
-  unsigned i = p.ow.divide(j);
+  const unsigned lower = j % B;
+  j /= B;
+  unsigned i = p.across.divide(j);
   const unsigned n = p.down.divide(i);
-  const int first_row = static_cast<int>(i) * R;
-  const int top = first_row * p.stride_h - p.pad_h, left = static_cast<int>(j) * p.stride_w - p.pad_w;
+  const int first_row = static_cast<int>(i * B + lower) * R, first_col = static_cast<int>(j) * C;
+  if (B > 1 && first_row >= p.oh) return;
+  const int top = first_row * p.stride_h - p.pad_h, left = first_col * p.stride_w - p.pad_w;
   x += n * p.x[0] + unit * V;
-  y += n * p.y[0] + first_row * p.y[1] + j * p.y[2] + unit * V;
+  y += n * p.y[0] + first_row * p.y[1] + first_col * p.y[2] + unit * V;
 
   const Packed nothing = tile::packed_fill<T>(F::neutral());
   const auto load = [&](int row, int col) {
@@ -199,34 +206,56 @@ __global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x,
                         static_cast<unsigned>(col) < static_cast<unsigned>(p.w);
     return inside ? tile::load_packed(x + row * p.x[1] + col * p.x[2]) : nothing;
   };
-  const auto finish = [&](int o, const Channels<F, T>& result) {
+  const auto finish = [&](int o, int c, const Channels<F, T>& result) {
     float count = float(p.r) * float(p.s);
     if (F::counts && !p.count_include_pad)
-      count = float(taps_inside(top + o * S, p.r, p.h)) * float(taps_inside(left, p.s, p.w));
-    if (first_row + o < p.oh) simt::store_global(y + o * p.y[1], result.finish(count, F::counts ? 1.0f / count : 0.0f));
+      count = float(taps_inside(top + o * S, p.r, p.h)) * float(taps_inside(left + c * S, p.s, p.w));
+    if (first_row + o < p.oh && (C == 1 || first_col + c < p.ow))
+      tile::store_packed(y + o * p.y[1] + c * p.y[2], result.finish(count, F::counts ? 1.0f / count : 0.0f));
   };
   if constexpr (K > 0) {
     // Row by row of inputs: each is reduced once, for all outputs that it is in, while the next ones are on their way.
-    constexpr int in_rows = (R - 1) * S + K, under_way = Row::config.ahead < in_rows ? Row::config.ahead : in_rows;
-    Packed in[in_rows][K];
-    Channels<F, T> result[R];
+    constexpr int in_rows = (R - 1) * S + K, in_cols = (C - 1) * S + K;
+    constexpr int under_way = Row::config.ahead < in_rows ? Row::config.ahead : in_rows;
+    Packed in[in_rows][in_cols];
+    Channels<F, T> result[R][C];
 #pragma unroll
     for (int next = 0; next < in_rows + under_way; ++next) {
       if (next < in_rows) {
 #pragma unroll
-        for (int b = 0; b < K; ++b) in[next][b] = load(top + next, left + b);
+        for (int b = 0; b < in_cols; ++b) in[next][b] = load(top + next, left + b);
       }
       const int a = next - under_way;
       if (a < 0) continue;
-      Channels<F, T> row(in[a][0]);
+      Channels<F, T> of[in_cols], row[C];
 #pragma unroll
-      for (int b = 1; b < K; ++b) row.combine(Channels<F, T>(in[a][b]));
+      for (int b = 0; b < in_cols; ++b) of[b] = Channels<F, T>(in[a][b]);
+      if constexpr (C % 2 == 0 && K == 3 && S == 1) {
+#pragma unroll
+        for (int c = 0; c < C; c += 2) {  // what two windows share, once
+          row[c] = of[c + 1];
+          row[c].combine(of[c + 2]);
+          row[c + 1] = row[c];
+          row[c].combine(of[c]);
+          row[c + 1].combine(of[c + 3]);
+        }
+      } else {
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+          row[c] = of[c * S];
+#pragma unroll
+          for (int b = 1; b < K; ++b) row[c].combine(of[c * S + b]);
+        }
+      }
 #pragma unroll
       for (int o = 0; o < R; ++o) {
-        const int tap = a - o * (S > 0 ? S : 1);
-        if (tap == 0) result[o] = row;
-        else if (tap > 0 && tap < K) result[o].combine(row);
-        if (tap == K - 1) finish(o, result[o]);
+        const int tap = a - o * S;
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+          if (tap == 0) result[o][c] = row[c];
+          else if (tap > 0 && tap < K) result[o][c].combine(row[c]);
+          if (tap == K - 1) finish(o, c, result[o][c]);
+        }
       }
     }
   } else {
@@ -235,7 +264,7 @@ __global__ void __launch_bounds__(Row::config.threads) pool_channels(const T* x,
 #pragma unroll 4
       for (int b = 0; b < p.s; ++b)
         result.combine(Channels<F, T>(load(top + a * p.dilation_h, left + b * p.dilation_w)));
-    finish(0, result);
+    finish(0, 0, result);
   }
 }
 

@@ -20,6 +20,8 @@ struct Config {
   int size = 0, stride = 0, pad = 0;  // of the one window that the row is compiled for; size 0: any
   int ahead = 1;                      // channels: input rows of a thread under way before the first is used
   int rows = 1;                       // of outputs: of a block's tile (shared), of a thread (the others)
+  int columns = 1;                    // channels: of outputs, side by side, of a thread
+  int below = 1, below_16bit = 1;     // channels: threads below one another that are neighbours in their block
   int blocks_per_sm = 1;              // least residency asked of the compiler
   bool operator==(const Config&) const = default;
 };
@@ -45,11 +47,10 @@ inline constexpr Variant variants[] = {
     {"tile_3x3s2", "the same, every other output",
      {.method = Method::tile, .size = 3, .stride = 2, .pad = 1, .rows = 2, .blocks_per_sm = 4}},
     {"channels", "channels innermost: 16 bytes of them per thread", {.method = Method::channels}},
-    {"channels_3x3", "the nine loads of a window in flight together", {.method = Method::channels, .size = 3, .ahead = 3}},
-    {"channels_3x3s1", "seven outputs below one another: 27 loads in place of 63, and rows of inputs read again by fewer blocks",
-     {.method = Method::channels, .threads = 128, .size = 3, .stride = 1, .ahead = 2, .rows = 7}},
-    {"channels_3x3s2", "two of them: 15 loads in place of 18",
-     {.method = Method::channels, .size = 3, .stride = 2, .ahead = 3, .rows = 2}},
+    {"channels_3x3", "the nine loads of a window in flight together; windows below one another share a block's cache",
+     {.method = Method::channels, .size = 3, .ahead = 3, .below = 4, .below_16bit = 4}},
+    {"channels_3x3s1", "4 x 2 outputs: 24 loads in place of 72, each input row reduced once",
+     {.method = Method::channels, .threads = 128, .size = 3, .stride = 1, .ahead = 5, .rows = 4, .columns = 2, .below_16bit = 2}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -86,6 +87,8 @@ constexpr int registers(const Config& c) {
 // Columns that a thread of `tile` makes, channels that one of `channels` does.
 constexpr std::int64_t unit_elements(DType dtype) { return unit_bytes / static_cast<std::int64_t>(size_of(dtype)); }
 
+constexpr int below(const Config& c, DType dtype) { return size_of(dtype) == 2 ? c.below_16bit : c.below; }
+
 // Threads with work, or blocks (shared).
 constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
   const std::int64_t n = p.y.shape[0], channels = p.y.shape[1], oh = p.y.shape[2], ow = p.y.shape[3];
@@ -94,7 +97,9 @@ constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
     case Method::shared: return n * channels * ceil_div(oh, c.rows) * ceil_div(ow, shared_columns);
     case Method::column: return n * channels * ceil_div(oh, c.rows) * ow;
     case Method::tile: return n * channels * ceil_div(oh, c.rows) * ceil_div(ow, unit_elements(p.dtype));
-    case Method::channels: return n * ceil_div(oh, c.rows) * ow * ceil_div(channels, unit_elements(p.dtype));
+    case Method::channels:
+      return n * ceil_div(oh, c.rows * below(c, p.dtype)) * below(c, p.dtype) * ceil_div(ow, c.columns) *
+             ceil_div(channels, unit_elements(p.dtype));
   }
   return 0;
 }

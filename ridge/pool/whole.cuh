@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     }
   }
   const float count = float(window.count_include_pad ? window.size.h * window.size.w : inside);
-  *y = F::template finish<T>(result, count, 1.0f / count);
+  *y = T(F::template finish<T>(result, count, 1.0f / count));
 }
 
 struct SharedShape {
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(Row::config.threads) pool_shared(const T* x, T
     if (F::counts && !p.count_include_pad)
       count = float(taps_inside(row * p.stride_h - p.pad_h, p.r, p.h)) *
               float(taps_inside(col * p.stride_w - p.pad_w, p.s, p.w));
-    y[row * p.y[2] + col * p.y[3]] = F::template finish<T>(result, count, 1.0f / count);
+    y[row * p.y[2] + col * p.y[3]] = T(F::template finish<T>(result, count, 1.0f / count));
   }
 }
 

@@ -38,15 +38,16 @@ __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_
   return group.reduce(found, Least());
 }
 
-// y[row] of its only partial result. All of the group's threads call, with the same arguments.
+// y[row] of its only partial result. All of the group's threads call, with the same arguments; where groups call together,
+// one that has no row takes part with another's, and writes nothing.
 template <class R, class Group>
 __device__ __forceinline__ void write_result(const Input<typename R::Element>& in, typename R::Output* y,
                                              std::int64_t row, typename R::Partial partial, const Finish& finish,
-                                             const Group& group) {
+                                             const Group& group, bool writes = true) {
   typename R::Output result;
   if constexpr (R::locates) result = locate<R>(in, row, partial, finish, group);
   else result = R::output(partial, in.cols, finish);
-  if (group.rank() == 0) y[row_offset(in.axes, in.axes.y, row)] = result;
+  if (writes && group.rank() == 0) y[row_offset(in.axes, in.axes.y, row)] = result;
 }
 
 // One pass: to[r][c] = R over chunk c of from[r]; of one chunk, y[r]

@@ -156,12 +156,13 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_rows(Input<typename R::Element> in, typename R::Output* y, Finish finish) {
-  const simt::tile<S::row_threads> lanes;
+  const simt::tiles<S::row_threads> lanes;
   constexpr int groups = S::threads / S::row_threads;  // rows of a block at a time
-  for (std::int64_t row = std::int64_t{blockIdx.x} * groups + lanes.index(); row < in.rows;
-       row += std::int64_t{gridDim.x} * groups) {
+  for (std::int64_t first = std::int64_t{blockIdx.x} * groups; first < in.rows;
+       first += std::int64_t{gridDim.x} * groups) {
+    const std::int64_t mine = first + lanes.index(), row = ::min(mine, in.rows - 1);  // beyond the last: that one again
     const auto partial = lanes.reduce(fold<S, R>(in, row, lanes.rank(), 0, 1, 0), Combine<R>());
-    write_result<R>(in, y, row, partial, finish, lanes);
+    write_result<R>(in, y, row, partial, finish, lanes, mine == row);
   }
 }
 

@@ -12,7 +12,8 @@ inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every d
 template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, Stream);
 template <class Backend> Status launch_gradient(const SoftmaxPlan&, const void* y, const void* dy, void* dx, Stream);
 
-// Method::ring, of CUDA alone. Backward: x is what y was, y is where dx goes; else dy is null.
-Status launch_ring(const SoftmaxPlan&, const void* x, const void* dy, void* y, Stream);
+// Of CUDA alone: Method::resident in clusters, and gradients by Method::ring.
+Status launch_clusters(const SoftmaxPlan&, const void* x, void* y, Stream);
+Status launch_ring(const SoftmaxPlan&, const void* y, const void* dy, void* dx, Stream);
 
 }  // namespace ridge::softmax_detail

@@ -1,1 +1,1 @@
-ridge_operator(SOURCES plan.cpp op.cpp KERNELS softmax.cu gradient.cu CUDA_KERNELS sm90_ring.cu)
+ridge_operator(SOURCES plan.cpp op.cpp KERNELS softmax.cu gradient.cu CUDA_KERNELS sm90_resident.cu sm90_ring.cu)

@@ -110,7 +110,15 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
+  if (c.method == Method::resident && c.cluster > 1) {
+    if (device.cc != 90) return "clusters are of compute capability 9.0";
+    if (p.backward) return "it has no gradient";
+    if (units(p) < c.cluster)
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) +
+             " blocks";
+  }
   if (c.method == Method::ring) {
+    if (!p.backward) return "it is for gradients";
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
     if (ring_of(c, p, device.smem_optin).stages == 0)
       return "two rows, or a cluster's slices of them, do not fit in " + std::to_string(device.smem_optin) +
@@ -143,7 +151,7 @@ static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p, const Devi
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
-  return p.cols == 0 ? 0 : (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
+  return p.cols == 0 ? 0 : (p.rows + rows_per_block(c) - 1) / rows_per_block(c) * c.cluster;
 }
 
 // How often a thread goes to memory and waits, in all passes. Loads of the first pass of `three` and of the writing
@@ -207,10 +215,11 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     if (p.backward) k.trip_bytes *= 2;
     k.tile_efficiency =
         static_cast<double>(units(p)) / static_cast<double>(p.backward ? gradient_capacity(c) : capacity(c));
+    if (c.cluster > 1) k.trip_bytes = row_bytes / c.cluster;
     // Units in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
     const double unit_us = (size == 2 ? 0.85 : 0.5) * c.threads / 512;
-    const double kept =
-        std::ceil(static_cast<double>(units(p)) / lanes(c)) - (p.backward ? gradient_registers(c) : c.in_registers);
+    const double kept = std::ceil(static_cast<double>(units(p)) / (lanes(c) * c.cluster)) -
+                        (p.backward ? gradient_registers(c) : c.in_registers);
     k.block_us += unit_us * std::max(kept, 0.0);
   } else if (c.method == Method::ring) {
     // A team's rows follow one another. Of a row: two reductions (of a gradient: one), of a cluster's with a message, and

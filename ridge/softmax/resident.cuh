@@ -1,10 +1,13 @@
-// The row is read once and kept on chip: in registers, and past those in shared memory.
+// The row is read once and kept on chip: in registers, and past those in shared memory; a long one in slices of a cluster's
+// blocks.
 #pragma once
 #include <ridge/softmax/variants.hpp>
 #include <ridge/tile/online_softmax.cuh>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed_max.cuh>
-#include <ridge/tile/row_reduce.cuh>
+#include <ridge/tile/row_lanes.cuh>
+#include <ridge/tile/row_part.cuh>
+#include <ridge/tile/row_units.cuh>
 
 namespace ridge::softmax_detail {
 
@@ -14,54 +17,63 @@ template <class T> using Unit = tile::Unit<T>;
 
 inline constexpr int spill_batch = 4;  // units that a lane moves to shared memory together: as many loads in flight
 
+// Greatest element, and the sum of exponentials relative to what ScaledExponential takes for it: of a slice.
+struct SliceSum {
+  float max, sum;
+};
+// What a slice's exponentials are relative to. Of elements that are too large for it, or too small, the row's maximum decides
+// what becomes of their sum.
+__device__ __forceinline__ float slice_base(float max) {
+  constexpr float most = 1e38f;
+  return max > most ? most : max == tile::minus_infinity<float> ? 0.0f : fmaxf(max, -most);
+}
+
+// Of lane l of a warp the value of slice l % blocks; that of all of them, in every lane.
+template <class F> __device__ __forceinline__ float of_slices(float value, int blocks, F&& f) {
+  const simt::tile<32> warp;
+  for (int apart = 1; apart < blocks; apart *= 2) value = f(value, warp.shfl_xor(value, apart));
+  return value;
+}
+__device__ __forceinline__ float sum_of(float a, float b) { return a + b; }
+
 // One row whose greatest element is too large for ScaledExponential, or not finite: read again, element by element.
-template <int L, int Warp, class T>
-__device__ void softmax_huge(const T* in, T* out, std::int64_t cols, float max, int lane, bool log,
-                             tile::RowScratch<float, L, Warp>& scratch) {
+template <class Team, class T, class Blocks>
+__device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
+                             typename Team::template Scratch<float>& scratch, Blocks& blocks) {
   float sum = 0;
-  for (std::int64_t i = lane; i < cols; i += L) sum += tile::exponential(float(in[i]) - max);
-  sum = tile::row_reduce<L, Warp>(
-      sum, [](float a, float b) { return a + b; }, scratch);
+  for (int i = Team::lane(); i < cols; i += Team::lanes) sum += tile::exponential(float(in[i]) - max);
+  sum = Team::template reduce<true>(sum, sum_of, scratch);  // other rows of the warp are elsewhere
+  if constexpr (Blocks::shares) sum = of_slices(blocks.tell(sum, 1), blocks.blocks(), sum_of);
   const float log_sum = logf(sum);
-  for (std::int64_t i = lane; i < cols; i += L) {
+  for (int i = Team::lane(); i < cols; i += Team::lanes) {
     const float d = float(in[i]) - max;
     out[i] = T(log ? d - log_sum : tile::exponential(d) / sum);
   }
 }
 
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
-// Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config); gridDim.x *
-// rows_per_block covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
-template <class Row, class T, int Warp>
+// Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config), in a cluster of
+// blocks if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
+template <class Row, class T, int Warp, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
                      bool log) {
   constexpr Config c = Row::config;
-  constexpr int threads = Row::config.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers,
-                S = c.in_shared;
-  static_assert(L <= Warp || c.rows == 1, "a row of several warps is a whole block's");
+  constexpr int threads = c.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
+  using Team = tile::BlockRows<threads, c.rows, Warp>;
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
-  __shared__ tile::RowScratch<float, L, Warp> scratch_max, scratch_sum;
+  __shared__ typename Team::template Scratch<float> scratch_max, scratch_sum, scratch_huge;
+  __shared__ typename Blocks::Inbox inbox;
   Packed* spill = simt::dynamic_shared<Packed>() + threadIdx.x;  // [S][threads], this lane's column
 
-  const int lane = threadIdx.x % L;
-  const std::int64_t row = std::int64_t{blockIdx.x} * c.rows + threadIdx.x / L;
-  if (row >= rows) return;          // a whole tile of lanes: nobody waits for it
-  const T* in = x + row * pitch_x;  // [cols]
-  T* out = y + row * pitch_y;       // [cols]
-
-  // A row is head elements up to a 16-byte boundary, whole units, and tail elements: fewer than V at either end.
-  const int to_boundary =
-      static_cast<int>((unit_bytes - reinterpret_cast<std::uintptr_t>(in) % unit_bytes) % unit_bytes / sizeof(T));
-  const int head = cols < to_boundary ? static_cast<int>(cols) : to_boundary;
-  const int units = static_cast<int>((cols - head) / V);
-  const int tail_start = head + units * V, tail = static_cast<int>(cols) - tail_start;
-  // Lane i keeps head element i, lane tail_lane + i tail element i: one element more in every lane.
-  constexpr int tail_lane = V;
-  static_assert(2 * V <= L, "head and tail have lanes of their own");
-  const int edge_at = lane < head                                    ? lane
-                      : lane >= tail_lane && lane - tail_lane < tail ? tail_start + lane - tail_lane
-                                                                     : -1;
+  Blocks blocks(inbox);
+  const std::int64_t row = blocks.template row<Team>();
+  if (row >= rows) return;  // a whole tile of lanes: nobody waits for it
+  const tile::RowPart part = blocks.part(x + row * pitch_x, cols);
+  const T* in = x + row * pitch_x + part.begin;  // [part.size]
+  T* out = y + row * pitch_y + part.begin;
+  const tile::RowUnits<T, L> row_units(in, part.size, Team::lane());
+  const int lane = row_units.lane, head = row_units.head, units = row_units.units, edge_at = row_units.edge_at;
 
   // ---- load: everything once; what is not the row's is -inf, which changes neither maximum nor sum. No branch stands
   // between the loads: all of them are to be in flight before the first is used.
@@ -107,19 +119,32 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   });
   float max = edge;
   tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
-  max = tile::row_reduce<L, Warp>(
-      max, [](float a, float b) { return tile::greater(a, b); }, scratch_max);
-  if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
-    softmax_huge<L, Warp>(in, out, cols, max, lane, log, scratch_sum);
-    return;
-  }
-  const tile::ScaledExponential exponential(tile::softmax_base(max));
+  const auto greater = [](float a, float b) { return tile::greater(a, b); };
+  max = Team::reduce(max, greater, scratch_max);
+  if constexpr (!Blocks::shares)
+    if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
+      softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
+      return;
+    }
+  tile::ScaledExponential exponential(slice_base(max));
 
   float sum = exponential(edge);
   for_each_unit(
       [&](const Packed& packed, int) { tile::for_elements<T>(packed, [&](float e, int) { sum += exponential(e); }); });
-  sum = tile::row_reduce<L, Warp>(
-      sum, [](float a, float b) { return a + b; }, scratch_sum);
+  sum = Team::reduce(sum, sum_of, scratch_sum);
+  if constexpr (Blocks::shares) {
+    const SliceSum told = blocks.tell(SliceSum{max, sum}, 0);
+    max = of_slices(told.max, blocks.blocks(), greater);
+    if (!tile::ScaledExponential::takes(max)) {  // alike in all blocks
+      softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
+      return;
+    }
+    exponential = tile::ScaledExponential(tile::softmax_base(max));
+    // A slice of nothing but -inf has no sum, or NaN.
+    const float offset = tile::ScaledExponential(slice_base(told.max)).offset;
+    const float share = told.max == tile::minus_infinity<float> ? 1.0f : simt::fast_exp2(offset - exponential.offset);
+    sum = of_slices(told.sum * share, blocks.blocks(), sum_of);
+  }
 
   // ---- finish
   const float scale = 1.0f / sum, log_sum = log ? exponential.log_of_sum(sum) : 0.0f;

@@ -15,8 +15,8 @@ template <int Threads, int Team, int Lanes> struct RingKernel {
 
 struct Arguments {
   const SoftmaxPlan& plan;
-  const void *x, *dy;
-  void* y;
+  const void *y, *dy;
+  void* dx;
   Stream stream;
 };
 
@@ -35,12 +35,9 @@ template <int I, class T> Status launch_row(const Arguments& args) {
     const auto rows = [&](const void* data, const Rows& lie) {
       return tile::sm90::ring_rows(static_cast<const T*>(data), lie.pitch(), p.rows, p.cols);
     };
-    const RingOutput<T> out{static_cast<T*>(args.y), p.y->pitch()};
-    if (p.backward)
-      return tile::sm90::launch_clusters(at, c.cluster, softmax_ring_gradient<Kernel, T>, rows(args.x, *p.x),
-                                         rows(args.dy, *p.dy), out, p.rows, p.cols, p.log, ring);
-    return tile::sm90::launch_clusters(at, c.cluster, softmax_ring<Kernel, T>, rows(args.x, *p.x), out, p.rows, p.cols,
-                                       p.log, ring);
+    const RingOutput<T> out{static_cast<T*>(args.dx), p.y->pitch()};
+    return tile::sm90::launch_clusters(at, c.cluster, softmax_ring_gradient<Kernel, T>, rows(args.y, *p.x),
+                                       rows(args.dy, *p.dy), out, p.rows, p.cols, p.log, ring);
   }
 }
 
@@ -52,10 +49,10 @@ template <class T, int... I> Status launch_variant(const Arguments& args, std::i
 
 }  // namespace
 
-Status launch_ring(const SoftmaxPlan& plan, const void* x, const void* dy, void* y, Stream stream) {
+Status launch_ring(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, Stream stream) {
   using OnRing = TypeList<float, half, bfloat16>;
   return OnRing::visit(plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<T>({plan, x, dy, y, stream}, std::make_integer_sequence<int, variant_count>{});
+    return launch_variant<T>({plan, y, dy, dx, stream}, std::make_integer_sequence<int, variant_count>{});
   });
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/variants.hpp>
-#include <ridge/tile/packed_max.cuh>
 #include <ridge/tile/sm90/row_ring.cuh>
 
 namespace ridge::softmax_detail {
@@ -13,84 +12,10 @@ template <class T> struct RingOutput {
   std::int64_t pitch;
 };
 
-// y[r][:] = softmax(x[r][:])                                         x, y: [rows, cols]
-// Row::config: threads of a block, of its teams, and lanes of a row.
-// Preconditions: rows of x and y lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster has
-// ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. y may be x.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, 1)
-    softmax_ring(const __grid_constant__ tile::sm90::RingRows x_rows, RingOutput<T> y, std::int64_t rows,
-                 std::int64_t cols, bool log, const __grid_constant__ tile::RowRing ring) {
-  if constexpr (tile::sm90::available) {
-    namespace sm90 = tile::sm90;
-    using tile::Packed;
-    constexpr Config c = Row::config;
-    constexpr int V = tile::unit_elements<T>;
-    using Team = sm90::RingTeam<c.team, c.lanes>;
-    Team team(ring, sm90::swizzled_shared());
-    team.start();
-    const sm90::RingRows tensors[] = {x_rows};
-    team.template bring_first<T>(tensors, rows, cols);
-    const auto units = team.template units<T>(tensors[0]);  // alike in all of the team's rows
-    team.template for_each_row<T>(tensors, rows, [&](const sm90::RowInSlot<T>& at_row) {
-      // ---- load: what the copy engine has brought
-      const T* x = at_row.of(0);
-      const auto load = [&](int u) { return tile::load_packed(x + units.head + u * V); };
-      const float edge = units.edge_at >= 0 ? float(x[units.edge_at]) : tile::minus_infinity<float>;
-
-      // ---- compute: maximum, then the sum of exponentials
-      Packed largest = tile::packed_fill<T>(tile::minus_infinity<float>);
-#pragma unroll 2
-      for (int u = team.lane(); u < units.units; u += Team::lanes) {
-        const Packed unit = load(u);
-#pragma unroll
-        for (int w = 0; w < tile::unit_words; ++w) largest[w] = tile::packed_max<T>(largest[w], unit[w]);
-      }
-      float max = edge;
-      tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
-      max = Team::reduce(
-          max, [](float a, float b) { return tile::greater(a, b); }, team);
-
-      T* out = y.data + at_row.row * y.pitch + team.slice.begin;
-      const auto finish = [&](const auto& exponential, const auto& answer_of) {
-        float sum = exponential(edge);
-#pragma unroll 2
-        for (int u = team.lane(); u < units.units; u += Team::lanes)
-          tile::for_elements<T>(load(u), [&](float e, int) { sum += exponential(e); });
-        sum = Team::reduce(
-            sum, [](float a, float b) { return a + b; }, team);
-        // ---- finish
-        if (!at_row.exists) return;
-        const auto answer = answer_of(sum);
-#pragma unroll 2
-        for (int u = team.lane(); u < units.units; u += Team::lanes) {
-          tile::Floats<T> unit = tile::unpack_floats<T>(load(u));
-#pragma unroll
-          for (int v = 0; v < V; ++v) unit[v] = answer(unit[v]);
-          tile::store_packed(out + units.head + u * V, tile::pack_floats<T>(unit));
-        }
-        if (units.edge_at >= 0) out[units.edge_at] = T(answer(edge));
-      };
-      if (tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
-        const tile::ScaledExponential exponential(tile::softmax_base(max));
-        finish(exponential, [&](float sum) {
-          const float scale = 1.0f / sum, log_sum = log ? exponential.log_of_sum(sum) : 0.0f;
-          return [=, &exponential](float e) { return log ? e - exponential.base - log_sum : exponential(e) * scale; };
-        });
-      } else {  // too large for its offset, or not finite
-        finish([=](float e) { return tile::exponential(e - max); },
-               [=](float sum) {
-                 const float log_sum = logf(sum);
-                 return [=](float e) { return log ? e - max - log_sum : tile::exponential(e - max) / sum; };
-               });
-      }
-    });
-    team.finish();
-  }
-}
-
 // dx from y and dy, as softmax_gradient_resident.                    y, dy, dx: [rows, cols]
-// Preconditions: as softmax_ring. dx may be y or dy.
+// Row::config: threads of a block, of its teams, and lanes of a row.
+// Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster has
+// ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     softmax_ring_gradient(const __grid_constant__ tile::sm90::RingRows y_rows,

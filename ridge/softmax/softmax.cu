@@ -39,7 +39,9 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "softmax: this variant has no f64");  // refused by fits()
   } else if constexpr (c.method == Method::ring) {
-    if constexpr (RIDGE_SIMT_ON_CUDA) return launch_ring(args.plan, args.x, nullptr, args.y, args.stream);
+    return Status::error(Code::unsupported, "softmax: this variant is for gradients");  // refused by fits()
+  } else if constexpr (c.cluster > 1) {
+    if constexpr (RIDGE_SIMT_ON_CUDA) return launch_clusters(args.plan, args.x, args.y, args.stream);
     else return Status::error(Code::unsupported, "softmax: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, softmax_vector<Row<I>, T, Warp>, x, y, p.cols, pitch_x, pitch_y, p.log);

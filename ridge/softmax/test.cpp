@@ -29,7 +29,8 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
 }
 
 TEST(SoftmaxPlan, LongRowsLieInAClusterOnHopper) {
-  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "ring_512x8");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "block_8kx4");
+  EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_8kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .backward = true}), "ring_512x4");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16, .backward = true}), "ring_512x2");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}, "A100"), "vec4");
@@ -40,7 +41,8 @@ TEST(SoftmaxPlan, RowsThatStartAnywhereAreKeptToo) {
 }
 
 TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "H200"), "block_16k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "H200"), "block_8kx2");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "A100"), "block_16k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 128 KB do not fit in 99
 }
 

@@ -14,7 +14,7 @@ enum class Method : std::uint8_t {
   online,    // a block per row, two passes: maximum and sum together, write
   vector,    // the same by 16-byte accesses
   resident,  // the row is read once and kept on chip
-  ring,      // Hopper: rows pass through shared memory, ahead of those that work on them; long ones in clusters
+  ring,      // Hopper, gradients: rows pass through shared memory, ahead of those that work on them
   strided,   // online, any strides
 };
 
@@ -26,8 +26,9 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;                 // least residency asked of the compiler
-  int team = 0, lanes = 0, cluster = 1;  // ring: threads that share a slot and, of them, a row; blocks that share a row
+  int blocks_per_sm = 1;    // least residency asked of the compiler
+  int team = 0, lanes = 0;  // ring: threads that share a slot and, of them, a row
+  int cluster = 1;          // blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -55,7 +56,9 @@ inline constexpr Variant variants[] = {
     {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 2.6},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 2.6},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
-    {"ring_512", "Hopper's copy engine brings rows to a ring in shared memory", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512}, 0},
+    {"block_8kx2", "the row in slices of two of Hopper's blocks", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 2}, 3.4},
+    {"block_8kx4", "of four", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 4}, 5.0},
+    {"ring_512", "gradients: Hopper's copy engine brings rows to a ring in shared memory", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512}, 0},
     {"ring_512x2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 2}, 0},
     {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 8}, 0},
@@ -67,7 +70,9 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 // Of one block, that share one row.
 constexpr int lanes(Config c) { return c.method == Method::ring ? c.lanes : c.threads / c.rows; }
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
-constexpr std::int64_t capacity(Config c) { return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared); }
+constexpr std::int64_t capacity(Config c) {
+  return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared) * c.cluster;
+}
 constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes; }  // dynamic
 
 // Gradients keep two rows, y and dy, in the same room: of each at most two units in registers.

@@ -29,7 +29,7 @@ constexpr ColumnBlock column_block(int threads, int most_lanes, std::int64_t bes
 // Slices of the elements of `blocks` blocks, such that as few blocks as possible keep `places` of them on the chip busy to
 // the end: one to four waves, and only a better use of the last one makes it more.
 constexpr std::int64_t whole_waves(std::int64_t blocks, std::int64_t places) {
-  constexpr std::int64_t most_waves = 4, cost_of_wave = 64;  // in what is lost: a 64th of the time
+  constexpr std::int64_t most_waves = 4, cost_of_wave = 24;  // in what is lost: a 24th of the time
   std::int64_t best = 1;
   double least = 0;
   for (std::int64_t slices = 1; slices == 1 || slices * blocks <= most_waves * places; ++slices) {

@@ -15,9 +15,10 @@ template <int Threads, int Rows, int WarpWidth> struct BlockRows {
   static __device__ __forceinline__ int row_of_block() { return static_cast<int>(threadIdx.x) / lanes; }
   static __device__ __forceinline__ std::int64_t row() { return std::int64_t{blockIdx.x} * Rows + row_of_block(); }
 
-  // As row_reduce: two reductions in a row need two scratches.
-  template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>& scratch) {
-    return row_reduce<lanes, warp>(value, f, scratch);
+  // As row_reduce: two reductions in a row need two scratches, and rows that may part say so.
+  template <bool Apart = false, class V, class F>
+  static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>& scratch) {
+    return row_reduce<lanes, warp, Apart>(value, f, scratch);
   }
 };
 

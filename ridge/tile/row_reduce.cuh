@@ -8,13 +8,14 @@ namespace ridge::tile {
 // Scratch of one reduction: a value per warp. Two reductions in a row need two, since nothing waits between them.
 template <class T, int Lanes, int Warp> struct RowScratch { T partial[Lanes > Warp ? Lanes / Warp : 1]; };
 
-// Preconditions: Lanes is a power of two; if it exceeds Warp, it is the whole block and all threads call.
+// Preconditions: Lanes is a power of two; if it exceeds Warp, it is the whole block and all threads call. If not, all rows of
+// a warp call together (Apart: each for itself), but for those that have returned.
 // f is commutative and associative up to rounding; the order is fixed, so the result repeats bit for bit.
-template <int Lanes, int Warp, class T, class F>
+template <int Lanes, int Warp, bool Apart = false, class T, class F>
 __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T, Lanes, Warp>& scratch) {
   static_assert((Lanes & (Lanes - 1)) == 0, "the lanes of a row are a power of two");
   if constexpr (Lanes <= Warp) {
-    return simt::tile<Lanes>().reduce(value, f);
+    return simt::tile<Lanes, !Apart>().reduce(value, f);
   } else {
     constexpr int warps = Lanes / Warp;
     static_assert(warps <= Warp, "one lane per warp must be enough for the second step");

@@ -55,7 +55,8 @@ struct RowRingNeed {
   int element_bytes = 4;
   bool aligned = false;  // every row starts on a unit
   int tensors = 1;
-  int phases = 1;  // different places of a unit where rows start, one after the other
+  int phases = 1;        // different places of a unit where rows start, one after the other
+  int least_stages = 2;  // 1: for rows that are taken out of their slot at once
 };
 
 // `lanes` threads share a row. With as many stages as there is room for in `limit` bytes.
@@ -74,7 +75,7 @@ constexpr RowRing row_ring(int threads, int team, int lanes, int cluster, const 
         std::clamp(RowRing::slot_bytes / (r.row_bytes * need.tensors) / groups, 1, RowRing::warp / groups) * groups;
   }
   for (r.stages = RowRing::most_stages; r.stages > 0 && r.smem_bytes() > limit;) --r.stages;
-  if (r.stages < 2) r.stages = 0;
+  if (r.stages < need.least_stages) r.stages = 0;
   return r;
 }
 

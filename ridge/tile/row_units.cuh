@@ -5,6 +5,8 @@
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed.cuh>
 
+#include <type_traits>
+
 namespace ridge::tile {
 
 template <class T, int Lanes> struct RowUnits {
@@ -85,6 +87,28 @@ template <class T, int N, int Lanes, int K, int S, int batch = S % 4 == 0 ? 4 : 
       }
   }
 
+  // Calls f(std::integral_constant<int, n>, Packed (*)[N], k) for n units from unit k on, at most B at a time, as long as
+  // the row uses the first of them. N is 1 where that is of use.
+  template <int B, class F> __device__ __forceinline__ void for_batches(F&& f) {
+    constexpr int even = K / B * B;
+#pragma unroll
+    for (int k = 0; k < even; k += B)
+      if (units.used(k)) f(std::integral_constant<int, B>{}, &kept[k], k);
+    if constexpr (even < K)
+      if (units.used(even)) f(std::integral_constant<int, K - even>{}, &kept[even], even);
+    static_assert(S % B == 0);
+#pragma unroll 1
+    for (int s = 0; s < S; s += B)
+      if (units.used(K + s)) {
+        Packed moved[B][N];
+#pragma unroll
+        for (int i = 0; i < B; ++i)
+#pragma unroll
+          for (int n = 0; n < N; ++n) moved[i][n] = spill[((s + i) * N + n) * stride];
+        f(std::integral_constant<int, B>{}, moved, K + s);
+      }
+  }
+
   // The same with f(Packed[N], k, ahead(k)), where ahead() reads what the pass needs besides: for one unit while
   // another is worked on.
   template <class Ahead, class F> __device__ __forceinline__ void for_each(Ahead&& ahead, F&& f) {
@@ -143,34 +167,40 @@ template <class T> __device__ __forceinline__ Packed load_packed_anywhere(const 
   }
 }
 
-// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's first K of the row, wherever
-// they start. No load waits for another one. `without`: where the row has none, and throughout if the vector is null.
+// Whether element `at` of a vector lies on a 16-byte unit, or there is no vector.
+template <class T> __device__ __forceinline__ bool on_units(const T* vector, int at) {
+  return !vector || reinterpret_cast<std::uintptr_t>(vector + at) % unit_bytes == 0;
+}
+
+// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's K of the row from `first` on,
+// wherever they start. No load waits for another one. `without`: where the row has none, and throughout if the vector is
+// null.
 template <class T, int K, int Lanes>
 __device__ __forceinline__ void load_units_anywhere(const T* vector, const RowUnits<T, Lanes>& units, float without,
-                                                    Packed (&unit)[K]) {
+                                                    Packed (&unit)[K], int first = 0) {
   constexpr int V = unit_elements<T>;
 #pragma unroll
   for (int k = 0; k < K; ++k) unit[k] = packed_fill<T>(without);
   if (!vector) return;
-  const T* p = vector + units.at(0);
+  const T* p = vector + units.at(first);
   if constexpr (RIDGE_SIMT_ON_CUDA) {
     const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % unit_bytes);  // alike in all of them
     p -= shift / static_cast<int>(sizeof(T));
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(k)) unit[k] = load_packed(p + k * Lanes * V);
+      if (units.has(first + k)) unit[k] = load_packed(p + k * Lanes * V);
     if (shift == 0) return;
     Packed high[K];
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(k)) high[k] = load_packed(p + (k * Lanes + 1) * V);
+      if (units.has(first + k)) high[k] = load_packed(p + (k * Lanes + 1) * V);
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(k)) unit[k] = shifted(unit[k], high[k], shift);
+      if (units.has(first + k)) unit[k] = shifted(unit[k], high[k], shift);
   } else {
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(k)) unit[k] = load_packed_anywhere(p + k * Lanes * V);
+      if (units.has(first + k)) unit[k] = load_packed_anywhere(p + k * Lanes * V);
   }
 }
 

@@ -723,6 +723,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"ladder_variant", {"ladder", "relu", "relu:f32:n=4:variant=vec4"}, "without variant="},
         Wrong{"report_folder", {"report", "ABSENT"}, "--output is required"},
         Wrong{"bench_repeats", {"bench", "relu", "--repeats", "0"}, "--repeats"},
+        Wrong{"bench_chain", {"bench", "relu", "--chain", "0"}, "--chain"},
         Wrong{"bench_json_took_a_case", {"bench", "--json", "relu:f32:n=4"}, "is a case or an operator"},
         Wrong{"bench_json_in_no_folder", {"bench", "relu", "--json", "/no/such/folder/r.json"}, "cannot be written"}),
     [](const auto& instance) { return std::string(instance.param.name); });

@@ -24,8 +24,12 @@ inline constexpr int line_bytes = 128, line_elements = 64, atom_bytes = 1024;
 
 enum class Axis : std::uint8_t { k, outer };  // in which neighbours lie
 
-// Where the byte at (line, byte of line) lies, from the start of an aligned tile. `bytes`: of a line, 128 or 64.
+// Lines of other sizes follow each other as they are: those that threads read, and wgmma does not.
+RIDGE_HD constexpr bool is_swizzled(unsigned bytes) { return bytes == line_bytes || bytes == line_bytes / 2; }
+
+// Where the byte at (line, byte of line) lies, from the start of an aligned tile. `bytes`: of a line.
 RIDGE_HD constexpr unsigned swizzled(unsigned line, unsigned byte, unsigned bytes = line_bytes) {
+  if (!is_swizzled(bytes)) return line * bytes + byte;
   return line * bytes + (byte ^ line / (line_bytes / bytes) % (bytes / 16) * 16);
 }
 

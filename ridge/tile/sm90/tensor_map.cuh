@@ -60,13 +60,14 @@ inline Status no_function(const char* name) {
   return Status::error(Code::device_error, std::string("the driver has no ") + name);
 }
 
-// How lines of so many bytes are swizzled.
 inline CUtensorMapSwizzle map_swizzle(int line) {
+  if (!is_swizzled(line)) return CU_TENSOR_MAP_SWIZZLE_NONE;
   return line == line_bytes ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
 }
 
-// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled. `outer` are the axes behind that of `cols` neighbours, rows
-// first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at most 4.
+// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled if they are of 64 or 128. `outer` are the axes behind that
+// of `cols` neighbours, rows first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at
+// most 4, and 256 of a line.
 template <std::size_t N>
 static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
                               const MapAxis (&outer)[N], int box_rows, int line = line_bytes,

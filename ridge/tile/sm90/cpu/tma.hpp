@@ -4,6 +4,8 @@
 #include <ridge/tile/sm90/tensor_map.cuh>
 
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 namespace ridge::tile::sm90 {
 
@@ -11,8 +13,8 @@ namespace detail {
 
 // f(place in the tile, element in memory) of every element of the box at `from`; null: outside of the tensor.
 template <class F> void for_box(const TensorMap& map, const void* tile, const int (&from)[TensorMap::most_axes], F f) {
-  if (shared_address(tile) % atom_bytes != 0)
-    simt::detail::misaligned(tile, atom_bytes, simt::detail::where::current());
+  const unsigned alignment = is_swizzled(static_cast<unsigned>(map.line)) ? atom_bytes : line_bytes;
+  if (shared_address(tile) % alignment != 0) simt::detail::misaligned(tile, alignment, simt::detail::where::current());
   std::int64_t outer = 0;
   bool inside = true;
   for (int axis = 2; axis < map.axes; ++axis) {
@@ -35,6 +37,9 @@ template <class F> void for_box(const TensorMap& map, const void* tile, const in
 inline void prefetch(const TensorMap*) {}
 
 inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, int w = 0) {
+  // As the engine refuses it, by an illegal instruction.
+  if (!is_swizzled(static_cast<unsigned>(map->line)) && x * map->element_bytes % 16 != 0)
+    throw std::invalid_argument("a tile of plain lines begins at " + std::to_string(x) + ", not on 16 bytes");
   detail::for_box(*map, to, {x, y, z, w}, [&](unsigned place, const char* element) {
     char* at = static_cast<char*>(to) + place;
     if (element) std::memcpy(at, element, static_cast<std::size_t>(map->element_bytes));

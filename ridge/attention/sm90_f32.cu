@@ -1,0 +1,10 @@
+// float32 on Hopper's tensor cores.
+#include <ridge/attention/sm90_terms_launch.cuh>
+
+namespace ridge::attention_detail {
+
+Status launch_wgmma_terms(const Call& call) {
+  return launch_wgmma_terms_table(call, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::attention_detail

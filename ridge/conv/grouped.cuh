@@ -1,0 +1,130 @@
+// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the filters of
+// a block's channels stay in shared memory.
+#pragma once
+#include <ridge/conv/epilogue.cuh>
+#include <ridge/conv/variants.hpp>
+#include <ridge/core/divider.hpp>
+
+namespace ridge::conv_detail {
+
+struct GroupedShape {
+  int channels;  // of all groups, as many as filters
+  int h, w, ow, top, left;
+  int rows, columns;  // of filters
+  int stride_h, stride_w, dilation_h, dilation_w;
+  int vectors;                         // of channels, of a block
+  unsigned strips;                     // of grouped_strip() outputs of a row
+  Divider of_block, of_row, of_image;  // vectors; strips of a row; rows of outputs
+  std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
+};
+
+// y = epilogue(conv(x, w)) of groups of Config::filters channels and as many filters   x: [n, h, w, c]  y: [n, oh, ow, c]
+//
+// A thread's channels are one access of 16 bytes, and of whole groups; of these it has the sums of Config::rows outputs
+// beside each other. For a tap it reads their inputs, which its neighbours' taps bring to the L1 cache, and the filters'
+// elements [tap][channel of a group][filter] from shared memory once for all outputs.
+// Block (b, v) has `vectors` of channels from v * vectors on, and strips b, b + gridDim.x and so on of threads / vectors.
+// Preconditions: channels are neighbours in x and y, whose pixels start on 16 bytes; images of less than 2^31 elements;
+// grouped_smem_bytes().
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    conv_grouped(const T* x, const T* w, T* y, GroupedShape p, Epilogue<T> epilogue) {
+  constexpr Config c = Row::config;
+  constexpr int V = grouped_vector(sizeof(T)), P = c.rows, G = c.filters;
+  static_assert(V % G == 0, "a thread has whole groups");
+  float* filters = simt::dynamic_shared<float>();
+  const int pitch = p.vectors * V, first_filter = static_cast<int>(blockIdx.y) * pitch;  // of the block
+  const int taps = p.rows * p.columns;
+
+  // ---- load: [tap][channel of a group][filter]
+  RIDGE_KEEP_LOOP
+  for (int at = static_cast<int>(threadIdx.x); at < pitch * taps * G; at += c.threads) {
+    const int f = at / (taps * G), rest = at % (taps * G), tap = rest / G, channel = rest % G, k = first_filter + f;
+    const float value =
+        k < p.channels ? float(w[k * p.f[0] + channel * p.f[1] + tap / p.columns * p.f[2] + tap % p.columns * p.f[3]])
+                       : 0.0f;
+    filters[(tap * G + channel) * pitch + f] = value;
+  }
+  __syncthreads();
+
+  unsigned vector = threadIdx.x;
+  const unsigned slot = p.of_block.divide(vector), slots = p.of_block(c.threads);
+  const int k = first_filter + static_cast<int>(vector) * V;  // first of the thread's
+  if (slot >= slots || k >= p.channels) return;
+  const float* own = filters + vector * V;
+  const bool relu = epilogue.activation == Activation::relu;
+  const bool cheap = !epilogue.residual && (relu || epilogue.activation == Activation::none);
+  float bias[V];
+  RIDGE_UNROLL_ON_GPU
+  for (int v = 0; v < V; ++v)  // -0 changes no sum
+    bias[v] = cheap && epilogue.bias ? float(epilogue.bias[(k + v) * epilogue.bias_stride]) : -0.0f;
+
+  RIDGE_KEEP_LOOP
+  for (unsigned strip = blockIdx.x * slots + slot; strip < p.strips; strip += gridDim.x * slots) {
+    unsigned across = strip, i = p.of_row.divide(across);
+    const unsigned n = p.of_image.divide(i);
+    const int first_j = static_cast<int>(across) * P;
+
+    // ---- compute
+    float sums[P][V] = {};
+    const T* image = x + n * p.x[0] + k;
+    RIDGE_KEEP_LOOP
+    for (int a = 0; a < p.rows; ++a) {
+      const int h = static_cast<int>(i) * p.stride_h - p.top + a * p.dilation_h;
+      const bool row_inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.h);
+      const T* row = image + h * p.x[2];  // may be outside, and is not read there
+      const float* elements = own + a * p.columns * (G * pitch);
+      RIDGE_KEEP_LOOP
+      for (int b = 0; b < p.columns; ++b, elements += G * pitch) {
+        float filter[G][V];
+        RIDGE_UNROLL_ON_GPU
+        for (int g = 0; g < G; ++g) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; v += 4) {
+          const auto four = simt::load<4>(elements + g * pitch + v);
+          RIDGE_UNROLL_ON_GPU
+          for (int e = 0; e < 4; ++e) filter[g][v + e] = four[e];
+        }
+        RIDGE_UNROLL_ON_GPU
+        for (int e = 0; e < P; ++e) {
+          const int j = (first_j + e) * p.stride_w - p.left + b * p.dilation_w;
+          simt::vec<T, V> values;
+          if (row_inside && static_cast<unsigned>(j) < static_cast<unsigned>(p.w)) {
+            values = simt::load<V>(row + j * p.x[3]);
+          } else {
+            RIDGE_UNROLL_ON_GPU
+            for (int v = 0; v < V; ++v) values[v] = T(0.0f);
+          }
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v) RIDGE_UNROLL_ON_GPU
+          for (int g = 0; g < G; ++g) sums[e][v] += float(values[v / G * G + g]) * filter[g][v];
+        }
+      }
+    }
+
+    // ---- finish
+    T* to = y + n * p.y[0] + static_cast<int>(i) * p.y[2] + k;
+    if (cheap) {
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < P; ++e) {
+        simt::vec<T, V> results;
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) {
+          const float sum = sums[e][v] + bias[v];
+          results[v] = T(relu ? tile::relu(sum) : sum);
+        }
+        if (first_j + e < p.ow) simt::store(to + (first_j + e) * p.y[3], results);
+      }
+      continue;
+    }
+    // Sums take turns at place 0, so that the epilogue's code is there once.
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < P * V; ++turn) {
+      const int j = first_j + turn / V, v = turn % V;
+      if (j < p.ow) to[j * p.y[3] + v] = epilogue(sums[0][0], n, k + v, i, j);
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e + 1 < P * V; ++e) sums[e / V][e % V] = sums[(e + 1) / V][(e + 1) % V];
+    }
+  }
+}
+
+}  // namespace ridge::conv_detail

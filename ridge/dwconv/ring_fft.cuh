@@ -1,0 +1,168 @@
+// Polynomials of N real coefficients modulo x^N - i, by their values at the N roots; and back.
+//
+// Of two such polynomials, the product modulo x^N - i has the first N coefficients of their product as its real part, and
+// the others as its imaginary part. So N complex values are what a causal convolution of N steps needs: no place is filled
+// up with zeros, and no two rows share a transform.
+//
+// A level halves the degree: modulo x^2m - c^2 is modulo x^m - c and modulo x^m + c, and a + c b, a - c b of the halves a
+// and b. All of a part's coefficients meet the same c, so the first levels' are constants. Values come out in the order in
+// which the levels leave them, and the way back takes them in that order.
+#pragma once
+#include <ridge/dwconv/fft.cuh>
+#include <ridge/tile/opaque.cuh>
+
+#include <utility>
+
+namespace ridge::dwconv_detail {
+
+// e^(i pi J / Count), 0 <= J < Count.
+template <int J, int Count> struct RingRoot {
+  // The series to both sides of a quarter, where it is short: cosine and sine are -sine and cosine of what is over.
+  static constexpr double over = 3.14159265358979323846 * (2 * J - Count) / (2 * Count);
+  static constexpr double series(bool odd) {  // of the sine, or of the cosine, which is even
+    double sum = 1;
+    for (int k = 12; k > 0; --k) sum = 1 - over * over / ((2 * k - !odd) * (2 * k + odd)) * sum;
+    return odd ? sum * over : sum;
+  }
+  static constexpr float re = static_cast<float>(-series(true)), im = static_cast<float>(series(false));
+  static __device__ __forceinline__ constexpr Complex value() { return {re, im}; }
+};
+__device__ __forceinline__ Complex quarter_turned(Complex a) { return {-a.im, a.re}; }
+
+// a + c b and a - c b in six multiply-adds.
+__device__ __forceinline__ void part(Complex& a, Complex& b, Complex c) {
+  const Complex sum{fmaf(c.re, b.re, fmaf(-c.im, b.im, a.re)), fmaf(c.re, b.im, fmaf(c.im, b.re, a.im))};
+  b = {fmaf(2, a.re, -sum.re), fmaf(2, a.im, -sum.im)};
+  a = sum;
+}
+// From them, twice a and twice b.
+__device__ __forceinline__ void join(Complex& a, Complex& b, Complex c) {
+  const Complex difference{a.re - b.re, a.im - b.im};
+  a = {a.re + b.re, a.im + b.im};
+  b = {fmaf(c.re, difference.re, c.im * difference.im), fmaf(c.re, difference.im, -c.im * difference.re)};
+}
+
+constexpr int reversed_bits(int x, int bits) {
+  int result = 0;
+  for (int i = 0; i < bits; ++i) result |= (x >> i & 1) << (bits - 1 - i);
+  return result;
+}
+
+// By a block's threads, sixteen values of each.
+template <int N> struct RingFft {
+  static constexpr int R = fft_radix, threads = fft_threads(N), bits = log2_of(N), radix_bits = log2_of(R);
+  static constexpr int passes = (bits + radix_bits - 1) / radix_bits;
+  static_assert(1 << bits == N && 1 << radix_bits == R && passes == 3);
+
+  // The part that a thread's values of a pass lie in, `step` apart.
+  static constexpr int span(int pass) { return pass == passes - 1 ? R : N >> pass * radix_bits; }
+  static constexpr int step(int pass) { return span(pass) / R; }
+  // Levels before the pass's, were it a whole one; and those of it that were done before.
+  static constexpr int levels_before(int pass) { return log2_of(N / span(pass)); }
+  static constexpr int levels_done(int pass) { return pass * radix_bits - levels_before(pass); }
+
+  int thread;
+  Complex* exchange;                      // [fft_words(N)]
+  Complex roots[passes - 1][radix_bits];  // c of each level of passes after the first, of the part's first half
+
+  // c of level k within a pass is that of the first of 2^k parts times e^(i pi reversed(part) / 2^k): parts come in the
+  // order of reversed bits, and a part's two halves have roots that are a half turn apart.
+  __device__ __forceinline__ explicit RingFft(Complex* exchange_)
+      : thread(static_cast<int>(threadIdx.x)), exchange(exchange_) {
+#pragma unroll
+    for (int pass = 1; pass < passes; ++pass) {
+      const int before = levels_before(pass);
+      const int part = static_cast<int>(__brev(static_cast<unsigned>(thread / step(pass))) >> (32 - before));
+#pragma unroll
+      for (int k = 0; k < radix_bits; ++k) {
+        Complex& root = roots[pass - 1][k];
+        sincospif(static_cast<float>(1 + 4 * part) / static_cast<float>(1 << (before + k + 2)), &root.im, &root.re);
+      }
+    }
+  }
+
+  // x[e]: coefficient thread + e * threads. z: values, in the levels' order. All of the block's threads call, and have met
+  // once in it; before it they must have met, if forward() was the last.
+  __device__ __forceinline__ void forward(const float (&x)[R], Complex (&z)[R]) const {
+    constexpr Complex c = RingRoot<R / 2, 2 * R>::value();
+#pragma unroll
+    for (int e = 0; e < R / 2; ++e) {  // a level of real numbers
+      const float a = x[e], b = x[e + R / 2];
+      z[e] = {fmaf(c.re, b, a), c.im * b};
+      z[e + R / 2] = {fmaf(-c.re, b, a), -c.im * b};
+    }
+    levels<0, false, 1>(z);
+    pass_on<0, 1>(z);
+    levels<1, false>(z);
+    pass_on<1, 2>(z);
+    levels<2, false, levels_done(2)>(z);
+  }
+  // N times what forward() takes, in the real parts. What the block's threads read last in `exchange` was their own.
+  __device__ __forceinline__ void back(Complex (&z)[R]) const {
+    levels<2, true, levels_done(2)>(z);
+    pass_on<2, 1>(z);
+    levels<1, true>(z);
+    pass_on<1, 0>(z);
+    levels<0, true>(z);
+  }
+
+ private:
+  // The levels of a pass, in which indices of registers and of constants are constants.
+  template <int Pass, bool Back, int First = 0> __device__ __forceinline__ void levels(Complex (&z)[R]) const {
+    levels<Pass, Back, First>(z, std::make_integer_sequence<int, radix_bits - First>());
+  }
+  template <int Pass, bool Back, int First, int... K>
+  __device__ __forceinline__ void levels(Complex (&z)[R], std::integer_sequence<int, K...>) const {
+    if constexpr (Back) (level<Pass, true, radix_bits - 1 - K>(z), ...);
+    else (level<Pass, false, First + K>(z), ...);
+  }
+  template <int Pass, bool Back, int K> __device__ __forceinline__ void level(Complex (&z)[R]) const {
+    constexpr int count = (1 << K) / 2;
+    pairs<Pass, Back, K>(z, std::make_integer_sequence < int, K == 0 ? 1 : count > ());
+  }
+  template <int Pass, bool Back, int K, int... P>
+  __device__ __forceinline__ void pairs(Complex (&z)[R], std::integer_sequence<int, P...>) const {
+    (parts<Pass, Back, K, 2 * P>(z), ...);
+  }
+  // Parts P and P + 1 of 2^K.
+  template <int Pass, bool Back, int K, int P> __device__ __forceinline__ void parts(Complex (&z)[R]) const {
+    constexpr int half = R >> (K + 1), at = reversed_bits(P, K);
+    Complex c;
+    if constexpr (Pass == 0) {
+      c = RingRoot<(1 + 4 * at) << (radix_bits - 1 - K), 2 * R>::value();
+    } else {
+      c = roots[Pass - 1][K];
+      if constexpr (at > 0) {  // made each time: kept for the next row, they would take registers
+        tile::make_opaque(c.re);
+        tile::make_opaque(c.im);
+        c = c * RingRoot<at << (radix_bits + 1 - K), 2 * R>::value();
+      }
+    }
+#pragma unroll
+    for (int e = P * 2 * half; e < P * 2 * half + half; ++e) {
+      if constexpr (Back) join(z[e], z[e + half], c);
+      else part(z[e], z[e + half], c);
+      if constexpr (K > 0) {
+        if constexpr (Back) join(z[e + 2 * half], z[e + 3 * half], quarter_turned(c));
+        else part(z[e + 2 * half], z[e + 3 * half], quarter_turned(c));
+      }
+    }
+  }
+
+  // From a thread's places of one pass to those of the next. Nobody else reads or writes those of one pass, so a barrier
+  // between is enough, of the threads that share a part. Their steps are multiples of sixteen or divide it, so the free
+  // places between them add up.
+  template <int From, int To> __device__ __forceinline__ void pass_on(Complex (&z)[R]) const {
+#pragma unroll
+    for (int e = 0; e < R; ++e) exchange[first_place<From>() + fft_place(e * step(From))] = z[e];
+    if constexpr (span(From < To ? From : To) / R > 32) __syncthreads();
+    else simt::tile<32>().sync();
+#pragma unroll
+    for (int e = 0; e < R; ++e) z[e] = exchange[first_place<To>() + fft_place(e * step(To))];
+  }
+  template <int Pass> __device__ __forceinline__ int first_place() const {
+    return fft_place(thread / step(Pass) * span(Pass) + thread % step(Pass));
+  }
+};
+
+}  // namespace ridge::dwconv_detail

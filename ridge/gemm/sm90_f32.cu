@@ -1,0 +1,8 @@
+// float32 in float32's own multiply-adds, from tiles that TMA brings.
+#include <ridge/gemm/sm90_launch.cuh>
+
+namespace ridge::gemm_detail {
+
+Status launch_tma_tile_f32(const Arguments& args) { return launch_hopper_table<Family::tma_tile, float>(args); }
+
+}  // namespace ridge::gemm_detail
