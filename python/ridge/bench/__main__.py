@@ -68,14 +68,15 @@ def main(arguments=None):
     torch.backends.cudnn.allow_tf32 = False  # float32 is float32
     table = report.Table(cases, request.device)
     measurements = []
+    settings = {"peers": request.peers, "all_variants": False, "repeats": request.repeats or clock.repeats}
     for case in cases:
         measurements.append(measure(case, request.device, clock, wanted, request.repeats))
         table.row(measurements[-1])
+        if request.json:  # after each case, so that a run that is ended keeps what it has
+            pathlib.Path(request.json).write_text(report.to_json(measurements, request.device, settings, request.commit))
     if request.markdown:
         print("\n" + report.markdown(measurements))
     if request.json:
-        settings = {"peers": request.peers, "all_variants": False, "repeats": request.repeats or clock.repeats}
-        pathlib.Path(request.json).write_text(report.to_json(measurements, request.device, settings, request.commit))
         print(f"results in {request.json}")
     if request.plot:
         from ridge.bench.plot import plot
