@@ -69,12 +69,57 @@ def test_opcheck(op, inputs, options):
     torch.library.opcheck(overload(op), arguments, options)
 
 
-@pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
+@pytest.mark.parametrize("op, inputs, options", [p for p in WITH_GRADIENT if "f64" in p.values[0].dtypes])
 def test_gradient(op, inputs, options):
     made = tensors(op, inputs, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(
         lambda *given: overload(op)(**dict(zip(made, given)), **options), tuple(made.values())
     )
+
+
+# Operators that do not take float64: in float32, beside PyTorch's formula in float64.
+def _conv2d(x, w, bias=None, residual=None, *, stride="1", pad="0", groups="1", layout="nchw", epilogue=""):
+    if layout == "nhwc":
+        x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
+    pairs = [[int(n) for n in text.split(",")] for text in (stride, pad)]
+    strides, pads = (pair * 2 if len(pair) == 1 else pair for pair in pairs)
+    y = torch.nn.functional.conv2d(x, w, None, strides, pads, 1, int(groups))
+    y = y.permute(0, 2, 3, 1) if layout == "nhwc" else y
+    for part in filter(None, epilogue.split("+")):
+        if part == "bias":
+            y = y + (bias if layout == "nhwc" else bias[:, None, None])
+        elif part == "residual":
+            y = y + residual
+        else:
+            y = getattr(torch.nn.functional, part)(y)
+    return y
+
+
+def _dwconv(k, w, *, eps=0.0):
+    padded = torch.nn.functional.pad(k, (w.shape[1] - 1, 0))
+    return torch.nn.functional.conv1d(padded, w[:, None], groups=w.shape[0]) + eps
+
+
+IN_FLOAT32 = {"conv2d": _conv2d, "dwconv": _dwconv}
+
+
+def test_every_gradient_is_checked():
+    for op in OPERATORS.values():
+        if op.name in autograd.FORMULAS:
+            assert ("f64" in op.dtypes) != (op.name in IN_FLOAT32), op.name
+
+
+@pytest.mark.parametrize("op, inputs, options", [p for p in WITH_GRADIENT if p.values[0].name in IN_FLOAT32])
+def test_gradient_in_float32(op, inputs, options):
+    made = tensors(op, inputs, requires_grad=True)
+    wide = {name: t.detach().double().requires_grad_() for name, t in made.items()}
+    got, want = overload(op)(**made, **options), IN_FLOAT32[op.name](**wide, **options)
+    torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-5)
+    dy = torch.randn(got.shape, generator=torch.Generator().manual_seed(2))
+    found = torch.autograd.grad(got, list(made.values()), dy)
+    wanted = torch.autograd.grad(want, list(wide.values()), dy.double())
+    for name, g, w in zip(made, found, wanted, strict=True):
+        torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"d{name}: {text}")
 
 
 def test_no_gradient_is_refused():

@@ -22,6 +22,19 @@ SAMPLES = {
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
     "batch_norm_train": [({"x": (2, 3, 4, 5)}, {})],
     "dwconv": [({"k": (2, 3, 9), "w": (3, 9)}, {}), ({"k": (2, 3, 9), "w": (3, 4)}, {"eps": 0.1})],
+    "conv2d": [
+        ({"x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {"stride": "2,1", "pad": "1"}),
+        ({"x": (2, 4, 6, 5), "w": (6, 2, 3, 2), "bias": (6,)}, {"groups": "2", "epilogue": "bias+silu"}),
+        (
+            {"x": (1, 5, 6, 3), "w": (4, 3, 3, 3), "bias": (4,), "residual": (1, 5, 6, 4)},
+            {"layout": "nhwc", "pad": "1", "epilogue": "bias+gelu+residual"},
+        ),
+        (
+            {"x": (1, 3, 5, 5), "w": (4, 3, 1, 1), "residual": (1, 4, 5, 5)},
+            {"epilogue": "residual+relu"},
+        ),
+    ],
+    "conv2d_backward": [({"dy": (2, 4, 5, 4), "x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {})],
     "dwconv_backward": [({"dy": (2, 3, 9), "k": (2, 3, 9), "w": (3, 4)}, {})],
     "nms": [
         ({"boxes": torch.tensor([[0.0, 0, 9, 9], [1, 1, 9, 9], [20, 20, 30, 30]]), "scores": (3,)}, {}),

@@ -10,7 +10,8 @@ constexpr std::string_view checklist_item(const Variant& row) {
   switch (c.family) {
     case Family::naive: return {};
     case Family::shared: return "tiling";
-    case Family::thread_tile: break;
+    case Family::thread_tile:
+    case Family::tma_tile: break;  // the same multiply-adds, whose operands a copy engine brings
     case Family::wmma:
     case Family::mma_sync:
     case Family::wgmma: return "better maths";

@@ -1,6 +1,7 @@
 #include <ridge/roofline/bound.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace ridge::roofline {
 
@@ -51,12 +52,23 @@ double memory_us(const DeviceInfo& device, double bytes_read, double bytes_writt
   return (copied / device.memory_gbs + only_read / read_gbs) * 1e-3;
 }
 
+// The fastest unit that does another one's operations where the device has none of that. (Not of TF32: what it stands for,
+// one product or three, is float32's business there.)
+static Unit stand_in(const DeviceInfo& device, Unit unit) {
+  if (device.is_cpu()) return unit;  // its model knows orders of magnitude alone
+  if (unit == Unit::fp8_tensor && rate(device, unit) <= 0) unit = Unit::fp16_tensor;
+  return unit == Unit::fp16_tensor && rate(device, unit) <= 0 ? Unit::fp32 : unit;
+}
+
 Bound bound(const Cost& cost, const DeviceInfo& device) {
   Bound b;
   b.memory_us = memory_us(device, cost.bytes_read, cost.bytes_written);
+  std::array<double, unit_count> operations{};
+  for (int u = 0; u < unit_count; ++u)
+    operations[static_cast<std::size_t>(stand_in(device, static_cast<Unit>(u)))] += cost.operations[u];
   for (int u = 0; u < unit_count; ++u) {
     const double tera = rate(device, static_cast<Unit>(u));
-    const double us = tera > 0 ? cost.operations[u] / tera * 1e-6 : 0;
+    const double us = tera > 0 ? operations[static_cast<std::size_t>(u)] / tera * 1e-6 : 0;
     if (us > b.arithmetic_us) {
       b.arithmetic_us = us;
       b.unit = static_cast<Unit>(u);

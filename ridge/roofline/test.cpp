@@ -154,6 +154,20 @@ TEST(Bound, SmallWorkIsBoundByTheLaunch) {
   EXPECT_EQ(bound(c, h200).least_us, h200.launch_us);
 }
 
+// 8-bit floats on a device whose tensor cores have none: its float16 ones take them widened, so memory is no bound.
+TEST(Bound, AUnitThatIsLackingHasAStandIn) {
+  Cost cost{.bytes_read = 3.4e7, .bytes_written = 6.7e7};
+  cost.on(Unit::fp8_tensor) = 1.374e11;
+  const DeviceInfo a100 = *device_model("A100"), h200 = *device_model("H200");
+  ASSERT_EQ(rate(a100, Unit::fp8_tensor), 0);
+  const Bound without = bound(cost, a100), with = bound(cost, h200);
+  EXPECT_EQ(without.name, "arithmetic");
+  EXPECT_EQ(without.unit, Unit::fp16_tensor);
+  EXPECT_NEAR(without.least_us, 1.374e11 / a100.fp16_tflops * 1e-6, 1e-6);
+  EXPECT_EQ(with.unit, Unit::fp8_tensor);
+  EXPECT_NEAR(with.arithmetic_us, 1.374e11 / h200.fp8_tflops * 1e-6, 1e-6);
+}
+
 TEST(Bound, ReadingAloneIsFasterThanCopying) {
   const DeviceInfo h200 = model("H200");
   EXPECT_DOUBLE_EQ(memory_us(h200, 1e9, 1e9), 2e6 / h200.memory_gbs);

@@ -196,6 +196,32 @@ def _(call, dy):
     return {"k": dk, "w": dw}
 
 
+@formula("conv2d", keep=("x", "w", "bias", "residual"))
+def _(call, dy):
+    """y = act(the cross-correlation of x with w + bias) + residual, its parts in the order that epilogue names them in."""
+    options = call.options
+    geometry = {k: options[k] for k in ("stride", "pad", "dilation", "groups", "layout") if k in options}
+    parts = [part for part in (options.get("epilogue") or "").split("+") if part]
+    at = next((i for i, part in enumerate(parts) if part in _ACTIVATIONS), len(parts))
+    gradients, g = {}, dy
+    if "residual" in parts[at:]:  # added behind the activation
+        gradients["residual"] = g
+    if at < len(parts):  # what the activation was given is computed again
+        before = parts[:at]
+        bias = call.bias if "bias" in before else None
+        residual = call.residual if "residual" in before else None
+        given = _ridge("conv2d")(call.x, call.w, bias, residual, epilogue="+".join(before) or None, **geometry)
+        g = _ACTIVATIONS[parts[at]](g, given)
+    if call.residual is not None:
+        gradients.setdefault("residual", g)
+    if call.bias is not None and call.needs["bias"]:
+        channels = 3 if options.get("layout") == "nhwc" else 1
+        gradients["bias"] = g.sum([axis for axis in range(4) if axis != channels])
+    if call.needs["x"] or call.needs["w"]:
+        gradients["x"], gradients["w"] = _ridge("conv2d_backward")(g, call.x, call.w, **geometry)
+    return gradients
+
+
 # ---- gemm -----------------------------------------------------------------------------------------------------------
 
 _ACTIVATIONS = {
