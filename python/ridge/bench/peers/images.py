@@ -241,7 +241,7 @@ def _by_conv1d(k, w):
 
 
 def _by_fft(k, w):
-    n = k.shape[-1] + w.shape[1] - 1  # no wrap
+    n = 1 << (k.shape[-1] + w.shape[1] - 2).bit_length()  # no wrap, and a length that transforms are fast at
     k_n, w_n = torch.fft.rfft(k.float(), n), torch.fft.rfft(w.float().flip(-1), n)
     return torch.fft.irfft(k_n * w_n, n)[..., : k.shape[-1]].to(k.dtype)
 
