@@ -40,6 +40,7 @@ TEST(DwconvPlan, TransformsWhereRowsAreLong) {
     EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, backward)), "fft_8192");
   }
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
+  EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 32, 768, 768, 768)), "fft_row_1024");
   EXPECT_EQ(chosen(DwconvProblem::contiguous(bf16, 8, 768, 4096, 4096)), "fft_row_4096");
   // Where there are no tensor cores, and 96 KB of shared memory.
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 768, 768), "V100"), "fft_row_1024");
