@@ -227,6 +227,8 @@ constexpr double sums_in_stages = 0.5;         // of that rate, where a cluster 
 constexpr double split_clocks = 300;           // a cluster's blocks start, and wait for each other at the end
 constexpr double repack_share = 0.7;           // of memory's rate, what copies of operands reach
 constexpr double repack_launch_us = 1;         // such a copy starts and ends
+// Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
+constexpr double power_slows = 0.31, power_us = 120;
 
 // Instructions per element of D of what the epilogue computes.
 double epilogue_instructions(const GemmProblem& p) {
@@ -385,7 +387,11 @@ double predict_us(const Variant& row, const GemmProblem& p, const DeviceInfo& de
   if (is_hopper(c)) {
     const Arrangement way = arranged(c, p, device);
     const double clocks = c.family == Family::wgmma ? wgmma_clocks(row, p, device) : way.clocks;
-    return device.launch_us + std::max(clocks / device.clock_ghz * 1e-3, memory_us) +
+    const double full_clock_us = clocks / device.clock_ghz * 1e-3;
+    // 3xtf32 adds sums up besides.
+    const bool full_power = c.family != Family::tma_tile && p.scalars.math != GemmMath::tf32x3;
+    const double slower = full_power ? power_slows * -std::expm1(-full_clock_us / power_us) : 0;
+    return device.launch_us + std::max(full_clock_us * (1 + slower), memory_us) +
            repack_us(repack_of(c, p, way.swapped), p, device);
   }
   const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch);
