@@ -162,7 +162,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
     return std::fabs(in[1].values[static_cast<std::size_t>(((k * channels + ch) * 3 + a) * 3 + b)]);
   };
   const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
-  constexpr int other[] = {2, 2, 1, 3};  // B': row e has inputs e and other[e]
+  constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};  // inputs of row e of B'
   std::size_t at = 0;
   for (std::int64_t n = 0; n < xs[0]; ++n)
     for (std::int64_t k = 0; k < filters; ++k)
@@ -174,20 +174,8 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
             for (int e = static_cast<int>(i % 2); e < 3 + i % 2; ++e)
               for (int f = static_cast<int>(j % 2); f < 3 + j % 2; ++f) {
                 const auto of_x = [&](int a, int b) { return x(n, ch, top + a, left + b); };
-                const double inputs = of_x(e == 0   ? 0
-                                           : e == 3 ? 1
-                                                    : e,
-                                           f == 0   ? 0
-                                           : f == 3 ? 1
-                                                    : f) +
-                                      of_x(other[e], f == 0   ? 0
-                                                     : f == 3 ? 1
-                                                              : f) +
-                                      of_x(e == 0   ? 0
-                                           : e == 3 ? 1
-                                                    : e,
-                                           other[f]) +
-                                      of_x(other[e], other[f]);
+                const double inputs =
+                    of_x(one[e], one[f]) + of_x(other[e], one[f]) + of_x(one[e], other[f]) + of_x(other[e], other[f]);
                 double filter = 0;
                 for (int a = e == 3 ? 2 : 0; a < (e == 0 ? 1 : 3); ++a)
                   for (int b = f == 3 ? 2 : 0; b < (f == 0 ? 1 : 3); ++b)

@@ -26,7 +26,8 @@ struct Config {
   int size = 0;     // direct: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: of a thread, at a time; grouped: of a group, and its channels
   int rows = 1;     // direct: of outputs, of a thread; grouped: outputs beside each other; fma: pixels of a thread
-  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the gradient of the filters, filters and taps.
+  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the
+  // gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
   int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
@@ -192,7 +193,8 @@ constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std
 
 inline constexpr int winograd_outputs = 2;    // a tile's rows and columns, of outputs
 inline constexpr int winograd_products = 16;  // of a tile, a channel and a filter
-// Of transformed inputs and products at a time: more images than that are taken one part after the other.
+// Of transformed inputs and products at a time: more images than that are taken one part after the other, each of one image
+// at least.
 inline constexpr std::int64_t winograd_most_bytes = std::int64_t{1} << 29;
 
 // Filters are the products' rows, tiles of outputs their columns.
