@@ -18,8 +18,8 @@ enum class Family : std::uint8_t {
   wmma,         // sm80_wmma.cuh: tensor cores by the interface of CUDA C++, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
-  tma_tile,     // sm90_thread_tile.cuh: as thread_tile, with tiles that TMA brings
   wgmma_split,  // sm90_split.cuh: the same, the blocks of a cluster sharing the products of one tile
+  tma_tile,     // sm90_thread_tile.cuh: as thread_tile, with tiles that TMA brings
 };
 
 // Who does what in a kernel of Family::wgmma.
