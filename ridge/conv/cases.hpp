@@ -142,10 +142,10 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {y};
 }
 
-// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their magnitudes,
-// over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters' sums err by 4 u,
-// the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4 u. What underflows
-// is lost once per addition. The rest, activations and rounding, is as for the others.
+// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their
+// magnitudes, over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters'
+// sums err by 4 u, the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4
+// u. What underflows is lost once per addition. The rest, activations and rounding, is as for the others.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (!variant.starts_with("winograd")) return;
@@ -223,7 +223,7 @@ inline check::CaseBook book() {
         test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
         test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
       }
-  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips of four.
+  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips.
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",
                              "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264:variant=depthwise_last",

@@ -159,8 +159,8 @@ static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout&
           .dense_j = whole(out.stride[3])};
 }
 
-// Taps of a filter whose channels are `channels` steps of `channel_stride`, that gather from planes of `in`. ChannelsLast:
-// as their kernel counts them, whatever the problem's layout.
+// Taps of a filter whose channels are `channels` steps of `channel_stride`, that gather from planes of `in`.
+// ChannelsLast: as their kernel counts them, whatever the problem's layout.
 template <bool ChannelsLast>
 static Taps taps_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& filter, std::int64_t channels,
                     std::int64_t channel_stride) {

@@ -262,7 +262,7 @@ TEST(ConvOnHopper, Epilogues) {
   check<narrow, half>(c);
 }
 
-// ---- gradients -------------------------------------------------------------------------------------------------------
+// ---- gradients ------------------------------------------------------------------------------------------------------
 
 template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
   SCOPED_TRACE(t.about);
@@ -443,7 +443,7 @@ TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
                                  2);
 }
 
-// ---- few channels ----------------------------------------------------------------------------------------------------
+// ---- few channels ---------------------------------------------------------------------------------------------------
 
 // An image of 32 columns has rows of 16 bytes whatever its channels are.
 TEST(ConvOnHopperStem, PatchesAndTheirEdges) {
@@ -520,7 +520,7 @@ TEST(ConvOnHopperStem, Epilogues) {
   check<stem_7, bfloat16>(c);
 }
 
-// ---- multiply-adds of what the copy engine gathers -----------------------------------------------------------------------
+// ---- multiply-adds of what the copy engine gathers ------------------------------------------------------------------
 
 constexpr ConvGeometry nchw(std::int64_t n) { return {.pad = {n, n, n, n}}; }
 

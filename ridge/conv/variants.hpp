@@ -87,8 +87,8 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, tensor
-// cores for 16-bit types.
+// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32,
+// tensor cores for 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
   switch (c.method) {
     case Method::direct:
@@ -193,8 +193,8 @@ constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std
 
 inline constexpr int winograd_outputs = 2;    // a tile's rows and columns, of outputs
 inline constexpr int winograd_products = 16;  // of a tile, a channel and a filter
-// Of transformed inputs and products at a time: more images than that are taken one part after the other, each of one image
-// at least.
+// Of transformed inputs and products at a time: more images than that are taken one part after the other, each of one
+// image at least.
 inline constexpr std::int64_t winograd_most_bytes = std::int64_t{1} << 29;
 
 // Filters are the products' rows, tiles of outputs their columns.
@@ -255,7 +255,7 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
 inline constexpr int gradient_group = 64;
 // Rows that gradients are computed by, beside their convolution: those of 64 channels at a time.
 constexpr bool has_gradient(const Config& c) { return c.method == Method::wgmma && c.step == gradient_group; }
-// The gradient of the filters, of all rows: filters are the product's rows, its columns groups of 64 channels of a tap each.
+// The gradient of the filters, of all rows: the product's rows are filters, its columns groups of a tap's 64 channels.
 constexpr gemm_kernels::Config filter_gradient_tile() {
   gemm_kernels::Config tile;
   tile.family = gemm_kernels::Family::wgmma;
@@ -270,8 +270,8 @@ constexpr gemm_kernels::Config filter_gradient_tile() {
 constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
   return taps_of(p) * ceil_div(channels_of_group(p), gradient_group) * gradient_group;
 }
-// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass through
-// memory in the time of a step as a multiprocessor has of its rate.
+// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass
+// through memory in the time of a step as a multiprocessor has of its rate.
 inline int filter_gradient_split(const ConvProblem& p, int sms) {
   constexpr gemm_kernels::Config tile = filter_gradient_tile();
   constexpr std::int64_t most = 64, bytes_of_step = 4096;

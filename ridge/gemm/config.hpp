@@ -205,8 +205,8 @@ constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
-// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and a
-// count for each stage.
+// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and
+// a count for each stage.
 constexpr int tma_tile_barriers_at(const Config& c) {
   return std::max(c.stages * (c.bm + c.bn) * c.bk, c.bm * (c.bn + 4)) * 4;
 }
