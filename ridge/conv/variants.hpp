@@ -275,13 +275,15 @@ constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
 inline int filter_gradient_split(const ConvProblem& p, int sms) {
   constexpr gemm_kernels::Config tile = filter_gradient_tile();
   constexpr std::int64_t most = 64, bytes_of_step = 4096;
+  constexpr std::int64_t bytes_of_sum = 8, start = 8;  // written and read; steps that a tile takes besides its own
   const std::int64_t steps = ceil_div(pixels_of(p), gradient_group);
   const std::int64_t tiles = ceil_div(p.w.shape[0], tile.bm) * ceil_div(filter_gradient_columns(p), tile.bn);
   const std::int64_t places = std::max(sms, 1);
   std::int64_t best = 1, least = 0;
   for (std::int64_t parts = 1; parts <= std::min(most, steps); ++parts) {
     const std::int64_t waves = ceil_div(tiles * parts, places);
-    const std::int64_t time = waves * (ceil_div(steps, parts) + 8) + 8 * parts * p.w.count() / places / bytes_of_step;
+    const std::int64_t time =
+        waves * (ceil_div(steps, parts) + start) + bytes_of_sum * parts * p.w.count() / places / bytes_of_step;
     if (parts == 1 || time < least) best = parts, least = time;
   }
   return static_cast<int>(best);
