@@ -260,6 +260,9 @@ inline check::CaseBook book() {
     for (const char* layout : layouts)
       for (const char* direction : both)
         test(std::string(type) + ":n=2,c=16,h=9,w=10,k=72,r=3:pad=1" + layout + direction);
+  // Places of x that no tap meets, and more filters than a step on tensor cores.
+  for (const char* type : {"f16", "bf16"})
+    test(std::string(type) + ":n=1,c=8,h=7,w=8,k=136,r=2:stride=3:layout=nhwc:backward");
   // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across images;
   // more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere, which is too.
   for (const char* rest :
