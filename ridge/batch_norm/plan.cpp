@@ -140,7 +140,9 @@ static Status validate(const BatchNormProblem& p) {
 static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
   const ApplyConfig& c = row.config;
   if (c.method == Apply::element) return {};
-  if (apply_items(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
+  // Threads of `planes` have several units, and these are counted too.
+  const std::int64_t units = c.method == Apply::planes ? ceil_div(p.x.count(), unit_elements(p.dtype)) : 0;
+  if (std::max(apply_items(c, p), units) >= Divider::limit) return "more than 2^31 pieces of work";
   if (c.method == Apply::channels) {
     if (!channels_on_units(p.x, p.dtype, p.align_x) || !channels_on_units(p.y, p.dtype, p.align_y))
       return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";

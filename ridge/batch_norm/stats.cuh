@@ -1,5 +1,5 @@
-// Mean and variance of each channel. Elements are taken relative to the channel's first one, some at a time, and added to
-// what a thread has by the distances from the mean that it had; what threads have is combined by Chan's formula.
+// Mean and variance of each channel. Elements are taken relative to the channel's first one, some at a time, and added
+// to what a thread has by the distances from the mean that it had; what threads have is combined by Chan's formula.
 #pragma once
 #include <ridge/batch_norm/variants.hpp>
 #include <ridge/tile/packed.cuh>
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, 
   results.write(channel, m, base);
 }
 
-// N elements more to mean and squares of `count`, where share is 1 / (count + N). Sums of distances from the mean so far
-// lose no digits when that is taken off them: it is of no fewer elements. The first elements' own mean stands for it.
+// N elements more to mean and squares of `count`, where share is 1 / (count + N). Sums of distances from the mean so
+// far lose no digits when that is taken off them: it is of no fewer elements. Of the first elements it is their own.
 template <int N>
 __device__ __forceinline__ void extend(float& mean, float& squares, const float (&d)[N], float count, float share) {
   if (count == 0) {
@@ -98,8 +98,8 @@ __device__ __forceinline__ void extend(float& mean, float& squares, const float 
   squares += fmaf(-sum * share, sum, square);
 }
 
-// Several blocks per channel, each with every slices-th step of loads * threads units: together they go through x from its
-// beginning to its end. Lanes lie along planes.
+// Several blocks per channel, each with every slices-th step of loads * threads units: together they go through x from
+// its beginning to its end. Lanes lie along planes.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
 // Preconditions: gridDim.x == c * slices < 2^31; a channel has fewer than 2^31 units; wide: planes_on_units(). Of one
 // slice, the results are written at once.
@@ -162,8 +162,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   else partial[blockIdx.x] = {m, base};
 }
 
-// Several blocks per columns * V channels, each with every slices-th step of their positions: lanes along channels first,
-// then along positions.
+// Several blocks per columns * V channels, each with every slices-th step of their positions: lanes along channels
+// first, then along positions.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
 // Preconditions: gridDim.x == groups * slices < 2^31; fewer than 2^31 positions; columns is a power of two that divides
 // threads; wide: channels_on_units(). Shared memory: mean [threads][V], squares [threads][V], count [threads]. Of one

@@ -77,8 +77,8 @@ constexpr int registers(const ApplyConfig& c) {
 // Whether a unit of `planes` lies in one plane; else its place is computed in elements, of which there are more.
 constexpr bool whole_planes(const BatchNormProblem& p) { return spatial(p.x) % unit_elements(p.dtype) == 0; }
 
-// The positions of a thread are this far apart (channels), and those of so many threads lie between them: what blocks read
-// moves through memory as their numbers do.
+// The positions of a thread are this far apart (channels), and those of so many threads lie between them: what blocks
+// read moves through memory as their numbers do.
 inline constexpr int near_positions = 16;
 
 // Threads with work.
@@ -109,7 +109,7 @@ struct StatsConfig {
   int threads = 256;
   bool wide = false;      // 16-byte accesses, on tensors that allow them; else any strides
   int loads = 4;          // of a thread before the first use: a step
-  int blocks_per_sm = 4;  // asked of the compiler; one wave of them is the grid
+  int blocks_per_sm = 4;  // asked of the compiler; the grid is one wave of them, or a few that come out even
   bool operator==(const StatsConfig&) const = default;
 };
 

@@ -41,8 +41,8 @@ struct Measurement {
 struct Settings {
   bool peers = false, all_variants = false;
   int repeats = 30;
-  int chain =
-      0;  // on a GPU: runs in one graph, beside as many empty kernels; 0: as many as take long enough, no empty ones
+  // On a GPU: runs in one graph, beside as many empty kernels; 0: as many as take long enough, and no empty ones.
+  int chain = 0;
 };
 
 // Times one case on one device.

@@ -142,10 +142,10 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {y};
 }
 
-// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their magnitudes,
-// over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters' sums err by 4 u,
-// the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4 u. What underflows
-// is lost once per addition. The rest, activations and rounding, is as for the others.
+// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their
+// magnitudes, over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters'
+// sums err by 4 u, the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4
+// u. What underflows is lost once per addition. The rest, activations and rounding, is as for the others.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (!variant.starts_with("winograd")) return;
@@ -162,7 +162,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
     return std::fabs(in[1].values[static_cast<std::size_t>(((k * channels + ch) * 3 + a) * 3 + b)]);
   };
   const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
-  constexpr int other[] = {2, 2, 1, 3};  // B': row e has inputs e and other[e]
+  constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};  // inputs of row e of B'
   std::size_t at = 0;
   for (std::int64_t n = 0; n < xs[0]; ++n)
     for (std::int64_t k = 0; k < filters; ++k)
@@ -174,20 +174,8 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
             for (int e = static_cast<int>(i % 2); e < 3 + i % 2; ++e)
               for (int f = static_cast<int>(j % 2); f < 3 + j % 2; ++f) {
                 const auto of_x = [&](int a, int b) { return x(n, ch, top + a, left + b); };
-                const double inputs = of_x(e == 0   ? 0
-                                           : e == 3 ? 1
-                                                    : e,
-                                           f == 0   ? 0
-                                           : f == 3 ? 1
-                                                    : f) +
-                                      of_x(other[e], f == 0   ? 0
-                                                     : f == 3 ? 1
-                                                              : f) +
-                                      of_x(e == 0   ? 0
-                                           : e == 3 ? 1
-                                                    : e,
-                                           other[f]) +
-                                      of_x(other[e], other[f]);
+                const double inputs =
+                    of_x(one[e], one[f]) + of_x(other[e], one[f]) + of_x(one[e], other[f]) + of_x(other[e], other[f]);
                 double filter = 0;
                 for (int a = e == 3 ? 2 : 0; a < (e == 0 ? 1 : 3); ++a)
                   for (int b = f == 3 ? 2 : 0; b < (f == 0 ? 1 : 3); ++b)
@@ -235,7 +223,7 @@ inline check::CaseBook book() {
         test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
         test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
       }
-  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips of four.
+  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips.
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",
                              "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264:variant=depthwise_last",
@@ -272,6 +260,9 @@ inline check::CaseBook book() {
     for (const char* layout : layouts)
       for (const char* direction : both)
         test(std::string(type) + ":n=2,c=16,h=9,w=10,k=72,r=3:pad=1" + layout + direction);
+  // Places of x that no tap meets, and more filters than a step on tensor cores.
+  for (const char* type : {"f16", "bf16"})
+    test(std::string(type) + ":n=1,c=8,h=7,w=8,k=136,r=2:stride=3:layout=nhwc:backward");
   // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across images;
   // more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere, which is too.
   for (const char* rest :

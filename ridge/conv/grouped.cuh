@@ -1,5 +1,5 @@
-// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the filters of
-// a block's channels stay in shared memory.
+// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the
+// filters of a block's channels stay in shared memory.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/variants.hpp>
@@ -18,12 +18,13 @@ struct GroupedShape {
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
 };
 
-// y = epilogue(conv(x, w)) of groups of Config::filters channels and as many filters   x: [n, h, w, c]  y: [n, oh, ow, c]
+// y = epilogue(conv(x, w)) of groups of Config::filters channels and as many filters
+//                                                       x: [n, h, w, c]  y: [n, oh, ow, c]
 //
 // A thread's channels are one access of 16 bytes, and of whole groups; of these it has the sums of Config::rows outputs
-// beside each other. For a tap it reads their inputs, which its neighbours' taps bring to the L1 cache, and the filters'
-// elements [tap][channel of a group][filter] from shared memory once for all outputs.
-// Block (b, v) has `vectors` of channels from v * vectors on, and strips b, b + gridDim.x and so on of threads / vectors.
+// beside each other. For a tap it reads their inputs, which its neighbours' taps bring to the L1 cache, and the
+// filters' elements [tap][channel of a group][filter] from shared memory once for all outputs.
+// Block (b, v) has `vectors` of channels from v * vectors on, and strips b, b + gridDim.x ... of threads / vectors.
 // Preconditions: channels are neighbours in x and y, whose pixels start on 16 bytes; images of less than 2^31 elements;
 // grouped_smem_bytes().
 template <class Row, class T>

@@ -160,11 +160,13 @@ static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout&
 }
 
 // Taps of a filter whose channels are `channels` steps of `channel_stride`, that gather from planes of `in`.
-static inline Taps taps_of(const ConvProblem& p, const AxisMap& h, const AxisMap& w, const Layout& in,
-                           const Layout& filter, std::int64_t channels, std::int64_t channel_stride) {
+// ChannelsLast: as their kernel counts them, whatever the problem's layout.
+template <bool ChannelsLast>
+static Taps taps_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& filter, std::int64_t channels,
+                    std::int64_t channel_stride) {
   const auto divider = [](std::int64_t n) { return Divider(std::max<std::int64_t>(n, 1)); };
-  return {.inner = channels_last(p) ? divider(channels) : divider(w.taps),
-          .middle = channels_last(p) ? divider(w.taps) : divider(h.taps),
+  return {.inner = ChannelsLast ? divider(channels) : divider(w.taps),
+          .middle = ChannelsLast ? divider(w.taps) : divider(h.taps),
           .gathered_c = whole(in.stride[1]),
           .gathered_i = whole(h.step * in.stride[2]),
           .gathered_j = whole(w.step * in.stride[3]),
@@ -231,7 +233,7 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
       .height = whole(h.inputs),
       .width = whole(w.inputs),
       .pixels = pixels,
-      .taps = taps_of(p, h, w, in, p.w, ins, p.w.stride[in_axis])};
+      .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
   if (s.columns == 0) return {};
   const auto output =
       output_of<T, ChannelsLast>(gradient ? Epilogue<T>{} : epilogue_of<T>(args), pixels, h, w, out_data, out, outs);
@@ -243,7 +245,7 @@ template <int I, class T, bool ChannelsLast> static Status launch_filter_gradien
   const ConvProblem& p = args.plan.problem;
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * h.outputs * w.outputs;
-  const Taps taps = taps_of(p, h, w, p.x, p.dw, channels_of_group(p), p.dw.stride[1]);
+  const Taps taps = taps_of<ChannelsLast>(h, w, p.x, p.dw, channels_of_group(p), p.dw.stride[1]);
   const ImplicitShape<T> s{
       .dense = static_cast<const T*>(args.dy),
       .gathered = static_cast<const T*>(args.x),

@@ -14,7 +14,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::naive: return {};
     case Method::coarse: return "coarsening";
     case Method::direct:
-    case Method::grouped: return "tiling";
+    case Method::grouped:
     case Method::implicit:
     case Method::fma: return "tiling";
     case Method::winograd:

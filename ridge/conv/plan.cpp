@@ -179,9 +179,11 @@ std::string stem_fits(const Config& c, const ConvProblem& p, const DeviceInfo& d
     return "rows of filters are not contiguous";
   if (p.residual) return "it adds no residual";
   if (y.stride[1] != 1 || y.shape[1] % unit_elements(p.dtype) != 0 || !is_regular(y.shape[3], y.stride[3], p.dtype) ||
-      !is_regular(y.shape[2], y.stride[2], p.dtype) || (y.shape[0] > 1 && y.stride[0] != y.shape[2] * y.stride[2]))
+      !is_regular(y.shape[2], y.stride[2], p.dtype) || !is_regular(y.shape[0], y.stride[0], p.dtype) ||
+      (y.shape[0] > 1 && y.stride[0] != y.shape[2] * y.stride[2]))
     return "y is not [n, oh, ow, k] whose pixels start on 16 bytes";
-  if (real(x.shape[3]) * real(channels) >= int_range / 2 || real(y.shape[0]) * real(y.shape[2]) >= int_range / 2 ||
+  const double padded_row = real(x.shape[3] + g.pad.left + g.pad.right + stem_unit) * real(channels);
+  if (padded_row >= int_range / 2 || real(y.shape[0]) * real(y.shape[2]) >= int_range / 2 ||
       real(stem_patches(p)) >= int_range / 2 || y.shape[1] > max_grid_yz)
     return "it counts rows and patches to 2^30, and filters to 2^16";
   if (stem_smem_bytes(c) > device.smem_optin)

@@ -1,9 +1,9 @@
 // Gradients on Hopper's tensor cores, by gemm's kernel (gemm/sm90_wgmma.cuh).
 //
-//   dx  for each class of places of x (geometry.hpp) a convolution of dy: the loader of images (sm90_image.cuh) meets the
-//       filters' taps in reverse order, in a copy [taps, channels, filters]
+//   dx  for each class of places of x (geometry.hpp) a convolution of dy: the loader of images (sm90_image.cuh) meets
+//       the filters' taps in reverse order, in a copy [taps, channels, filters]
 //   dw  [filters, taps x channels] = the sum over pixels of dy [pixels, filters] and of x gathered there. Both lie with
-//       neighbours across the sum. The pixels are cut into parts, whose sums are kept in float32 and added in their order.
+//       neighbours across the sum. The pixels are cut into parts, whose sums stay in float32 and are added in order.
 #pragma once
 #include <ridge/conv/sm90_image.cuh>
 

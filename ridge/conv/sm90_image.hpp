@@ -2,9 +2,9 @@
 // columns, one for each tap. x and w are read where they lie, or from copies in the workspace. Plain arithmetic.
 //
 // A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zeros for channels
-// that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with a stride of 2 and
-// 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 numbers, 8 from one window to the next.
-// The columns then overlap, and a filter has 7 taps of 28 channels in place of 49 of 3.
+// that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with
+// a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 numbers, 8 from
+// one window to the next. The columns then overlap, and a filter has 7 taps of 28 channels in place of 49 of 3.
 #pragma once
 #include <ridge/conv/variants.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
@@ -29,8 +29,8 @@ struct Walk {
   std::int64_t taps = 1, tap = 1;      // and pixels from tap to tap
 };
 
-// Which of the filters' taps belongs to the walk's first, and how much further the next one lies: across a row, and beside
-// that from a row's end to the next row.
+// Which of the filters' taps belongs to the walk's first, and how much further the next one lies: across a row, and
+// beside that from a row's end to the next row.
 struct TapOrder {
   int first = 0, across = 1, down = 0;
 };
@@ -49,8 +49,8 @@ struct Gathering {
   std::int64_t filter_taps = 0;  // of the filters as they are read; 0: those that are walked
   bool is_empty = false;         // there is no tap: one of zeros is read
 
-  // Of so many channels each.
-  constexpr std::int64_t steps(int step) const { return h.taps * w.taps * ceil_div(channels, step); }
+  // Of so many channels each; of zeros, one.
+  constexpr std::int64_t steps(int step) const { return is_empty ? 1 : h.taps * w.taps * ceil_div(channels, step); }
   constexpr std::int64_t filters_at() const {  // bytes from the workspace's start
     return copies_image ? ceil_div(image.elements() * element_bytes, 128) * 128 : 0;
   }
@@ -218,7 +218,7 @@ inline Gathering gathering_of(const ConvProblem& p, int step) {
 
 // ---- gradients -----------------------------------------------------------------------------------------------------
 
-// dx of one class of places: a convolution of dy with filters of its channels, [taps, channels of x, filters] in a copy.
+// dx of one class of places: a convolution of dy with filters of its channels, a copy [taps, channels of x, filters].
 // Preconditions: dy's pixels are filters next to each other and start on 16 bytes; the class has places.
 constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
   const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1];

@@ -258,7 +258,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_filter_gradient
       loader, gemm::Store::epilogue, {}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
       gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
-  const Taps order = taps_of(p, h, w, p.x, p.dw, channels, p.dw.stride[1]);
+  const Taps order = taps_of<true>(h, w, p.x, p.dw, channels, p.dw.stride[1]);
   return simt::launch(
       blocks(args, AddPartsRow::config, ceil_div(filters * taps * channels, AddPartsRow::config.threads)),
       conv_add_parts<AddPartsRow, T, true>, static_cast<const float*>(partial), static_cast<T*>(args.dw), whole(parts),

@@ -1,8 +1,8 @@
-// Stems on Hopper's tensor cores: filters of a few rows, whose windows have a few neighbouring numbers in each row (7 rows
-// of 7 pixels of 3 channels). Nothing is copied first, and no window is brought twice: a warpgroup has the part of the image
-// that 4 x 16 outputs see in shared memory, and each thread reads its elements of the windows from there straight into the
-// registers that wgmma takes them from. A row of the image is a line of numbers; a window's rows are pieces of `step` of
-// them, and the next output's window begins stride x channels numbers further.
+// Stems on Hopper's tensor cores: filters of a few rows, whose windows have a few neighbouring numbers in each row (7
+// rows of 7 pixels of 3 channels). Nothing is copied first, and no window is brought twice: a warpgroup has the part of
+// the image that 4 x 16 outputs see in shared memory, and each thread reads its elements of the windows from there
+// straight into the registers that wgmma takes them from. A row of the image is a line of numbers; a window's rows are
+// pieces of `step` of them, and the next output's window begins stride x channels numbers further.
 #pragma once
 #include <ridge/conv/variants.hpp>
 #include <ridge/core/divider.hpp>
@@ -24,12 +24,12 @@ struct StemWork {
 };
 
 // y = act(conv(x, w) + bias)        image: [n, h, w x channels]   w: [k, rows, row_elements]   d: [n x oh, ow, k]
-// Block (b, f) has filters from f * tile_filters on; its warpgroups have patches, one after the other, of all blocks in x
-// together.
+// Block (b, f) has filters from f * tile_filters on; its warpgroups have patches, one after the other, of all blocks in
+// x together.
 // Shared memory: filters as wgmma takes them, [lines of 64 along k][tile_filters]; where each warp's outputs pass; each
 // warpgroup's parts of the image, Config::stages of them, [stem_image_rows()][stem_pitch]; the bias; barriers.
-// Preconditions: cc 90; boxes of the maps are stem_image_rows() lines of stem_pitch elements, and stem_columns pixels of 64
-// filters; step is even; a window's row and lead % 2 are at most Config::step; stem_smem_bytes().
+// Preconditions: cc 90; boxes of the maps are stem_image_rows() lines of stem_pitch elements, and stem_columns pixels
+// of 64 filters; step is even; a window's row and lead % 2 are at most Config::step; stem_smem_bytes().
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     conv_stem(const __grid_constant__ tile::sm90::TensorMap image, const __grid_constant__ tile::sm90::TensorMap map_d,
@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const int pair = lane % 4,
               window = (warp * work.stride_h * stem_pitch + lane / 4 * work.step + work.lead) / 2 + pair;
     const int eight = 4 * work.step;  // pairs from the former output's window to the latter's
-    // Elements before a row's first and behind its last are no zeros, and are left out: one before it where `lead` is odd,
-    // and of the last 8 all but those from this pair on.
+    // Elements before a row's first and behind its last are no zeros, and are left out: one before it where `lead` is
+    // odd, and of the last 8 all but those from this pair on.
     const int last = work.row_elements + work.lead % 2 - (of_row - 1) * stem_unit - 2 * pair;
     const unsigned last_mask = last > 1 ? ~0u : last > 0 ? 0xffffu : 0u;
     const unsigned first_mask = work.lead % 2 != 0 && pair == 0 ? 0xffff0000u : ~0u;

@@ -262,7 +262,7 @@ TEST(ConvOnHopper, Epilogues) {
   check<narrow, half>(c);
 }
 
-// ---- gradients -------------------------------------------------------------------------------------------------------
+// ---- gradients ------------------------------------------------------------------------------------------------------
 
 template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
   SCOPED_TRACE(t.about);
@@ -277,7 +277,9 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
   std::vector<T> x = filled(t.n * t.h * t.w * pitch), w = filled(t.k * t.r * t.s * t.c);
   TensorView vx = view(x.data(), {t.n, t.h, t.w, t.c}), vw = view(w.data(), {t.k, t.r, t.s, t.c});
   vx.layout.stride = {t.h * t.w * pitch, t.w * pitch, pitch, 1};
-  const auto shape = conv2d_shape(t.geometry, vx.layout, vw.layout);
+  ConvGeometry last = t.geometry;
+  last.layout = ConvLayout::nhwc;
+  const auto shape = conv2d_shape(last, vx.layout, vw.layout);
   ASSERT_TRUE(shape.ok()) << shape.error().message();
   const std::int64_t oh = (*shape)[1], ow = (*shape)[2];
   std::vector<T> dy = filled(t.n * oh * ow * t.k), dx(x.size() + 16, T(untouched)), dw(w.size() + 16, T(untouched));
@@ -294,8 +296,19 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
   }
   TensorView vdx = view(dx.data(), {t.n, t.h, t.w, t.c});
   vdx.layout = vx.layout;
+  const TensorView vdw = view(dw.data(), {t.k, t.r, t.s, t.c});
+  // The same elements, with their axes in the layout's order.
+  const auto named = [&](TensorView v) {
+    const Layout from = v.layout;
+    constexpr int axes[] = {0, 3, 1, 2};
+    for (int i = 0; i < 4 && t.geometry.layout == ConvLayout::nchw; ++i) {
+      v.layout.shape[i] = from.shape[axes[i]];
+      v.layout.stride[i] = from.stride[axes[i]];
+    }
+    return v;
+  };
   const ConvGradientTensors tensors{
-      .dy = vdy, .x = vx, .w = vw, .dx = vdx, .dw = view(dw.data(), {t.k, t.r, t.s, t.c})};
+      .dy = named(vdy), .x = named(vx), .w = named(vw), .dx = named(vdx), .dw = named(vdw)};
   auto problem = ConvProblem::of_gradient(tensors, t.geometry);
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   DeviceInfo device;
@@ -354,8 +367,8 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
       for (std::int64_t b = 0; b < t.s; ++b)
         for (std::int64_t c = 0; c < t.c; ++c) {
           const double want = oracle.filter_gradient(k, c, a, b).sum;
-          ASSERT_TRUE(same(want, at(tensors.dw, k, c, a, b))) << "dw " << k << " " << c << " " << a << " " << b << " "
-                                                              << want << " " << float(at(tensors.dw, k, c, a, b));
+          ASSERT_TRUE(same(want, at(vdw, k, c, a, b)))
+              << "dw " << k << " " << c << " " << a << " " << b << " " << want << " " << float(at(vdw, k, c, a, b));
         }
   for (std::size_t i = 0; i < 16; ++i) {
     ASSERT_EQ(float(dx[dx.size() - 1 - i]), untouched);
@@ -383,6 +396,15 @@ TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
                                 .r = 1,
                                 .s = 1,
                                 .geometry = stride_of(2, 0)});
+  check_gradient<narrow, half>({.about = "such places, and more filters than a step",
+                                .c = 8,
+                                .h = 7,
+                                .w = 8,
+                                .k = 136,
+                                .r = 2,
+                                .s = 2,
+                                .geometry = stride_of(3, 0),
+                                .special_values = true});
   check_gradient<square, bfloat16>(
       {.about = "all of it",
        .n = 2,
@@ -397,6 +419,17 @@ TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
       {.about = "more padding than taps", .c = 8, .h = 4, .w = 5, .k = 8, .r = 2, .s = 1, .geometry = padded(3)});
   check_gradient<narrow, half>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
 }
+TEST(ConvOnHopperGradient, ChannelsLieInnermostByStrides) {
+  check_gradient<narrow, half>({.about = "nchw in name",
+                                .n = 2,
+                                .c = 72,
+                                .h = 6,
+                                .w = 5,
+                                .k = 16,
+                                .r = 3,
+                                .s = 2,
+                                .geometry = {.pad = {1, 1, 1, 1}}});
+}
 TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
   for (const std::int64_t stride : {1, 2})
     check_gradient<narrow, half>({.about = "72 channels",
@@ -410,7 +443,7 @@ TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
                                  2);
 }
 
-// ---- few channels ----------------------------------------------------------------------------------------------------
+// ---- few channels ---------------------------------------------------------------------------------------------------
 
 // An image of 32 columns has rows of 16 bytes whatever its channels are.
 TEST(ConvOnHopperStem, PatchesAndTheirEdges) {
@@ -487,7 +520,7 @@ TEST(ConvOnHopperStem, Epilogues) {
   check<stem_7, bfloat16>(c);
 }
 
-// ---- multiply-adds of what the copy engine gathers -----------------------------------------------------------------------
+// ---- multiply-adds of what the copy engine gathers ------------------------------------------------------------------
 
 constexpr ConvGeometry nchw(std::int64_t n) { return {.pad = {n, n, n, n}}; }
 

@@ -26,7 +26,8 @@ struct Config {
   int size = 0;     // direct: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: of a thread, at a time; grouped: of a group, and its channels
   int rows = 1;     // direct: of outputs, of a thread; grouped: outputs beside each other; fma: pixels of a thread
-  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the gradient of the filters, filters and taps.
+  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the
+  // gradient of the filters, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // least residency asked of the compiler
   int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
@@ -86,8 +87,8 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, tensor
-// cores for 16-bit types.
+// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32,
+// tensor cores for 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
   switch (c.method) {
     case Method::direct:
@@ -192,7 +193,8 @@ constexpr std::int64_t implicit_tiles(const Config& c, std::int64_t filters, std
 
 inline constexpr int winograd_outputs = 2;    // a tile's rows and columns, of outputs
 inline constexpr int winograd_products = 16;  // of a tile, a channel and a filter
-// Of transformed inputs and products at a time: more images than that are taken one part after the other.
+// Of transformed inputs and products at a time: more images than that are taken one part after the other, each of one
+// image at least.
 inline constexpr std::int64_t winograd_most_bytes = std::int64_t{1} << 29;
 
 // Filters are the products' rows, tiles of outputs their columns.
@@ -253,7 +255,7 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
 inline constexpr int gradient_group = 64;
 // Rows that gradients are computed by, beside their convolution: those of 64 channels at a time.
 constexpr bool has_gradient(const Config& c) { return c.method == Method::wgmma && c.step == gradient_group; }
-// The gradient of the filters, of all rows: filters are the product's rows, its columns groups of 64 channels of a tap each.
+// The gradient of the filters, of all rows: the product's rows are filters, its columns groups of a tap's 64 channels.
 constexpr gemm_kernels::Config filter_gradient_tile() {
   gemm_kernels::Config tile;
   tile.family = gemm_kernels::Family::wgmma;
@@ -268,18 +270,20 @@ constexpr gemm_kernels::Config filter_gradient_tile() {
 constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
   return taps_of(p) * ceil_div(channels_of_group(p), gradient_group) * gradient_group;
 }
-// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass through
-// memory in the time of a step as a multiprocessor has of its rate.
+// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass
+// through memory in the time of a step as a multiprocessor has of its rate.
 inline int filter_gradient_split(const ConvProblem& p, int sms) {
   constexpr gemm_kernels::Config tile = filter_gradient_tile();
   constexpr std::int64_t most = 64, bytes_of_step = 4096;
+  constexpr std::int64_t bytes_of_sum = 8, start = 8;  // written and read; steps that a tile takes besides its own
   const std::int64_t steps = ceil_div(pixels_of(p), gradient_group);
   const std::int64_t tiles = ceil_div(p.w.shape[0], tile.bm) * ceil_div(filter_gradient_columns(p), tile.bn);
   const std::int64_t places = std::max(sms, 1);
   std::int64_t best = 1, least = 0;
   for (std::int64_t parts = 1; parts <= std::min(most, steps); ++parts) {
     const std::int64_t waves = ceil_div(tiles * parts, places);
-    const std::int64_t time = waves * (ceil_div(steps, parts) + 8) + 8 * parts * p.w.count() / places / bytes_of_step;
+    const std::int64_t time =
+        waves * (ceil_div(steps, parts) + start) + bytes_of_sum * parts * p.w.count() / places / bytes_of_step;
     if (parts == 1 || time < least) best = parts, least = time;
   }
   return static_cast<int>(best);

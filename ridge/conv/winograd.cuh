@@ -1,6 +1,6 @@
-// Winograd's convolution with filters of 3 x 3, in float32: F(2x2, 3x3). Of each 4 x 4 inputs, whose filter windows give
-// 2 x 2 outputs, sums and differences are multiplied with those of the filters: 16 products for 36 multiply-adds. Over all
-// places and channels these are 16 matrix products, which gemm's kernel computes (gemm/thread_tile.cuh):
+// Winograd's convolution with filters of 3 x 3, in float32: F(2x2, 3x3). Of each 4 x 4 inputs, whose filter windows
+// give 2 x 2 outputs, sums and differences are multiplied with those of the filters: 16 products for 36 multiply-adds.
+// Over all places and channels these are 16 matrix products, which gemm's kernel computes (gemm/thread_tile.cuh):
 //
 //   u [16][channels][filters] = G w G'        v [16][channels][tiles] = B' x B
 //   m [16][filters][tiles] = u' v             y = A' m A
@@ -10,9 +10,10 @@
 //        1/2 -1/2  1/2                  0 -1  1  0
 //        0    0    1                    0  1  0 -1
 //
-// Sums and differences are float32's, and so are the products; G's halves are exact. Their errors are bounded by the 4 x 4
-// inputs' magnitudes where the plain sum's are by its own 3 x 3's. What is not finite, or overflows on the way, would reach
-// outputs that it is no part of: where an output of a tile is not finite, the tile's are computed again, by definition.
+// Sums and differences are float32's, and so are the products; G's halves are exact. Their errors are bounded by the 4
+// x 4 inputs' magnitudes where the plain sum's are by its own 3 x 3's. What is not finite, or overflows on the way,
+// would reach outputs that it is no part of: where an output of a tile is not finite, the tile's are computed again, by
+// definition.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/variants.hpp>

@@ -18,8 +18,8 @@ enum class Family : std::uint8_t {
   wmma,         // sm80_wmma.cuh: tensor cores by the interface of CUDA C++, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
-  tma_tile,     // sm90_thread_tile.cuh: as thread_tile, with tiles that TMA brings
   wgmma_split,  // sm90_split.cuh: the same, the blocks of a cluster sharing the products of one tile
+  tma_tile,     // sm90_thread_tile.cuh: as thread_tile, with tiles that TMA brings
 };
 
 // Who does what in a kernel of Family::wgmma.
@@ -205,8 +205,8 @@ constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
-// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and a
-// count for each stage.
+// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and
+// a count for each stage.
 constexpr int tma_tile_barriers_at(const Config& c) {
   return std::max(c.stages * (c.bm + c.bn) * c.bk, c.bm * (c.bn + 4)) * 4;
 }

@@ -136,8 +136,8 @@ constexpr double load_latency = 800;   // clocks from a global load to its use, 
 constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
 constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
 constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
-// Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets their
-// banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
+// Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets
+// their banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
 constexpr double register_conflicts = 1.45;
 constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
 

@@ -1,4 +1,4 @@
-// Copies an operand into workspace as TMA and wgmma read it: rows on 16 bytes, and along k where the type asks for it.
+// Copies an operand into workspace as TMA and wgmma read it: rows on 16 bytes, along the axis that the kernel asks for.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/simt/simt.hpp>
@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(copy_threads) copy_rows(Jobs<RowCopy> jobs) {
   }
 }
 
-// An operand of elements T with any strides, to rows along k. In parts: float as [high | low], each rounded to TF32.
+// An operand of elements T with any strides, to rows along k; to rows along M or N with the axes' names exchanged. In
+// parts: float as [high | low], each rounded to TF32.
 template <class T> struct Turn {
   const T* from = nullptr;
   T* to = nullptr;

@@ -1,6 +1,6 @@
 // What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
-// bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of one
-// operand. Facts that plan and launch share.
+// bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of
+// one operand. Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 #include <ridge/gemm/variants.hpp>

@@ -119,7 +119,7 @@ template <int I> Status launch_tma_tile_row(const Arguments& args) {
                                                 {p.m, p.n, products(p), p.batch}, epilogue_of<float>(args),
                                                 args.stream);
   };
-  if (args.plan.swapped) return launch.template operator()<Major::k, true>();  // what is_swapped() asks for
+  if (args.plan.swapped) return launch.template operator()<Major::k, true>();  // B lies along k
   if (ready->repack.a.major == Major::k) return launch.template operator()<Major::k, false>();
   return launch.template operator()<Major::outer, false>();
 }

@@ -1,14 +1,15 @@
 // The thread tile with TMA in the place of copying threads: tiles of float in shared memory as the operands lie, and a
 // warp's instructions are multiply-adds, reads of fragments, and next to nothing else.
 //
-// What then decides is from which registers a multiply-add reads. There are two banks of them, of even and of odd numbers,
-// and each gives one operand a clock; what is read again as the same operand of the next instruction is kept. So of x, y and
-// sum, the sum and one of the others must be new, in different banks, and the third one kept:
+// What then decides is from which registers a multiply-add reads. There are two banks of them, of even and of odd
+// numbers, and each gives one operand a clock; what is read again as the same operand of the next instruction is kept.
+// So of x, y and sum, the sum and one of the others must be new, in different banks, and the third one kept:
 //
-// - Sums are kept in pairs of registers in which neighbours along y have changed places: y[j] and sum[j] differ in parity.
-//   That is said by storing them so, as pairs, in the end. It takes a y of neighbours that are read together, so that operand
-//   lies along M or N, and is called `across`; the other one, `down`, lies as it likes.
-// - x[i] is kept while j runs; then j turns back, so that y[j] is kept when x changes, at a j whose sum is in the other bank.
+// - Sums are kept in pairs of registers in which neighbours along y have changed places: y[j] and sum[j] differ in
+//   parity. That is said by storing them so, as pairs, in the end. It takes a y of neighbours that are read together,
+//   so that operand lies along M or N, and is called `across`; the other one, `down`, lies as it likes.
+// - x[i] is kept while j runs; then j turns back, so that y[j] is kept when x changes, at a j whose sum is in the other
+//   bank.
 #pragma once
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
@@ -17,9 +18,9 @@ namespace ridge::gemm_kernels {
 
 inline constexpr int piece_k = 4, lanes_down = 4, lanes_across = 8;  // of k; lanes of a warp, as ThreadTile's
 
-// Which of a tile's `Outer` rows of an operand a thread has, N of them, and where they lie. Of each group of Lanes N rows,
-// lane l has every Lanes-th where they lie along k, so that eight of them lie in different banks of the swizzle. Else
-// fragments of four neighbours, which are Lanes fragments apart.
+// Which of a tile's `Outer` rows of an operand a thread has, N of them, and where they lie. Of each group of Lanes N
+// rows, lane l has every Lanes-th where they lie along k, so that eight of them lie in different banks of the swizzle.
+// Else fragments of four neighbours, which are Lanes fragments apart.
 template <Major M, int Outer, int N, int Lanes> class TileFragments {
  public:
   static constexpr bool along_k = M == Major::k;
@@ -60,8 +61,8 @@ template <class Row, Major MD> struct TmaTileKernel {
   // x is read in units of a piece: two rows, or one k of all.
   static constexpr int units = Down::along_k ? c.tm / 2 : piece_k, unit_floats = Down::along_k ? 8 : c.tm;
 
-  // The t-th place of row i in a product by x, whose register is odd or even. It begins where the sum is in the other bank
-  // than x, and ends where the next row begins.
+  // The t-th place of row i in a product by x, whose register is odd or even. It begins where the sum is in the other
+  // bank than x, and ends where the next row begins.
   static constexpr int place(int i, int odd, int t) {
     if (!Down::along_k) return i % 2 ? c.tn - 1 - t : t;
     const int forth = i % 2 ? c.tn - 1 - t : t, first = odd ? 0 : c.tn - 2;  // of two places that are exchanged

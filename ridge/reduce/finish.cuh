@@ -38,8 +38,8 @@ __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_
   return group.reduce(found, Least());
 }
 
-// y[row] of its only partial result. All of the group's threads call, with the same arguments; where groups call together,
-// one that has no row takes part with another's, and writes nothing.
+// y[row] of its only partial result. All of the group's threads call, with the same arguments; where groups call
+// together, one that has no row takes part with another's, and writes nothing.
 template <class R, class Group>
 __device__ __forceinline__ void write_result(const Input<typename R::Element>& in, typename R::Output* y,
                                              std::int64_t row, typename R::Partial partial, const Finish& finish,

@@ -87,8 +87,8 @@ template <class T, int N, int Lanes, int K, int S, int batch = S % 4 == 0 ? 4 : 
       }
   }
 
-  // Calls f(std::integral_constant<int, n>, Packed (*)[N], k) for n units from unit k on, at most B at a time, as long as
-  // the row uses the first of them. N is 1 where that is of use.
+  // Calls f(std::integral_constant<int, n>, Packed (*)[N], k) for n units from unit k on, at most B at a time, as long
+  // as the row uses the first of them. N is 1 where that is of use.
   template <int B, class F> __device__ __forceinline__ void for_batches(F&& f) {
     constexpr int even = K / B * B;
 #pragma unroll
@@ -172,9 +172,9 @@ template <class T> __device__ __forceinline__ bool on_units(const T* vector, int
   return !vector || reinterpret_cast<std::uintptr_t>(vector + at) % unit_bytes == 0;
 }
 
-// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's K of the row from `first` on,
-// wherever they start. No load waits for another one. `without`: where the row has none, and throughout if the vector is
-// null.
+// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's K of the row from
+// `first` on, wherever they start. No load waits for another one. `without`: where the row has none, and throughout if
+// the vector is null.
 template <class T, int K, int Lanes>
 __device__ __forceinline__ void load_units_anywhere(const T* vector, const RowUnits<T, Lanes>& units, float without,
                                                     Packed (&unit)[K], int first = 0) {

@@ -1,5 +1,5 @@
-// A row in slices of a cluster's blocks, each of which has its slice on chip: which slice is a block's, and how blocks tell
-// each other what they know of theirs.
+// A row in slices of a cluster's blocks, each of which has its slice on chip: which slice is a block's, and how blocks
+// tell each other what they know of theirs.
 #pragma once
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_part.cuh>
@@ -35,9 +35,9 @@ class RowCluster {
     return part_of(row, static_cast<int>(cols), size, rank);
   }
 
-  // Sends `value` to all blocks; lane l of each warp gets that of block l % blocks(). All threads call, with the same value,
-  // each time for the next `exchange`. Nobody leaves before it has all others' messages, so none is sent to a block that
-  // has left.
+  // Sends `value` to all blocks; lane l of each warp gets that of block l % blocks(). All threads call, with the same
+  // value, each time for the next `exchange`. Nobody leaves before it has all others' messages, so none is sent to a
+  // block that has left.
   template <class V> __device__ __forceinline__ V tell(const V& value, int exchange) {
     static_assert(sizeof(V) <= words * word_bytes);
     V told = value;

@@ -65,9 +65,9 @@ inline CUtensorMapSwizzle map_swizzle(int line) {
   return line == line_bytes ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
 }
 
-// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled if they are of 64 or 128. `outer` are the axes behind that
-// of `cols` neighbours, rows first; a tile has one place of the others. Preconditions: data is on 16 bytes; elements of at
-// most 4, and 256 of a line.
+// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled if they are of 64 or 128. `outer` are the axes behind
+// that of `cols` neighbours, rows first; a tile has one place of the others. Preconditions: data is on 16 bytes;
+// elements of at most 4, and 256 of a line.
 template <std::size_t N>
 static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
                               const MapAxis (&outer)[N], int box_rows, int line = line_bytes,

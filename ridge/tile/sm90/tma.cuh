@@ -13,8 +13,8 @@ __device__ __forceinline__ void prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// The tile at (x, y, z), x being the axis of neighbours; `full` receives its bytes. Lines that are not swizzled begin on 16
-// bytes: x is whole pieces of them, also where it is negative.
+// The tile at (x, y, z), x being the axis of neighbours; `full` receives its bytes. Lines that are not swizzled begin
+// on 16 bytes: x is whole pieces of them, also where it is negative.
 __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
