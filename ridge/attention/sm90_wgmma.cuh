@@ -1,6 +1,6 @@
 // Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
 //
-// A block has one warpgroup that brings K and V by TMA, and two or three that multiply, each with 64 queries of its own.
+// A block has one warpgroup that brings K and V by TMA, and two to four that multiply, each with 64 queries of its own.
 // Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the last
 // is divided and stored.
 // A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
