@@ -14,8 +14,8 @@ template <class T> struct RingOutput {
 
 // dx from y and dy, as softmax_gradient_resident.                    y, dy, dx: [rows, cols]
 // Row::config: threads of a block, and of its teams, each of which has a row at a time.
-// Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster has
-// ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
+// Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster
+// has ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     softmax_ring_gradient(const __grid_constant__ tile::sm90::RingRows y_rows,
