@@ -258,11 +258,11 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
         return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
       });
   if (!chosen) return chosen.error();
-  const std::int64_t per_block = rows_per_block(variants[*chosen].config);
-  const std::int64_t grid = grid_of(variants[*chosen].config, p, device);
+  const Config& c = variants[*chosen].config;
+  const std::int64_t grid = grid_of(c, p, device);
   if (grid > max_grid)
     return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
-                           "at most " + std::to_string(max_grid * per_block));
+                           "at most " + std::to_string(max_grid / c.cluster * rows_per_block(c)));
   return SoftmaxPlan{p, device, *chosen, grid};
 }
 
