@@ -7,8 +7,8 @@
 //           D and Dv from 1 to 256. Hq is a multiple of Hkv: Hq / Hkv neighbouring heads of Q share one of K and V.
 // Types     f32 f16 bf16, one for Q, K, V and O; LSE is f32. 16-bit types multiply exactly and accumulate in float32,
 //           and weights are rounded to their type before they meet V. float32 is float32, unless the rule says bf16x6:
-//           products of float32 by six of bf16 on tensor cores, whose error is that of float32 (sm90_terms.cuh). Devices
-//           without a row for it, and problems that it does not fit, are computed in float32.
+//           products of float32 by six of bf16 on tensor cores, whose error is that of float32 (sm90_terms.cuh).
+//           Devices without a row for it, and problems that it does not fit, are computed in float32.
 // Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale is 1 / sqrt(D) where none is
 //           given.
 // Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at the

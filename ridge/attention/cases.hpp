@@ -433,8 +433,8 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           dv.expected(c.dtype, queries, 1)};
 }
 
-// Rows that round weights and gradients of products to a 16-bit type; and those that lose what is below bf16's least normal
-// number, of values whose weights come to 1.
+// Rows that round weights and gradients of products to a 16-bit type; and those that lose what is below bf16's least
+// normal number, of values whose weights come to 1.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (variant.starts_with("wgmma_bf16x6"))

@@ -39,8 +39,8 @@ constexpr bool is_portable(const Config& c) {
          c.family != Family::wgmma_gradient && c.family != Family::wgmma_terms;
 }
 
-// Whether sequences may be of uneven lengths. The widest of Hopper's rows and that of four multipliers have no instance for
-// it, and its gradients none.
+// Whether sequences may be of uneven lengths. The widest of Hopper's rows and that of four multipliers have no instance
+// for it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
   return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 : c.family != Family::wgmma_gradient;
 }
@@ -83,8 +83,8 @@ constexpr int wgmma_barrier_bytes(const Config& c) {
 constexpr int wgmma_tile_bytes(const Config& c) {
   return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
 }
-// O leaves through a place of its own, so that the next tile of queries can come meanwhile: as many of its columns at a time
-// as there is room for.
+// O leaves through a place of its own, so that the next tile of queries can come meanwhile: as many of its columns at a
+// time as there is room for.
 inline constexpr int hopper_smem = 232448;  // of a block
 constexpr int wgmma_o_columns(const Config& c) {
   int columns = c.dv;
@@ -115,8 +115,8 @@ constexpr int wgmma_gradient_bytes(const Config& c) {
 }
 
 // ---- Family::wgmma_terms: tiles of bf16, three of each tile of float32 ----------------------------------------------
-// Wide Q [bm][d], that of narrow heads is in registers; and a ring of `stages` panels [bn][64], a tile's of K and then those
-// of V. Two barriers and a mark for each panel of the ring.
+// Wide Q [bm][d], that of narrow heads is in registers; and a ring of `stages` panels [bn][64], a tile's of K and then
+// those of V. Two barriers and a mark for each panel of the ring.
 
 inline constexpr int terms = 3;  // of 8 bits each, as many as float32 has
 constexpr int terms_tile_bytes(int rows, int columns) { return terms * mma_tile_bytes(rows, columns); }

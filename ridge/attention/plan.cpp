@@ -209,8 +209,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   if (c.family == Family::wgmma && rate > 0) {
-    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of its
-    // queries in vain, or of a multiplier's alone where others leave such tiles out.
+    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of
+    // its queries in vain, or of a multiplier's alone where others leave such tiles out.
     constexpr double tile_clocks = 4000;  // measured on an H200, as efficiencies are
     const bool masked = p.rule.left >= 0 || p.rule.right >= 0;
     const int edge = masked ? ((c.bm > c.bn ? 64 : c.bm) + c.bn) / 2 : 0;

@@ -1,5 +1,5 @@
-// A case of the book on one of Hopper's rows of the forward pass, on the CPU runtime: launched as on a GPU, and held to the
-// book's tolerances. For tests.
+// A case of the book on one of Hopper's rows of the forward pass, on the CPU runtime: launched as on a GPU, and held to
+// the book's tolerances. For tests.
 #pragma once
 #include <ridge/attention/cases.hpp>
 #include <ridge/attention/launch.hpp>

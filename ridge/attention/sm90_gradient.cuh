@@ -1,16 +1,16 @@
 // Gradients of attention on Hopper's tensor cores: f16 and bf16. What is computed is in gradient.cuh.
 //
 // A block owns a tile of keys, of which each of its two multiplying warpgroups has 64, and walks over the queries that
-// attend to them, from the first tile to the last, of every head that shares the keys. Scores and dP are taken with keys
-// as rows: then weights and dX lie in registers as the left operands of dV and dK do, whose sums stay in registers too.
-// dQ needs the other direction: dX goes to shared memory, where tensor cores read it turned, and a tile of dQ leaves in
-// float32 by copies that add. (Dao, "FlashAttention-2", 2023; Shah et al., "FlashAttention-3", 2024.)
+// attend to them, from the first tile to the last, of every head that shares the keys. Scores and dP are taken with
+// keys as rows: then weights and dX lie in registers as the left operands of dV and dK do, whose sums stay in registers
+// too. dQ needs the other direction: dX goes to shared memory, where tensor cores read it turned, and a tile of dQ
+// leaves in float32 by copies that add. (Dao, "FlashAttention-2", 2023; Shah et al., "FlashAttention-3", 2024.)
 //
-// Each tile of dQ is added to by blocks in the order of their keys, from the last ones on, unless they need not keep one. A
-// block takes its number when it begins and waits for smaller ones alone, so whoever is waited for runs. Behind a causal
-// mask, where all blocks begin at different queries, each finds that the one before it has been there already. Without
-// a mask blocks follow each other at the distance of an addition, and those of several heads take turns in beginning,
-// so that fewer of a head run at a time.
+// Each tile of dQ is added to by blocks in the order of their keys, from the last ones on, unless they need not keep
+// one. A block takes its number when it begins and waits for smaller ones alone, so whoever is waited for runs. Behind
+// a causal mask, where all blocks begin at different queries, each finds that the one before it has been there already.
+// Without a mask blocks follow each other at the distance of an addition, and those of several heads take turns in
+// beginning, so that fewer of a head run at a time.
 //
 // Zero times NaN would reach sums from rows that a pair may not meet in. Where that can be, at the edges of masks, spare
 // warps look through the tiles, and what they find is left out of the products that sum over it.
@@ -61,7 +61,8 @@ template <class Row> struct WgmmaGradientKernel {
                        barriers_at = facts_at + c.stages * facts_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
 
-  // Named barriers: of both multipliers, of each alone; dQ of each, in a place of shared memory, is complete, and is read.
+  // Named barriers: of both multipliers, of each alone; dQ of each, in a place of shared memory, is complete, and is
+  // read.
   static constexpr int both = 1, own = 2, full = own + multipliers, read = full + gradient_sums_stages * multipliers;
   static_assert(read + gradient_sums_stages * multipliers <= 16, "the barriers that there are");
   static constexpr int with_adder = 128 + 32;  // threads at the last two
@@ -259,8 +260,8 @@ template <class Row, class T, bool AsIs> class GradientMultiplier {
       simt::store(to + 4 * dq_unit(multiplier_, j, thread_), sums);
     }
   }
-  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries: those that
-  // products have met already are added once more, which changes nothing.
+  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries:
+  // those that products have met already are added once more, which changes nothing.
   template <class Value, class SpanOf> __device__ __forceinline__ void add_special(Value value, SpanOf span) {
     const Span of[2] = {span(0), span(1)};
 #pragma unroll 1
@@ -345,10 +346,10 @@ template <class Row, class T, bool AsIs> class GradientMultiplier {
 
 inline constexpr int gradient_start_threads = 256;
 
-// Facts of every query; turns, and where there are none, sums are set to 0. Rows past the last query have facts that nobody
-// looks at.
-// Preconditions: gridDim.x * gradient_start_threads / (dv / 8 of the Config) is at least batch * heads * tiles * bn; rows of o and
-// grad_o are whole vectors.
+// Facts of every query; turns, and where there are none, sums are set to 0. Rows past the last query have facts that
+// nobody looks at.
+// Preconditions: gridDim.x * gradient_start_threads / (dv / 8 of the Config) is at least batch * heads * tiles * bn; rows
+// of o and grad_o are whole vectors.
 template <class Row, class T>
 __global__ void __launch_bounds__(gradient_start_threads)
     attention_wgmma_gradient_start(GradientArguments<T> a, GradientWork work) {
@@ -382,7 +383,8 @@ __global__ void __launch_bounds__(gradient_start_threads)
 
 // dK, dV, and of dQ the sums in the workspace, without the scale.                      shapes: see GradientArguments
 // Preconditions: cc 90; maps as WgmmaGradientMaps says; rows of the tensors are whole units of 16 bytes; no mask tensor;
-// the start's kernel has run; AsIs as Scores says; d and dv are at most the Config's; gridDim.x is batch * key heads * tiles of keys.
+// the start's kernel has run; AsIs as Scores says; d and dv are at most the Config's; gridDim.x is batch * key heads *
+// tiles of keys.
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,

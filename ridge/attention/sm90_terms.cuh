@@ -1,16 +1,16 @@
-// Attention in float32 on Hopper's tensor cores, which multiply bf16: a float is the sum of three numbers of bf16, and of
-// their nine products the six largest are taken.
+// Attention in float32 on Hopper's tensor cores, which multiply bf16: a float is the sum of three numbers of bf16, and
+// of their nine products the six largest are taken.
 //
-// Terms are cut off and not rounded, 8 bits after 8 bits: the three are the float itself, and those of one sign. What the
-// dropped products come to is some 2^-23 of a product, and the range is that of float32: bf16 has as many exponents. (Of
-// numbers below 2^-110 the last terms are lost.) The tensor cores' sums are cut off at each step, so each tile's weighted
-// values are summed by themselves, the small products first, and added to O in float32.
+// Terms are cut off and not rounded, 8 bits after 8 bits: the three are the float itself, and those of one sign. What
+// the dropped products come to is some 2^-23 of a product, and the range is that of float32: bf16 has as many
+// exponents. (Of numbers below 2^-110 the last terms are lost.) The tensor cores' sums are cut off at each step, so
+// each tile's weighted values are summed by themselves, the small products first, and added to O in float32.
 //
-// A block has one warpgroup that reads K and V and takes them apart, and others that multiply, each with 64 queries of its
-// own. Tiles of K and of V take turns in one ring.
+// A block has one warpgroup that reads K and V and takes them apart, and others that multiply, each with 64 queries of
+// its own. Tiles of K and of V take turns in one ring.
 //
-// Three terms cannot hold NaN and infinity. Where K or V have such elements the loader puts 0 in their place and marks the
-// tile: scores are then computed anew in float32, and values added one by one to the queries that attend to them.
+// Three terms cannot hold NaN and infinity. Where K or V have such elements the loader puts 0 in their place and marks
+// the tile: scores are then computed anew in float32, and values added one by one to the queries that attend to them.
 #pragma once
 #include <ridge/attention/sm90_wgmma.cuh>
 
@@ -80,8 +80,8 @@ struct TermsSource {
   int rows, columns;  // there are, from it on; a multiple of 4 columns
 };
 
-// The loader's part. As soon as a piece of a panel has been taken apart, that of the next panel is asked for: it has the
-// time of a panel to come.
+// The loader's part. As soon as a piece of a panel has been taken apart, that of the next panel is asked for: it has
+// the time of a panel to come.
 template <class Row> class TermsLoader {
   static constexpr Config c = Row::config;
   using K = TermsKernel<Row>;
@@ -111,7 +111,8 @@ template <class Row> class TermsLoader {
       for (int e = 0; e < 4; ++e) x_[piece][half * 4 + e] = four[e];
     }
   }
-  // Takes a piece apart, to the terms' panels from `to` on, with 0 in the place of special elements; whether there were any.
+  // Takes a piece apart, to the terms' panels from `to` on, with 0 in the place of special elements; whether there were
+  // any.
   __device__ __forceinline__ bool put(int piece, unsigned char* to) {
     float(&x)[unit] = x_[piece];
     Probe probe;
@@ -275,9 +276,9 @@ template <class Row> class TermsMultiplier : public WgmmaMultiplier<Row, bfloat1
 };
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
-// Preconditions: cc 90; rows of q, k, v and o are contiguous and start on 16 bytes, d and dv are multiples of 4 and at most
-// the Config's; no mask tensor, one split, pack 1, no pages; the grid has a block at least; without Uneven, all sequences
-// are of one length.
+// Preconditions: cc 90; rows of q, k, v and o are contiguous and start on 16 bytes, d and dv are multiples of 4 and at
+// most the Config's; no mask tensor, one split, pack 1, no pages; the grid has a block at least; without Uneven, all
+// sequences are of one length.
 template <class Row, bool Uneven>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma_terms(const __grid_constant__ Arguments<float> given, const __grid_constant__ WgmmaOrder order) {

@@ -1,6 +1,6 @@
 // Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
 //
-// A block has one warpgroup that brings K and V by TMA, and two or three that multiply, each with 64 queries of its own.
+// A block has one warpgroup that brings K and V by TMA, and two to four that multiply, each with 64 queries of its own.
 // Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the last
 // is divided and stored.
 // A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
@@ -172,8 +172,8 @@ template <class Row, class T> struct WgmmaWalk {
     const int last = ::min(keys.last, keys_of(a, i).last), begin = keys_of(a, j).first;
     return {tiles - ::max(0, last - keys.first) / bn, tiles - ::max(0, begin - keys.first + bn - 1) / bn};
   }
-  // The tiles that any of a multiplier's queries attends to, from `first_row` of the tile on. Where they are as many keys as
-  // a block has queries, multipliers have about the same.
+  // The tiles that any of a multiplier's queries attends to, from `first_row` of the tile on. Where they are as many
+  // keys as a block has queries, multipliers have about the same.
   __device__ __forceinline__ Tiles own(int first_row) const {
     if constexpr (c.bm <= bn) {
       return {0, tiles};
@@ -290,8 +290,8 @@ template <class Row, class T> class WgmmaMultiplier {
     }
   }
 
-  // Scores become weights, those of -inf 0. What O so far is to be multiplied with, where a maximum has risen, is kept for
-  // rescale().
+  // Scores become weights, those of -inf 0. What O so far is to be multiplied with, where a maximum has risen, is kept
+  // for rescale().
   __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
 #pragma unroll
@@ -551,8 +551,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         ++added.tiles;
       };
 
-      // Tiles that other multipliers alone attend to. Until one thread has seen them arrive, none may look for later ones: a
-      // barrier tells only two phases apart.
+      // Tiles that other multipliers alone attend to. Until one thread has seen them arrive, none may look for later
+      // ones: a barrier tells only two phases apart.
       const auto pass = [&](int count) {
         if (count == 0) return;
         if (speaks)

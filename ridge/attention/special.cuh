@@ -12,8 +12,8 @@ template <class T> __device__ __forceinline__ bool has_special(unsigned word) {
   return (word & low) == low || (word & high) == high;
 }
 
-// The same of many words: sums of marks by |, of which the top bits of either half are set then. Adding the lowest bit of
-// its exponent carries into a half's top bit, which was cleared, where all of them are set.
+// The same of many words: sums of marks by |, of which the top bits of either half are set then. Adding the lowest bit
+// of its exponent carries into a half's top bit, which was cleared, where all of them are set.
 inline constexpr unsigned special_mark = 0x80008000u;
 template <class T> __device__ __forceinline__ unsigned marked(unsigned word) {
   constexpr unsigned exponents = exponent_bits<T> * 0x10001u, lowest = special_mark - exponents;

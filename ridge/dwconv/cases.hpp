@@ -75,9 +75,10 @@ constexpr double spectral_levels = 13;
 inline double spectral_error(double p_squares, double q_squares, double tiles) {
   return (21 * spectral_levels + 3 + tiles) * check::roundoff(f32) * std::sqrt(2 * p_squares * q_squares);
 }
-// The same of a row that a transform holds whole, which has one level for each factor of two, and none of it in common with
-// another row. Two multiply-adds, and a third from their result, are 3.6 u of a level's norm; a root, which is one that was
-// computed (2.8 u) times a constant (1 u + 2.8 u), 6.6 u more; on the way back 1 u, 2.8 u and 6.6 u: 11 u at most.
+// The same of a row that a transform holds whole, which has one level for each factor of two, and none of it in common
+// with another row. Two multiply-adds, and a third from their result, are 3.6 u of a level's norm; a root, which is one
+// that was computed (2.8 u) times a constant (1 u + 2.8 u), 6.6 u more; on the way back 1 u, 2.8 u and 6.6 u: 11 u at
+// most.
 constexpr double ring_levels = 12;
 inline double ring_error(double p_squares, double q_squares, double rows) {
   return (33 * ring_levels + 3 + rows) * check::roundoff(f32) * std::sqrt(p_squares * q_squares);

@@ -13,8 +13,9 @@
 //           one row of 64 steps or one filter; for w's gradient, within 32 rows) is computed in float32 as it is.
 // Accuracy  A sum of n terms is within (n + 26) 2^-24 of the sum of their magnitudes. Rows by Fourier transforms (fft_*),
 //           which plans choose for long filters, bound it by norms instead: an output is within 33 log2(points) 2^-24,
-//           or 2.6e-5 at 8,192 points, of the product of the row's and the filter's norms. Where few or small terms meet,
-//           as in a row's first outputs, that is more than an error of the direct sum. A row by name has the first bound.
+//           or 2.6e-5 at 8,192 points, of the product of the row's and the filter's norms. Where few or small terms
+//           meet, as in a row's first outputs, that is more than an error of the direct sum. Other rows, also by name,
+//           have the first bound.
 // Values    Only the terms of the sums count: a NaN in k at step u reaches no output before u, and none after u + L - 1.
 // Aliasing  Outputs must not overlap inputs or each other.
 // Empty     No batch, channels or steps: nothing is launched for k's gradient or y, and dw is 0. L = 0: y is eps.

@@ -213,8 +213,8 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
   if (c.method == Method::ring) {
-    // A level of two values takes seven instructions, of which 128 start in a clock: six, or eight on the way back. What
-    // exchanges, loads, and waiting for them add was measured on an H200.
+    // A level of two values takes seven instructions, of which 128 start in a clock: six, or eight on the way back.
+    // What exchanges, loads, and waiting for them add was measured on an H200.
     const double levels = c.points * std::log2(c.points) / 2;
     const double slack = (summed ? 2.15 : 1.9) * (p.dtype == f32 ? 1 : 1.2);
     return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * slack;

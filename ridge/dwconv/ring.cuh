@@ -1,10 +1,11 @@
 // The convolution and its gradients of rows that a transform holds whole: one transform of N values for N steps.
 //
 // A row, or the filter, is a polynomial modulo x^N - i (ring_fft.cuh), in the registers of a block's threads. A block
-// transforms a channel's filter once, and then row after row of the batch. For w's gradient products are added up over the
-// batch by frequency, and go back once. The next row is on its way while one is transformed back.
+// transforms a channel's filter once, and then row after row of the batch. For w's gradient products are added up over
+// the batch by frequency, and go back once. The next row is on its way while one is transformed back.
 //
-// Errors are those of a transform: relative to the norms of a row and of the filter, and not to each output's own terms.
+// Errors are those of a transform: relative to the norms of a row and of the filter, and not to each output's own
+// terms.
 #pragma once
 #include <ridge/dwconv/magnitudes.cuh>
 #include <ridge/dwconv/ring_fft.cuh>
@@ -32,8 +33,8 @@ template <class Row, class T> struct RingRows {
         other(simt::dynamic_shared<Complex>() + fft_words(N) + thread),
         greatest(reinterpret_cast<unsigned*>(simt::dynamic_shared<Complex>() + fft_words(N) + N)) {}
 
-  // Does run(e, address of step thread + e * threads) for those that there are. Distances of 1 and -1, which rows mostly
-  // have, are constants.
+  // Does run(e, address of step thread + e * threads) for those that there are. Distances of 1 and -1, which rows
+  // mostly have, are constants.
   template <class P, class Run>
   __device__ __forceinline__ void each(P* row, std::int64_t step, int steps, Run&& run) const {
     if (step == 1) each_by(row, std::integral_constant<int, 1>{}, steps, run);
@@ -76,8 +77,8 @@ template <class Row, class T> struct RingRows {
 };
 
 // A block per channel and `rows` of the batch.                             s: the convolution, or k's gradient
-// Preconditions: gridDim.x is ring_grid(), rows ring_rows(); ring_smem_bytes(); p and q have elements; p's size is y's, and
-// at most N.
+// Preconditions: gridDim.x is ring_grid(), rows ring_rows(); ring_smem_bytes(); p and q have elements; p's size is y's,
+// and at most N.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) dwconv_ring(Sum<T> s, int rows) {
   using Rows = RingRows<Row, T>;

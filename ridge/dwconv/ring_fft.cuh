@@ -1,12 +1,12 @@
 // Polynomials of N real coefficients modulo x^N - i, by their values at the N roots; and back.
 //
-// Of two such polynomials, the product modulo x^N - i has the first N coefficients of their product as its real part, and
-// the others as its imaginary part. So N complex values are what a causal convolution of N steps needs: no place is filled
-// up with zeros, and no two rows share a transform.
+// Of two such polynomials, the product modulo x^N - i has the first N coefficients of their product as its real part,
+// and the others as its imaginary part. So N complex values are what a causal convolution of N steps needs: no place is
+// filled up with zeros, and no two rows share a transform.
 //
-// A level halves the degree: modulo x^2m - c^2 is modulo x^m - c and modulo x^m + c, and a + c b, a - c b of the halves a
-// and b. All of a part's coefficients meet the same c, so the first levels' are constants. Values come out in the order in
-// which the levels leave them, and the way back takes them in that order.
+// A level halves the degree: modulo x^2m - c^2 is modulo x^m - c and modulo x^m + c, and a + c b, a - c b of the halves
+// a and b. All of a part's coefficients meet the same c, so the first levels' are constants. Values come out in the
+// order in which the levels leave them, and the way back takes them in that order.
 #pragma once
 #include <ridge/dwconv/fft.cuh>
 #include <ridge/tile/opaque.cuh>
@@ -81,8 +81,8 @@ template <int N> struct RingFft {
     }
   }
 
-  // x[e]: coefficient thread + e * threads. z: values, in the levels' order. All of the block's threads call, and have met
-  // once in it; before it they must have met, if forward() was the last.
+  // x[e]: coefficient thread + e * threads. z: values, in the levels' order. All of the block's threads call, and have
+  // met once in it; before it they must have met, if forward() was the last.
   __device__ __forceinline__ void forward(const float (&x)[R], Complex (&z)[R]) const {
     constexpr Complex c = RingRoot<R / 2, 2 * R>::value();
 #pragma unroll
@@ -149,9 +149,9 @@ template <int N> struct RingFft {
     }
   }
 
-  // From a thread's places of one pass to those of the next. Nobody else reads or writes those of one pass, so a barrier
-  // between is enough, of the threads that share a part. Their steps are multiples of sixteen or divide it, so the free
-  // places between them add up.
+  // From a thread's places of one pass to those of the next. Nobody else reads or writes those of one pass, so a
+  // barrier between is enough, of the threads that share a part. Their steps are multiples of sixteen or divide it, so
+  // the free places between them add up.
   template <int From, int To> __device__ __forceinline__ void pass_on(Complex (&z)[R]) const {
 #pragma unroll
     for (int e = 0; e < R; ++e) exchange[first_place<From>() + fft_place(e * step(From))] = z[e];

@@ -130,14 +130,14 @@ constexpr std::int64_t spectral_grid(const Config& c, const DwconvProblem& p, st
 // ---- ring --------------------------------------------------------------------------------------------------------
 
 constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
-// Complex numbers that are exchanged, those that rows are multiplied by, and the greatest magnitudes of warps' parts of two
-// rows.
+// Complex numbers that are exchanged, those that rows are multiplied by, and the greatest magnitudes of warps' parts of
+// two rows.
 constexpr int ring_smem_bytes(const Config& c) {
   return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + c.points) +
          2 * static_cast<int>(sizeof(unsigned)) * (c.threads / 32);
 }
-// Rows of the batch that a block takes, for one transform of the filter: as many as leave a few blocks to each place for
-// one, and equally many.
+// Rows of the batch that a block takes, for one transform of the filter: as many as leave a few blocks to each place
+// for one, and equally many.
 constexpr int ring_rows(const Config& c, const DwconvProblem& p, int sms) {
   constexpr std::int64_t most = 8, waves = 2;
   const std::int64_t blocks = std::max<std::int64_t>(waves * sms * c.blocks_per_sm, 1);

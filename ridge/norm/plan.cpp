@@ -391,10 +391,11 @@ Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device,
         return predict_us(row, p, device) * (!row.config.ladder ? 1 : lanes(row.config) == 1 ? 10 : 2);
       });
   if (!chosen) return chosen.error();
-  const std::int64_t grid = grid_of(variants[*chosen].config, p, device);
+  const Config& c = variants[*chosen].config;
+  const std::int64_t grid = grid_of(c, p, device);
   if (grid > max_grid)
     return Status::invalid(op_name(p), "rows", std::to_string(p.rows),
-                           "at most " + std::to_string(max_grid * rows_per_block(variants[*chosen].config)));
+                           "at most " + std::to_string(max_grid / c.cluster * rows_per_block(c)));
   return NormPlan{p, device, *chosen, grid};
 }
 

@@ -12,13 +12,13 @@ namespace ridge::norm_detail {
 // The tensors whose rows come through the ring: x, and residual where there is one.
 template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 
-// Rows, or slices of them, that fit in a block's registers: the ring gets their place back at once. gamma and beta stay in
-// shared memory.
+// Rows, or slices of them, that fit in a block's registers: the ring gets their place back at once. gamma and beta stay
+// in shared memory.
 //
 // Row::config: threads of a block, which is one team, and units of a row in each lane.
-// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is that of
-// ring_of(config, problem, device), whose slices have at most ring_units(config) whole units; RingRoom::smem of dynamic
-// shared memory, and a cluster has ring.cluster blocks. y may be x.
+// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
+// that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units; RingRoom::smem of
+// dynamic shared memory, and a cluster has ring.cluster blocks. y may be x.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring, const __grid_constant__ RingInputs<1> inputs) {

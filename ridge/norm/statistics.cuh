@@ -100,14 +100,15 @@ template <class X> struct Spread {
   }
 };
 
-// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of squared
-// differences from that mean.
+// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of
+// squared differences from that mean.
 struct SliceMoments {
   float n, base;
   Spread<float> spread;
 };
 
-// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l % cluster.
+// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l %
+// cluster.
 __device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, const SliceMoments& of_lane, int cluster,
                                                     float per_column) {
   const simt::tile<32> warp;

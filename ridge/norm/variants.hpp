@@ -125,8 +125,8 @@ inline std::int64_t phases_of(const NormProblem& p) {
   return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, pitch);
 }
 
-// Rings: how much of which rows a block has at a time, and where; behind it, where rows go to registers, gamma and beta of
-// the block's columns, a unit for each that its lanes can have. `limit`: bytes of shared memory.
+// Rings: how much of which rows a block has at a time, and where; behind it, where rows go to registers, gamma and beta
+// of the block's columns, a unit for each that its lanes can have. `limit`: bytes of shared memory.
 struct RingRoom {
   tile::RowRing ring;
   int vector_bytes;  // of each

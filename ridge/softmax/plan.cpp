@@ -146,12 +146,13 @@ static Cost cost(const SoftmaxProblem& p) {
 }
 
 static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
-  if (c.method == Method::ring && p.cols > 0) {  // blocks stay, and go through rows
+  if (p.rows == 0 || p.cols == 0) return 0;
+  if (c.method == Method::ring) {  // blocks stay, and go through rows
     const tile::RowRing ring = ring_of(c, p, device.smem_optin);
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
-  return p.cols == 0 ? 0 : (p.rows + rows_per_block(c) - 1) / rows_per_block(c) * c.cluster;
+  return (p.rows + rows_per_block(c) - 1) / rows_per_block(c) * c.cluster;
 }
 
 // How often a thread goes to memory and waits, in all passes. Loads of the first pass of `three` and of the writing
@@ -222,12 +223,12 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
                         (p.backward ? gradient_registers(c) : c.in_registers);
     k.block_us += unit_us * std::max(kept, 0.0);
   } else if (c.method == Method::ring) {
-    // A team's rows follow one another. Of a row: two reductions (of a gradient: one), of a cluster's with a message, and
-    // the passes over each unit; fitted to an H200 (bench/results/h200/rows_ring.json).
+    // A team's rows follow one another. Of a row: a reduction, of a cluster's with a message, and the passes over each
+    // unit; fitted to an H200 (bench/results/h200/rows_ring.json).
     const tile::RowRing ring = ring_of(c, p, device.smem_optin);
-    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.lanes);
+    const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.team);
     const double unit_us = size == 2 ? 0.32 : 0.2;
-    const double row_us = (c.cluster > 1 ? 1.6 : 1.2) * (p.backward ? 0.6 : 1) + unit_us * of_lane;
+    const double row_us = (c.cluster > 1 ? 0.96 : 0.72) + unit_us * of_lane;
     const double teams = static_cast<double>(k.blocks) / c.cluster * ring.teams;
     k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
     k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
@@ -257,11 +258,11 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
         return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
       });
   if (!chosen) return chosen.error();
-  const std::int64_t per_block = rows_per_block(variants[*chosen].config);
-  const std::int64_t grid = grid_of(variants[*chosen].config, p, device);
+  const Config& c = variants[*chosen].config;
+  const std::int64_t grid = grid_of(c, p, device);
   if (grid > max_grid)
     return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
-                           "at most " + std::to_string(max_grid * per_block));
+                           "at most " + std::to_string(max_grid / c.cluster * rows_per_block(c)));
   return SoftmaxPlan{p, device, *chosen, grid};
 }
 

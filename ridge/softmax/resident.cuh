@@ -1,5 +1,5 @@
-// The row is read once and kept on chip: in registers, and past those in shared memory; a long one in slices of a cluster's
-// blocks.
+// The row is read once and kept on chip: in registers, and past those in shared memory; a long one in slices of a
+// cluster's blocks.
 #pragma once
 #include <ridge/softmax/variants.hpp>
 #include <ridge/tile/online_softmax.cuh>
@@ -21,8 +21,8 @@ inline constexpr int spill_batch = 4;  // units that a lane moves to shared memo
 struct SliceSum {
   float max, sum;
 };
-// What a slice's exponentials are relative to. Of elements that are too large for it, or too small, the row's maximum decides
-// what becomes of their sum.
+// What a slice's exponentials are relative to. Of elements that are too large for it, or too small, the row's maximum
+// decides what becomes of their sum.
 __device__ __forceinline__ float slice_base(float max) {
   constexpr float most = 1e38f;
   return max > most ? most : max == tile::minus_infinity<float> ? 0.0f : fmaxf(max, -most);
@@ -52,8 +52,8 @@ __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
 }
 
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
-// Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config), in a cluster of
-// blocks if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
+// Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config), in a cluster
+// of blocks if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
 template <class Row, class T, int Warp, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,

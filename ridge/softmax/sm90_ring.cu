@@ -9,8 +9,8 @@ namespace ridge::softmax_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <int Threads, int Team, int Lanes> struct RingKernel {
-  static constexpr Config config = {.method = Method::ring, .threads = Threads, .team = Team, .lanes = Lanes};
+template <int Threads, int Team> struct RingKernel {
+  static constexpr Config config = {.method = Method::ring, .threads = Threads, .team = Team};
 };
 
 struct Arguments {
@@ -25,7 +25,7 @@ template <int I, class T> Status launch_row(const Arguments& args) {
   if constexpr (c.method != Method::ring) {
     return Status::error(Code::unsupported, "softmax: this variant is launched elsewhere");
   } else {
-    using Kernel = RingKernel<c.threads, c.team, c.lanes>;
+    using Kernel = RingKernel<c.threads, c.team>;
     const SoftmaxProblem& p = args.plan.problem;
     const tile::RowRing ring = ring_of(c, p, args.plan.device.smem_optin);
     const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),

@@ -13,9 +13,9 @@ template <class T> struct RingOutput {
 };
 
 // dx from y and dy, as softmax_gradient_resident.                    y, dy, dx: [rows, cols]
-// Row::config: threads of a block, of its teams, and lanes of a row.
-// Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster has
-// ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
+// Row::config: threads of a block, and of its teams, each of which has a row at a time.
+// Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster
+// has ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     softmax_ring_gradient(const __grid_constant__ tile::sm90::RingRows y_rows,
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     namespace sm90 = tile::sm90;
     constexpr Config c = Row::config;
     constexpr int V = tile::unit_elements<T>;
-    using Team = sm90::RingTeam<c.team, c.lanes>;
+    using Team = sm90::RingTeam<c.team, c.team>;
     Team team(ring, sm90::swizzled_shared());
     team.start();
     const sm90::RingRows tensors[] = {y_rows, dy_rows};
@@ -48,7 +48,6 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       }
       sum = Team::reduce(
           sum, [](float a, float b) { return a + b; }, team);
-      if (!at_row.exists) return;
       T* out = dx.data + at_row.row * dx.pitch + team.slice.begin;
 #pragma unroll 2
       for (int u = team.lane(); u < units.units; u += Team::lanes) {

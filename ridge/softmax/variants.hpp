@@ -26,9 +26,9 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;    // least residency asked of the compiler
-  int team = 0, lanes = 0;  // ring: threads that share a slot and, of them, a row
-  int cluster = 1;          // blocks that share a row
+  int blocks_per_sm = 1;  // least residency asked of the compiler
+  int team = 0;           // ring: threads that share a row
+  int cluster = 1;        // blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -58,17 +58,17 @@ inline constexpr Variant variants[] = {
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
     {"block_8kx2", "the row in slices of two of Hopper's blocks", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 2}, 3.4},
     {"block_8kx4", "of four", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 4}, 5.0},
-    {"ring_512", "gradients: Hopper's copy engine brings rows to a ring in shared memory", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512}, 0},
-    {"ring_512x2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 2}, 0},
-    {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 4}, 0},
-    {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .lanes = 512, .cluster = 8}, 0},
+    {"ring_512", "gradients: Hopper's copy engine brings rows to a ring in shared memory", {.method = Method::ring, .threads = 512, .team = 512}, 0},
+    {"ring_512x2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 2}, 0},
+    {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
+    {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
     {"strided", "any strides", {.method = Method::strided}, 0.25},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // Of one block, that share one row.
-constexpr int lanes(Config c) { return c.method == Method::ring ? c.lanes : c.threads / c.rows; }
+constexpr int lanes(Config c) { return c.method == Method::ring ? c.team : c.threads / c.rows; }
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c) {
   return std::int64_t{lanes(c)} * (c.in_registers + c.in_shared) * c.cluster;
@@ -92,11 +92,11 @@ inline tile::RowRing ring_of(Config c, const SoftmaxProblem& p, int limit) {
   const int size = static_cast<int>(size_of(p.dtype));
   const std::int64_t pitch = p.rows <= 1 ? 0 : p.x->pitch() * size;
   const int phases = unit_bytes / static_cast<int>(std::gcd<std::int64_t>(unit_bytes, pitch));
-  return tile::row_ring(c.threads, c.team, c.lanes, c.cluster,
+  return tile::row_ring(c.threads, c.team, c.team, c.cluster,
                         {.cols = p.cols,
                          .element_bytes = size,
                          .aligned = p.x->phase == 0 && phases == 1,
-                         .tensors = p.backward ? 2 : 1,
+                         .tensors = 2,  // y and dy
                          .phases = phases},
                         limit);
 }

@@ -172,35 +172,35 @@ template <class T> __device__ __forceinline__ bool on_units(const T* vector, int
   return !vector || reinterpret_cast<std::uintptr_t>(vector + at) % unit_bytes == 0;
 }
 
-// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's K of the row from
-// `first` on, wherever they start. No load waits for another one. `without`: where the row has none, and throughout if
-// the vector is null.
+// Of a vector whose element 0 goes with a row's first element: the units that go with a lane's first K of the row,
+// wherever they start. No load waits for another one. `without`: where the row has none, and throughout if the vector
+// is null.
 template <class T, int K, int Lanes>
 __device__ __forceinline__ void load_units_anywhere(const T* vector, const RowUnits<T, Lanes>& units, float without,
-                                                    Packed (&unit)[K], int first = 0) {
+                                                    Packed (&unit)[K]) {
   constexpr int V = unit_elements<T>;
 #pragma unroll
   for (int k = 0; k < K; ++k) unit[k] = packed_fill<T>(without);
   if (!vector) return;
-  const T* p = vector + units.at(first);
+  const T* p = vector + units.at(0);
   if constexpr (RIDGE_SIMT_ON_CUDA) {
     const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % unit_bytes);  // alike in all of them
     p -= shift / static_cast<int>(sizeof(T));
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(first + k)) unit[k] = load_packed(p + k * Lanes * V);
+      if (units.has(k)) unit[k] = load_packed(p + k * Lanes * V);
     if (shift == 0) return;
     Packed high[K];
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(first + k)) high[k] = load_packed(p + (k * Lanes + 1) * V);
+      if (units.has(k)) high[k] = load_packed(p + (k * Lanes + 1) * V);
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(first + k)) unit[k] = shifted(unit[k], high[k], shift);
+      if (units.has(k)) unit[k] = shifted(unit[k], high[k], shift);
   } else {
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (units.has(first + k)) unit[k] = load_packed_anywhere(p + k * Lanes * V);
+      if (units.has(k)) unit[k] = load_packed_anywhere(p + k * Lanes * V);
   }
 }
 
