@@ -19,7 +19,8 @@
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.
 // Empty     no rows: dgamma and dbeta are 0, nothing else is written. Rows of no columns: nothing is launched.
-// Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes.
+// Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes. A short row's last bits may
+//           depend on its neighbours': rows that share a warp take the second pass together.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/op.hpp>
