@@ -1,13 +1,10 @@
 #include <ridge/core/calibration.hpp>
-
-#include <unistd.h>
+#include <ridge/core/file.hpp>
 
 #include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 namespace ridge {
 
@@ -59,8 +56,7 @@ std::filesystem::path Calibration::file_of(std::string_view device) {
 }
 
 std::optional<Calibration> Calibration::read(std::string_view device) {
-  std::ifstream file(file_of(device));
-  const std::string json((std::istreambuf_iterator<char>(file)), {});
+  const std::string json = read_file(file_of(device)).value_or("");
   Calibration c{.device = text_of(json, "device"), .date = text_of(json, "date")};
   if (c.device != device || c.device.empty() || c.date.empty()) return std::nullopt;
   for (const Figure& f : figures) {
@@ -83,15 +79,8 @@ Result<std::filesystem::path> Calibration::write() const {
     std::snprintf(line, sizeof line, ",\n  \"%s\": %.17g", f.name, this->*f.value);
     json += line;
   }
-  // Under its name only when it is whole.
-  std::filesystem::path whole = path;
-  whole += "." + std::to_string(getpid());
-  std::ofstream file(whole);
-  file << json << "\n}\n";
-  file.close();
-  const bool written = !path.empty() && file.good();
-  if (written) std::filesystem::rename(whole, path, error);
-  if (!written || error) return Status::error(Code::io, "calibration file '" + path.string() + "' cannot be written");
+  if (path.empty() || !replace_file(path, json + "\n}\n"))
+    return Status::error(Code::io, "calibration file '" + path.string() + "' cannot be written");
   return path;
 }
 

@@ -1,12 +1,11 @@
+#include <ridge/core/file.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/core/tuning.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 
 namespace ridge {
@@ -30,20 +29,26 @@ Result<Tuning> Tuning::read(const std::filesystem::path& path) {
   const auto wrong = [&](const std::string& why) {
     return Status::error(Code::io, "tuning file '" + path.string() + "' " + why);
   };
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) return wrong("cannot be read");
-  if (line != first_line) return wrong("does not begin with '" + std::string(first_line) + "'");
+  const std::optional<std::string> text = read_file(path);
+  if (!text || text->empty()) return wrong("cannot be read");
+  std::size_t at = 0;
+  const auto next_line = [&] {
+    const std::size_t begin = at, end = text->find('\n', at);
+    at = end == std::string::npos ? std::string::npos : end + 1;
+    return text->substr(begin, end - begin);
+  };
+  if (next_line() != first_line) return wrong("does not begin with '" + std::string(first_line) + "'");
   Tuning tuning;
-  for (int number = 2; std::getline(file, line); ++number) {
+  for (int number = 2; at < text->size(); ++number) {
+    const std::string line = next_line();
     const std::size_t us_at = line.rfind('\t');
     const std::size_t variant_at = us_at == 0 || us_at == std::string::npos ? us_at : line.rfind('\t', us_at - 1);
     const std::string key = line.substr(0, variant_at == std::string::npos ? 0 : variant_at);
     char* end = nullptr;
     const double us = us_at == std::string::npos ? 0 : std::strtod(line.c_str() + us_at + 1, &end);
-    // getline() ends a line at the file's end too: one that was cut off there lacks its end.
+    // A line that was cut off at the file's end lacks its end.
     if (std::count(key.begin(), key.end(), '\t') != 2 || variant_at + 1 == us_at || !std::isfinite(us) || us <= 0 ||
-        *end != '\0' || file.eof())
+        *end != '\0' || at == std::string::npos)
       return wrong("is corrupt in line " + std::to_string(number));
     tuning.entries_[key] = {line.substr(variant_at + 1, us_at - variant_at - 1), us};
   }
@@ -64,23 +69,11 @@ Result<const Tuning*> Tuning::from_environment() {
 }
 
 Status Tuning::write(const std::filesystem::path& path) const {
-  std::filesystem::path whole = path;
-  whole += "." + std::to_string(getpid());
-  std::ofstream file(whole);
-  file << first_line << '\n';
-  for (const auto& [key, entry] : entries_) {
-    char us[32];
-    std::snprintf(us, sizeof us, "%.6g", entry.us);
-    file << key << '\t' << entry.variant << '\t' << us << '\n';
-  }
-  file.close();
-  std::error_code error;
-  if (file.good()) std::filesystem::rename(whole, path, error);
-  if (!file.good() || error) {
-    std::filesystem::remove(whole, error);
-    return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written");
-  }
-  return {};
+  Text text;
+  text << first_line << "\n";
+  for (const auto& [key, entry] : entries_) text << key << "\t" << entry.variant << "\t" << entry.us << "\n";
+  if (replace_file(path, text.str())) return {};
+  return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written");
 }
 
 const Tuning::Entry* Tuning::find(std::string_view device, std::string_view op, std::string_view problem) const {
