@@ -10,7 +10,7 @@
 namespace ridge::tile {
 
 template <class T, int Lanes> struct RowUnits {
-  static constexpr int V = unit_elements<T>;
+  static constexpr int V = unit_elements<T>, lanes_of_row = Lanes;
   static_assert(2 * V <= Lanes, "head and tail have lanes of their own");
   int lane;
   int head, units;
@@ -31,11 +31,37 @@ template <class T, int Lanes> struct RowUnits {
   __device__ __forceinline__ bool used(int k) const { return k * Lanes < units; }
 };
 
+// The same, but that lane 0's units begin on lines of 128 bytes, where there is room for what the row then lacks: its first
+// line is not whole, and all others are one access of eight lanes instead of two of their neighbours.
+template <class T, int Lanes> struct LineUnits : RowUnits<T, Lanes> {
+  static constexpr int line_units = 128 / unit_bytes;
+  int ahead = 0;  // units that the row's first one lies behind lane 0's
+
+  // most: units that the lanes have in all.
+  __device__ __forceinline__ LineUnits(const T* row, std::int64_t cols, int lane_of_row, int most)
+      : RowUnits<T, Lanes>(row, cols, lane_of_row) {
+    const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(row + this->head) / unit_bytes % line_units);
+    if (this->units + before > most) return;
+    ahead = before;
+    this->lane -= before;
+  }
+  __device__ __forceinline__ bool has(int k) const {
+    return k * Lanes + this->lane < this->units && (k > 0 || this->lane >= 0);
+  }
+  __device__ __forceinline__ bool used(int k) const { return k * Lanes - ahead < this->units; }
+};
+
+// Either of them.
+template <bool OnLines, int Lanes, class T>
+__device__ __forceinline__ auto units_of(const T* row, std::int64_t cols, int lane, int most) {
+  if constexpr (OnLines) return LineUnits<T, Lanes>(row, cols, lane, most);
+  else return RowUnits<T, Lanes>(row, cols, lane);
+}
+
 // The units of N rows of one shape that a lane keeps: K of each in registers, S in shared memory, where only that lane
 // touches them; `batch` of each row move there together, as many loads in flight.
-template <class T, int N, int Lanes, int K, int S, int batch = S % 4 == 0 ? 4 : 2> struct ResidentRows {
+template <class Units, int N, int K, int S, int batch = S % 4 == 0 ? 4 : 2> struct ResidentRows {
   static_assert(S % batch == 0, "shared memory is filled in whole batches");
-  using Units = RowUnits<T, Lanes>;
 
   const Units& units;
   Packed* spill;  // [S][N][stride]: this lane's column

@@ -426,21 +426,31 @@ TEST(RowUnits, TheBytesOfTwoUnitsFromAnyOneOn) {
 }
 
 TEST(RowUnits, EveryElementHasOneLane) {
-  alignas(16) float row[400];
-  for (int start = 0; start < 4; ++start)
+  alignas(128) float row[400];
+  // Units: too few for 300 elements with what may lie before them on their first line.
+  constexpr int most = 76, line = LineUnits<float, 32>::line_units;
+  for (int i = 0; i < 2 * 32; ++i) {
+    const bool on_lines = i % 2;
+    const int start = i / 2;
     for (const std::int64_t cols : {0, 1, 2, 3, 4, 5, 7, 8, 127, 128, 129, 300}) {
       std::vector<int> seen(static_cast<std::size_t>(cols));
-      for (int lane = 0; lane < 32; ++lane) {
-        const RowUnits<float, 32> units(row + start, cols, lane);
+      const auto count = [&](const auto& units, int lane) {
         if (units.edge_at >= 0) ++seen[units.edge_at];
         for (int k = 0; units.used(k); ++k)
           for (int v = 0; v < 4 && units.has(k); ++v) {
             EXPECT_EQ((start + units.at(k)) % 4, 0);
+            if (on_lines && units.units + line <= most) {
+              EXPECT_EQ((start + units.at(k)) / 4 % line, lane % line);
+            }
             ++seen[units.at(k) + v];
           }
-      }
+      };
+      for (int lane = 0; lane < 32; ++lane)
+        if (on_lines) count(units_of<true, 32>(row + start, cols, lane, most), lane);
+        else count(units_of<false, 32>(row + start, cols, lane, most), lane);
       EXPECT_EQ(seen, std::vector<int>(static_cast<std::size_t>(cols), 1)) << start << " " << cols;
     }
+  }
 }
 
 constexpr int hopper_smem = 232448;
@@ -449,9 +459,9 @@ TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
   for (const int cols : {1, 7, 128, 1000, 4096, 50257, 131072})
     for (const int element : {2, 4})
       for (const bool aligned : {true, false})
-        for (const int team : {32, 128, 512})
+        for (const int team : {64, 128, 512})
           for (const int cluster : {1, 4}) {
-            const RowRing r = row_ring(512, team, team, cluster, {cols, element, aligned, 2, 1}, hopper_smem);
+            const RowRing r = row_ring(512, team, cluster, {cols, element, aligned, 2, 1}, hopper_smem);
             if (r.stages == 0) continue;
             EXPECT_LE(r.smem_bytes(), hopper_smem);
             EXPECT_GE(r.stages, 2);
@@ -465,15 +475,14 @@ TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
           }
 }
 
-TEST(RowRing, ShortRowsShareASlot) {
-  const auto of = [](int team, int lanes, int cols) {
-    return row_ring(512, team, lanes, 1, {cols, 4, true, 1, 1}, hopper_smem);
+TEST(RowRing, StagesAreThoseThereIsRoomFor) {
+  const auto stages = [](int cols, int least) {
+    return row_ring(512, 512, 1, {.cols = cols, .aligned = true, .least_stages = least}, hopper_smem).stages;
   };
-  EXPECT_EQ(of(32, 32, 128).rows, 4);  // of 512 bytes
-  EXPECT_EQ(of(32, 16, 3).rows, 32);   // a lane brings a row
-  EXPECT_EQ(of(128, 128, 128).rows, 1);
-  EXPECT_EQ(of(512, 512, 20000).stages, 2);
-  EXPECT_EQ(of(512, 512, 40000).stages, 0);  // no room for two
+  EXPECT_EQ(stages(128, 2), RowRing::most_stages);
+  EXPECT_EQ(stages(20000, 2), 2);
+  EXPECT_EQ(stages(40000, 2), 0);
+  EXPECT_EQ(stages(40000, 1), 1);
 }
 
 }  // namespace

@@ -5,20 +5,39 @@
 namespace ridge::tile::sm90 {
 
 #if RIDGE_SIMT_ON_CUDA
-// As simt::launch, with an attribute; null: none.
+// As simt::launch, with attributes.
 template <class... P, class... A>
-[[nodiscard]] Status launch_with(const simt::Config& config, cudaLaunchAttribute* attribute, void (*kernel)(P...),
-                                 const A&... args) {
+[[nodiscard]] Status launch_with(const simt::Config& config, const cudaLaunchAttribute* attributes, unsigned count,
+                                 void (*kernel)(P...), const A&... args) {
   cudaLaunchConfig_t launch{};
   launch.gridDim = config.grid;
   launch.blockDim = config.block;
   launch.dynamicSmemBytes = config.smem;
   launch.stream = static_cast<cudaStream_t>(config.stream);
-  launch.attrs = attribute;
-  launch.numAttrs = attribute ? 1 : 0;
+  launch.attrs = const_cast<cudaLaunchAttribute*>(attributes);  // only read
+  launch.numAttrs = count;
   const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
   if (e != cudaSuccess) (void)cudaGetLastError();
   return simt::detail::report(config, e);
+}
+
+// What a launch asks for may be more than a kernel is allowed unasked.
+template <class... P>
+[[nodiscard]] Status allow(const simt::Config& config, void (*kernel)(P...), cudaFuncAttribute what, int value) {
+  const cudaError_t e = cudaFuncSetAttribute(kernel, what, value);
+  if (e == cudaSuccess) return {};
+  (void)cudaGetLastError();
+  return simt::detail::report(config, e);
+}
+template <class... P> [[nodiscard]] Status allow_shared(const simt::Config& config, void (*kernel)(P...)) {
+  return allow(config, kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
+}
+
+inline cudaLaunchAttribute clusters_of(int blocks) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  return attribute;
 }
 #endif
 
@@ -29,16 +48,11 @@ template <class... P, class... A>
   if (cluster > 1) return Status::error(Code::unsupported, "clusters of blocks are not emulated on the CPU");
   return simt::launch(config, kernel, args...);
 #else
-  if (const cudaError_t e =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
-      e != cudaSuccess) {
-    (void)cudaGetLastError();
-    return simt::detail::report(config, e);
-  }
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  return launch_with(config, cluster > 1 ? &attribute : nullptr, kernel, args...);
+  RIDGE_TRY(allow_shared(config, kernel));
+  constexpr int portable = 8;  // blocks of a cluster on every device that has clusters
+  if (cluster > portable) RIDGE_TRY(allow(config, kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  const cudaLaunchAttribute clusters = clusters_of(cluster);
+  return launch_with(config, &clusters, cluster > 1 ? 1 : 0, kernel, args...);
 #endif
 }
 

@@ -5,16 +5,26 @@
 
 namespace ridge::tile::sm90 {
 
+// Precondition of launch_overlapping(): cc 90. On the CPU runtime kernels of a stream do not overlap, and these do nothing.
 __device__ __forceinline__ void let_next_begin() {
-#if RIDGE_SIMT_ON_CUDA
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void await_last() {
-#if RIDGE_SIMT_ON_CUDA
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+
+#if RIDGE_SIMT_ON_CUDA
+inline cudaLaunchAttribute overlapping() {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  return attribute;
+}
+#endif
 
 // As simt::launch.
 template <class... P, class... A>
@@ -22,10 +32,21 @@ template <class... P, class... A>
 #if !RIDGE_SIMT_ON_CUDA
   return simt::launch(config, kernel, args...);
 #else
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  return launch_with(config, &attribute, kernel, args...);
+  const cudaLaunchAttribute overlaps = overlapping();
+  return launch_with(config, &overlaps, 1, kernel, args...);
+#endif
+}
+
+// As launch_clusters.
+template <class... P, class... A>
+[[nodiscard]] Status launch_overlapping_clusters(const simt::Config& config, int cluster, void (*kernel)(P...),
+                                                 const A&... args) {
+#if !RIDGE_SIMT_ON_CUDA
+  return launch_clusters(config, cluster, kernel, args...);
+#else
+  RIDGE_TRY(allow_shared(config, kernel));
+  const cudaLaunchAttribute attributes[] = {overlapping(), clusters_of(cluster)};
+  return launch_with(config, attributes, 2, kernel, args...);
 #endif
 }
 

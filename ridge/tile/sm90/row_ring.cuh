@@ -55,18 +55,17 @@ __device__ __forceinline__ RowSlice slice_of(const unsigned char* row, std::int6
 // A row, or this block's slice of it, in a slot.
 template <class T> struct RowInSlot {
   std::int64_t row;
-  bool exists;           // or its lanes only follow the others' reductions
   unsigned char* first;  // element of the first tensor
   int row_bytes;
   // The slice of tensor n, in shared memory; it lies on units as it does in memory.
   __device__ __forceinline__ T* of(int n) const { return reinterpret_cast<T*>(first + n * row_bytes); }
 };
 
-// Lanes threads share a row: part of a warp, or the Threads of a team.
-template <int Threads, int Lanes> class RingTeam {
+// The Threads of a team, several warps, share a row.
+template <int Threads> class RingTeam {
  public:
-  static_assert(Threads == RowRing::warp ? Lanes <= RowRing::warp : Lanes == Threads);
-  static constexpr int threads = Threads, lanes = Lanes, groups = Threads / Lanes, warps = Threads / RowRing::warp;
+  static constexpr int lanes = Threads, warps = Threads / RowRing::warp;
+  static_assert(warps > 1 && Threads % RowRing::warp == 0);
   // All reductions of a team share one scratch, its own.
   template <class V> using Scratch = RingTeam&;
 
@@ -81,12 +80,13 @@ template <int Threads, int Lanes> class RingTeam {
               clusters = static_cast<int>(gridDim.x) / ring.cluster;
     // Every phases-th row is this cluster's phase's; those are dealt out by slots to the teams of its clusters.
     phase = cluster % ring.phases;
-    first_row = std::int64_t{cluster / ring.phases * ring.teams + index} * ring.rows * ring.phases + phase;
-    slot_step = std::int64_t{clusters / ring.phases * ring.teams} * ring.rows * ring.phases;
+    first_row = std::int64_t{cluster / ring.phases * ring.teams + index} * ring.phases + phase;
+    slot_step = std::int64_t{clusters / ring.phases * ring.teams} * ring.phases;
     if (thread == 0) {
-      for (int s = 0; s < ring.stages; ++s) init(full(s), static_cast<unsigned>(ring.rows));
+      for (int s = 0; s < ring.stages; ++s) init(full(s), 1);
       fence_init();
     }
+    __syncwarp();  // bring_first() is the first warp's
     unsigned* inboxes = reinterpret_cast<unsigned*>(shared + ring.inbox_at());
     for (int i = static_cast<int>(threadIdx.x); i < ring.inbox_bytes() / word_bytes; i += static_cast<int>(blockDim.x))
       inboxes[i] = 0;  // no message's number
@@ -100,15 +100,11 @@ template <int Threads, int Lanes> class RingTeam {
     if (ring.cluster > 1) sync_cluster();
   }
 
-  __device__ __forceinline__ int lane() const { return thread % Lanes; }
-  __device__ __forceinline__ int group() const { return thread / Lanes; }
+  __device__ __forceinline__ int lane() const { return thread; }
 
-  __device__ __forceinline__ void sync() const {
-    if constexpr (Threads == RowRing::warp) __syncwarp();
-    else await_named<Threads>(index + 1);
-  }
+  __device__ __forceinline__ void sync() const { await_named<Threads>(index + 1); }
 
-  // Has the first rows brought. Then for_each_row() may be called, with the same arguments.
+  // Has the first rows brought, before or after start(). Then for_each_row() may be called, with the same arguments.
   template <class T, int N>
   __device__ __forceinline__ void bring_first(const RingRows (&tensors)[N], std::int64_t rows, std::int64_t cols) {
     const unsigned char* like = tensors[0].row(phase);  // all of the team's rows lie alike
@@ -117,54 +113,33 @@ template <int Threads, int Lanes> class RingTeam {
     const auto size = static_cast<unsigned>((slice.end - slice.begin) * sizeof(T));
     off = static_cast<unsigned>(begin % unit_bytes);
     bytes = size == 0 ? 0 : (off + size + unit_bytes - 1) / unit_bytes * unit_bytes;
-    if (ring.rows == 1) {  // by a lane for each slot, or one would wait for the other
-      if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows, 0);
-    } else {
-      for (int s = 0; s < ring.stages; ++s) fill<T>(s, first_row + s * slot_step, tensors, rows, thread);
-    }
+    // By a lane for each slot, or one would wait for the other.
+    if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows);
   }
   // A row of the shape of all of them, in place of them: after bring_first().
-  template <class T> __device__ __forceinline__ RowUnits<T, Lanes> units(const RingRows& tensor) const {
-    return RowUnits<T, Lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
+  template <class T> __device__ __forceinline__ RowUnits<T, lanes> units(const RingRows& tensor) const {
+    return RowUnits<T, lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
                               lane());
   }
 
   // Calls body(RowInSlot) for the team's rows, one after the other. It may not write to them.
   template <class T, int N, class Body>
   __device__ __forceinline__ void for_each_row(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
-    for_each_row_kept<T>(tensors, rows, [&](const RowInSlot<T>& row, auto&& through) {
-      body(row);
-      sync();
-      through();
-    });
-  }
-  // The same for a body(RowInSlot, through) that keeps the row elsewhere: it calls through() once all of the team have
-  // read the row, which they know from a reduction of what they read, and its place is filled again from then on.
-  template <class T, int N, class Body>
-  __device__ __forceinline__ void for_each_row_kept(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
-    const int pitch = ring.tensors * ring.row_bytes, slot_bytes = ring.slot();
-    unsigned char* const slots = shared + index * ring.stages * slot_bytes;
+    const int slot_bytes = ring.slot();
+    unsigned char* const slots = shared + index * ring.stages * slot_bytes + off;
     const std::int64_t ahead = ring.stages * slot_step;
     int stage = 0;
     unsigned parity = 0;
-    for (std::int64_t slot = first_row; slot < rows; slot += slot_step) {
+    for (std::int64_t row = first_row; row < rows; row += slot_step) {
       wait(full(stage), parity);
-      unsigned char* place = slots + stage * slot_bytes + group() * pitch + off;
-      std::int64_t row = slot + group() * ring.phases;
-#pragma unroll 1
-      for (int line = 0; line < ring.rows; line += groups) {
-        const bool last = line + groups >= ring.rows;
-        body(RowInSlot<T>{row, row < rows, place, ring.row_bytes}, [&] {
-          if (last) fill<T>(stage, slot + ahead, tensors, rows, thread);
-        });
-        place += groups * pitch;
-        row += groups * ring.phases;
-      }
+      body(RowInSlot<T>{row, slots + stage * slot_bytes, ring.row_bytes});
+      sync();
+      if (thread == 0) fill<T>(stage, row + ahead, tensors, rows);
       if (++stage == ring.stages) stage = 0, parity ^= 1;
     }
   }
 
-  // The same in two parts, for slots of one row: begin(RowInSlot) gives a State, and finish(RowInSlot, State) is called
+  // The same in two parts: begin(RowInSlot) gives a State, and finish(RowInSlot, State) is called
   // after begin() of the next row, so that what begin() has sent is on its way meanwhile.
   template <class T, class State, int N, class Begin, class Finish>
   __device__ __forceinline__ void for_each_row_later(const RingRows (&tensors)[N], std::int64_t rows, Begin&& begin,
@@ -176,7 +151,7 @@ template <int Threads, int Lanes> class RingTeam {
     int stage = 0, stage_before = 0;
     unsigned parity = 0;
     const auto in_slot = [&](int at, std::int64_t row) {
-      return RowInSlot<T>{row, true, slots + at * slot_bytes, ring.row_bytes};
+      return RowInSlot<T>{row, slots + at * slot_bytes, ring.row_bytes};
     };
     std::int64_t row = first_row;
     for (; row < rows; row += slot_step) {
@@ -186,7 +161,7 @@ template <int Threads, int Lanes> class RingTeam {
         const std::int64_t before = row - slot_step;
         finish(in_slot(stage_before, before), of_before);
         sync();
-        fill<T>(stage_before, before + ahead, tensors, rows, thread);
+        if (thread == 0) fill<T>(stage_before, before + ahead, tensors, rows);
       }
       of_before = state;
       stage_before = stage;
@@ -198,31 +173,25 @@ template <int Threads, int Lanes> class RingTeam {
   // The same result in every lane of the row, in all its blocks.
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, RingTeam& team) {
     value = team.reduce_in_block(value, f);
-    if constexpr (Threads > RowRing::warp)
-      if (team.ring.cluster > 1) value = team.exchange(value, f);
-    return value;
+    return team.ring.cluster > 1 ? team.exchange(value, f) : value;
   }
   // In those of this block.
   template <class V, class F> __device__ __forceinline__ V reduce_in_block(V value, F f) {
-    if constexpr (Threads == RowRing::warp) {
-      return simt::tile<Lanes>().reduce(value, f);
-    } else {
-      static_assert(sizeof(V) <= RowRing::value_bytes);
-      const simt::tile<RowRing::warp> warp;
-      value = warp.reduce(value, f);
-      unsigned char* scratch =
-          shared + ring.scratch_at() + (index * RowRing::exchanges + turn()) * warps * RowRing::value_bytes;
-      const auto partial = [&](int w) { return reinterpret_cast<V*>(scratch + w * RowRing::value_bytes); };
-      if (warp.rank() == 0) *partial(thread / RowRing::warp) = value;
-      ++reductions;
-      sync();
-      if constexpr ((warps & (warps - 1)) == 0) {
-        return simt::tiles<warps>().reduce(*partial(warp.rank() % warps), f);
-      } else {  // f(value, V{}) is the value
-        constexpr int wide = std::bit_ceil(static_cast<unsigned>(warps));
-        const int w = warp.rank() % wide;
-        return simt::tiles<wide>().reduce(w < warps ? *partial(w) : V{}, f);
-      }
+    static_assert(sizeof(V) <= RowRing::value_bytes);
+    const simt::tile<RowRing::warp> warp;
+    value = warp.reduce(value, f);
+    unsigned char* scratch =
+        shared + ring.scratch_at() + (index * RowRing::exchanges + turn()) * warps * RowRing::value_bytes;
+    const auto partial = [&](int w) { return reinterpret_cast<V*>(scratch + w * RowRing::value_bytes); };
+    if (warp.rank() == 0) *partial(thread / RowRing::warp) = value;
+    ++reductions;
+    sync();
+    if constexpr ((warps & (warps - 1)) == 0) {
+      return simt::tiles<warps>().reduce(*partial(warp.rank() % warps), f);
+    } else {  // f(value, V{}) is the value
+      constexpr int wide = std::bit_ceil(static_cast<unsigned>(warps));
+      const int w = warp.rank() % wide;
+      return simt::tiles<wide>().reduce(w < warps ? *partial(w) : V{}, f);
     }
   }
   // Sends what this block has to the others of the cluster, behind reduce_in_block(); and what they have sent, under the
@@ -258,18 +227,12 @@ template <int Threads, int Lanes> class RingTeam {
   RowSlice slice;  // of a row, that this block has
 
  private:
-  // Has a slot filled with rows from `slot` on: by the first warp of the team, a lane for each row, its `line`. Nobody reads
-  // the slot any more.
+  // Has a slot filled with a row, if there is one: by one thread. Nobody reads the slot any more.
   template <class T, int N>
-  __device__ __forceinline__ void fill(int stage, std::int64_t slot, const RingRows (&tensors)[N], std::int64_t rows,
-                                       int line) const {
-    if (line >= ring.rows || slot >= rows) return;
-    const std::int64_t row = slot + line * ring.phases;
-    if (row >= rows) {
-      arrive(full(stage));
-      return;
-    }
-    unsigned char* to = shared + ((index * ring.stages + stage) * ring.rows + line) * ring.tensors * ring.row_bytes;
+  __device__ __forceinline__ void fill(int stage, std::int64_t row, const RingRows (&tensors)[N],
+                                       std::int64_t rows) const {
+    if (row >= rows) return;
+    unsigned char* to = shared + (index * ring.stages + stage) * ring.slot();
     bool inside = true;  // of the tensors
 #pragma unroll
     for (int n = 0; n < N; ++n)
@@ -343,8 +306,8 @@ template <int Threads, int Lanes> class RingTeam {
   }
 
   int phase;
-  std::int64_t first_row, slot_step;  // of slots, in rows
-  unsigned off = 0, bytes = 0;        // of a slice: its first element's place in its unit; its units
+  std::int64_t first_row, slot_step;
+  unsigned off = 0, bytes = 0;  // of a slice: its first element's place in its unit; its units
   unsigned reductions = 0, messages = 0;
 };
 

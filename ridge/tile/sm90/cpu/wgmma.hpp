@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 namespace ridge::tile::sm90 {
 
@@ -26,7 +27,12 @@ template <class T> float operand_at(std::uint64_t descriptor, Axis axis, unsigne
   at ^= at / line_bytes % (line / 16) * 16;  // the swizzle is one of addresses
   T value;
   std::memcpy(&value, swizzled_shared() + at, sizeof value);
-  return static_cast<float>(value);
+  if constexpr (std::is_same_v<T, float>) {  // TF32: the last 13 bits are not read
+    constexpr std::uint32_t read = ~std::uint32_t{0x1fff};
+    return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) & read);
+  } else {
+    return static_cast<float>(value);
+  }
 }
 
 // The operands of a warpgroup's product, which its threads read together.
@@ -54,9 +60,10 @@ template <class T, Axis A, Axis B, int N> void take_product(const Product& p) {
   constexpr unsigned K = 32 / sizeof(T);
   if (p.kept) {
     for (unsigned i = 0; i < 4; ++i) {
-      T two[2];
+      T two[4 / sizeof(T)];
       std::memcpy(two, p.kept + i, sizeof two);
-      for (unsigned e = 0; e < 2; ++e) tiles.a[row + i % 2 * 8][i / 2 * 8 + pair + e] = static_cast<float>(two[e]);
+      for (unsigned e = 0; e < std::size(two); ++e)
+        tiles.a[row + i % 2 * 8][i / 2 * 8 + pair + e] = static_cast<float>(two[e]);
     }
   } else {
     for (unsigned i = t; i < product_outer * K; i += warpgroup_threads)
@@ -123,7 +130,8 @@ template <int Pending> void wait_products() {
 
 template <class T, Axis A, Axis B, int N>
 void multiply(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  static_assert(sizeof(T) == 2 && N % 8 == 0 && N <= detail::most_columns, "what is emulated");
+  static_assert(sizeof(T) == 2 || (std::is_same_v<T, float> && A == Axis::k && B == Axis::k), "what is emulated");
+  static_assert(N % 8 == 0 && N <= detail::most_columns, "what is emulated");
   detail::issue({d, nullptr, a, b, accumulate, detail::take_product<T, A, B, N>});
 }
 template <class T, Axis B, int N>
