@@ -208,7 +208,10 @@ inline check::CaseBook book_of(const std::string& op) {
     test(std::string("bf16:rows=9,cols=72:fill=nan") + backward);
   }
   for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=6,cols=203:place=inplace");
-  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=64");  // two blocks of short rows
+  for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
+    test(std::string(type) + ":rows=70,cols=64");
+    test(std::string(type) + ":rows=70,cols=64:backward");
+  }
   for (const char* some : {"", ",gamma", ",beta"})
     for (const char* type : {"f32", "f16"}) test(std::string(type) + ":rows=5,cols=300:inputs=" + x + some);
   for (const char* fill : {"inf", "denormal", "ones", "constant,1e4", "constant,-0.1"})
@@ -221,7 +224,7 @@ inline check::CaseBook book_of(const std::string& op) {
   for (const char* type : {"f32", "bf16"}) {
     test(std::string(type) + ":rows=19,cols=201:backward");
     if (layer) test(std::string(type) + ":rows=21,cols=72:backward:inputs=" + dy_x + ":outputs=dx,dbeta");
-    if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=fused_32");
+    if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=fused_128");
     if (layer) test(std::string(type) + ":rows=150,cols=131:backward:variant=block_reduce");
     if (layer) test(std::string(type) + ":rows=70,cols=1027:backward");  // several rows of each of Hopper's clusters
   }

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(finish_threads)
   const std::int64_t column = std::int64_t{blockIdx.x} * wide + lane;
   X sum = 0;
   if (column < 2 * cols) {
-#pragma unroll 4
+#pragma unroll 8
     for (std::int64_t s = line; s < count; s += high) sum += slices[s * 2 * cols + column];
   }
   partial[line][lane] = sum;

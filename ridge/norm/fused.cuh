@@ -2,7 +2,7 @@
 // columns.
 //
 // x and dy of the next rows are on their way to shared memory meanwhile; each lane copies what it will read itself, so
-// nobody waits for others' copies. Of a row two things are done, a turn apart: its sums are taken while the row before it
+// nobody waits for others' copies, or the copy engine brings whole rows (sm90_fused.cuh). Of a row two things are done, a turn apart: its sums are taken while the row before it
 // is finished. So there is one barrier for each row.
 //
 // A warp's sums are of x less a base of its own, the mean of some of its elements: near the row's mean, so that little is
@@ -98,6 +98,30 @@ __device__ __forceinline__ void wait_copies_but(int pending) {
   else tile::wait_copies<2>();
 }
 
+// Who brings rows to shared memory: each lane what it will read itself. The copy engine: sm90_fused.cuh.
+class LaneCopies {
+ public:
+  static constexpr bool by_lanes = true;  // a lane's part of a slot is free once it has read it, and not with a barrier
+  struct Barriers {};
+  __device__ __forceinline__ LaneCopies(Barriers&, int, int) {}
+  // The units of x and of dy that are this lane's, into its places; from its first one on.
+  template <int K, class Units, class T>
+  __device__ __forceinline__ void bring(const Units& units, tile::Packed* slot, int row_units, const T* x,
+                                        const T* dy) {
+    constexpr int lanes = Units::lanes_of_row, V = tile::unit_elements<T>;
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      if (units.has(k)) {
+        tile::copy_async<unit_bytes>(slot + k * lanes, x + k * lanes * V);
+        tile::copy_async<unit_bytes>(slot + row_units + k * lanes, dy + k * lanes * V);
+      }
+  }
+  __device__ __forceinline__ void end_group() const { tile::commit_copies(); }
+  // Waits for the row after the one that is worked on.
+  __device__ __forceinline__ void await(Barriers&, int, int stages) const { wait_copies_but(stages - 2); }
+  __device__ __forceinline__ void finish() const { tile::wait_for_copies(); }
+};
+
 // The part of a row that a block has: elements [begin, end).
 struct ColumnSlice {
   std::int64_t begin, end;
@@ -105,6 +129,7 @@ struct ColumnSlice {
 
 // Who shares a row: one block. Of a cluster's blocks: sm90_fused.cuh.
 struct OneBlock {
+  template <class T> using Copies = LaneCopies;
   struct Inbox {};
   __device__ __forceinline__ OneBlock(const FusedRows&, Inbox&) {}
   __device__ __forceinline__ void start() const { __syncthreads(); }
@@ -170,8 +195,11 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   constexpr int parts = static_cast<int>(std::bit_ceil(static_cast<unsigned>(teams)));
   __shared__ RowSums partial[2][rows][parts];
   __shared__ float sizes[rows][parts], samples[rows][parts];  // elements that they are of, and that their base is of
+  using Copies = typename Blocks::template Copies<T>;
   __shared__ typename Blocks::Inbox inbox;
-  static_assert(sizeof partial + sizeof sizes + sizeof samples + sizeof inbox <= FusedRows::scratch_bytes);
+  __shared__ typename Copies::Barriers barriers[rows];
+  static_assert(sizeof partial + sizeof sizes + sizeof samples + sizeof inbox + sizeof barriers <=
+                FusedRows::scratch_bytes);
   const int lane = static_cast<int>(threadIdx.x) % lanes, group = static_cast<int>(threadIdx.x) / lanes;
   const int stages = shape.stages, row_units = shape.row_units;
   const simt::tile<team> mates;
@@ -188,6 +216,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     sizes[i / parts][i % parts] = 0;
   }
   Blocks blocks(shape, inbox);
+  Copies copies(barriers[group], stages, lane);
   blocks.start();
   const PhasedRows share(a.rows, shape.phases, blocks.index(), blocks.count());
 #pragma unroll 1
@@ -217,22 +246,24 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
     }
     const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
-    // x, dy: from this lane's first unit on
-    const auto copy_row = [&](Packed* slot, const T* x, const T* dy) {
-#pragma unroll
-      for (int k = 0; k < K; ++k)
-        if (units.has(k)) {
-          tile::copy_async<unit_bytes>(slot + k * lanes, x + k * lanes * V);
-          tile::copy_async<unit_bytes>(slot + row_units + k * lanes, dy + k * lanes * V);
-        }
+    // Row j of the share into a slot.
+    const auto bring = [&](int stage, int j) {
+      if constexpr (Copies::by_lanes) {
+        const T *x = units_of(a.x, j), *dy = units_of(a.dy, j);
+        tile::make_opaque(x), tile::make_opaque(dy);  // computed once, and not for each unit again
+        copies.template bring<K>(units, slot_of(stage), row_units, x, dy);
+      } else if (lane == 0) {
+        copies.bring(barriers[group].full[stage], slot_of(stage), row_units, units.units, row_of(a.x, j) + units.head,
+                     row_of(a.dy, j) + units.head);
+      }
     };
     for (int s = 0; s < stages; ++s) {
       Packed* slot = slot_of(s);
 #pragma unroll
       for (int k = 0; k < K; ++k)
         if (!units.has(k)) slot[k * lanes] = slot[row_units + k * lanes] = Packed{};
-      if (const int j = group + s * rows; j < count) copy_row(slot, units_of(a.x, j), units_of(a.dy, j));
-      tile::commit_copies();
+      if (const int j = group + s * rows; j < count) bring(s, j);
+      copies.end_group();
     }
     struct Edge {
       T x = T(0.0f), dy = T(0.0f);  // as they are: nothing waits for them here
@@ -297,19 +328,28 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 
     ColumnSums<T, K> sums;
     Edge edge = edge_of(group), next_edge = edge_of(group + rows);
-    wait_copies_but(stages - 2);
     __syncthreads();  // gamma is there
-    if (group < count) sum_up(0, edge, partial[0][group][lane / team]);
+    if (group < count) {
+      copies.await(barriers[group], 0, stages);
+      sum_up(0, edge, partial[0][group][lane / team]);
+    }
 
-    int stage = 0, turn = 0;
+    int stage = 0;
 #pragma unroll 1
-    for (int j = group; j - group < count; j += rows, turn ^= 1) {
+    for (int j = group; j - group < count; j += rows) {
       __syncthreads();
+      const int turn = j / rows % 2;  // of two places for partial sums
       const int next_stage = stage + 1 == stages ? 0 : stage + 1, part = mates.rank() % parts;
       const Edge edge_after = edge_of(j + 2 * rows);
+      if constexpr (!Copies::by_lanes)  // all of the block have read the row before
+        if (const int ahead = j + (stages - 1) * rows; j > group && ahead < count)
+          bring(stage == 0 ? stages - 1 : stage - 1, ahead);
       RowSums total = together<parts>(partial[turn][group][part], sizes[group][part], mates);
       if (j < count) blocks.send(total);
-      if (j + rows < count) sum_up(next_stage, next_edge, partial[turn ^ 1][group][lane / team]);
+      if (j + rows < count) {
+        copies.await(barriers[group], next_stage, stages);
+        sum_up(next_stage, next_edge, partial[turn ^ 1][group][lane / team]);
+      }
 
       // ---- finish
       if (j < count) {
@@ -348,19 +388,14 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           sums.edge_gamma = fmaf(dy, n, sums.edge_gamma);
           sums.edge_beta += dy;
         }
-        if (const int ahead = j + stages * rows; ahead < count) {
-          const T *x = units_of(a.x, ahead), *dy = units_of(a.dy, ahead);
-          tile::make_opaque(x), tile::make_opaque(dy);
-          copy_row(slot, x, dy);
-        }
+        if (const int ahead = j + stages * rows; Copies::by_lanes && ahead < count) bring(stage, ahead);
       }
-      tile::commit_copies();
-      wait_copies_but(stages - 2);  // the row after the next is there
+      copies.end_group();
       edge = next_edge;
       next_edge = edge_after;
       stage = next_stage;
     }
-    tile::wait_for_copies();
+    copies.finish();
 
     float* to = slices + (blocks.index() + phase) * 2 * a.cols + slice.begin;
     if constexpr (rows == 1) {
@@ -382,6 +417,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       __syncthreads();
       for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += threads) to[i] = of_block[i];
     }
+    copies.finish();
     __syncthreads();  // the next phase's rows go to the same places
   }
   blocks.finish();

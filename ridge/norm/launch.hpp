@@ -33,7 +33,7 @@ SumsPlan sums_plan(const NormPlan&);
 // Preconditions: the plan's problem has columns, and the operands are as it says.
 template <class Backend, class T> Status launch(const NormPlan&, const Operands&, Stream);
 
-// Methods ring and ring_long, of CUDA alone.
+// Method ring, of CUDA alone.
 template <class T> Status launch_ring(const NormPlan&, const Operands&, Stream);
 // Methods resident and fused in clusters, the same.
 template <class T> Status launch_resident_clusters(const NormPlan&, const Operands&, Stream);

@@ -33,6 +33,9 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (c.method == Method::short_rows) {
     if (use == Use::plain) return simt::launch(at, norm_short<Row<I>, Team, T, false>, forward_of<T>(args));
     return simt::launch(at, norm_short<Row<I>, Team, T, true>, forward_of<T>(args));
+  } else if constexpr (c.method == Method::short_sums) {
+    return simt::launch(at, norm_short_gradient<Row<I>, Team, T>, backward_of<T>(args),
+                        static_cast<float*>(args.operands.workspace));
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
   } else if constexpr (c.method == Method::resident && c.cluster > 1) {

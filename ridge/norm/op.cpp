@@ -10,7 +10,8 @@ using namespace norm_detail;
 // What a row of the table is about.
 static std::string_view checklist_item(const Variant& row) {
   if (row.name == "block_reduce" || row.config.method == Method::vector) return "coalescing";
-  if (row.config.method == Method::fused) return row.config.in_registers > 1 ? "coarsening" : "privatisation";
+  if (row.config.method == Method::short_sums) return "privatisation";
+  if (row.config.method == Method::fused) return "coarsening";
   if (row.config.method == Method::resident)
     return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
   return {};

@@ -165,15 +165,16 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   const Config& c = row.config;
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
-  if (c.method == Method::fused && !wants_sums(p)) return "it is for gradients of gamma and beta";
+  if (keeps_sums(c) && !wants_sums(p)) return "it is for gradients of gamma and beta";
   if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
   if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
-  if (c.method == Method::short_rows) {
-    if (p.backward) return "it has no gradient";
-    if (p.cols % (unit_bytes / size(p)) != 0 || (*p.rows_lie)[0].phase != 0)
+  if (c.four_bytes && size(p) != 4) return "it is for elements of 4 bytes";
+  if (c.method == Method::short_rows || c.method == Method::short_sums) {
+    if (p.backward && c.method == Method::short_rows) return "it has no gradient";
+    if (p.cols % (unit_bytes / size(p)) != 0 || (*p.rows_lie)[0].phase != 0 || phases_of(p) > 1)
       return "rows are not of whole 16-byte units, from a boundary on";
     if (units(p) > lanes(c))
       return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(lanes(c)) +
@@ -183,7 +184,7 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (is_ring(c)) {
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
     if (p.backward) return "it has no gradient";
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
     if (ring.slice_units > ring_units(c) || ring.stages == 0)
       return "a row's slice has " + std::to_string(ring.slice_units) + " units of 16 bytes; " +
              std::to_string(ring_units(c)) + " are kept, and rows must fit in " + std::to_string(device.smem_optin) +
@@ -191,6 +192,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
     return {};
   }
   if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
+  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100 and of
+  // an H200 have 16 and more, and those of smaller parts may not.
+  constexpr int portable_cluster = 8, wide_clusters_from_sms = 100;
+  if (c.cluster > portable_cluster && device.sms < wide_clusters_from_sms)
+    return "clusters of " + std::to_string(c.cluster) + " blocks are for devices of " +
+           std::to_string(wide_clusters_from_sms) + " multiprocessors and more";
   if (c.cluster > 1 && units(p) < c.cluster)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
@@ -212,11 +219,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (p.cols == 0 || p.rows == 0) return 0;
   if (is_ring(c)) {  // blocks stay, and go through rows
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
   const std::int64_t blocks = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
+  if (c.method == Method::short_sums) return std::min<std::int64_t>(blocks, device.sms * c.blocks_per_sm);
   if (c.method != Method::fused) return blocks * c.cluster;
   // As many blocks, or clusters, as there is room for.
   return std::min<std::int64_t>(blocks, roofline::resident_clusters(device, c.cluster)) * c.cluster;
@@ -230,7 +238,7 @@ SumsPlan sums_plan(const NormPlan& plan) {
   SumsPlan sums;
   if (!wants_sums(p) || p.rows == 0 || p.cols == 0) return sums;
   const Config& c = variants[plan.variant].config;
-  sums.fused = c.method == Method::fused;
+  sums.fused = keeps_sums(c);
   if (sums.fused) {
     // A share of the rows, and one for each phase that another begins.
     sums.slices = plan.grid / c.cluster + std::min(phases_of(p), p.rows) - 1;
@@ -270,6 +278,7 @@ static Cost cost(const NormProblem& p) {
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
   if (c.method == Method::fused) return 128;
+  if (c.method == Method::short_sums) return 64;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
   if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
   return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
@@ -283,9 +292,9 @@ static double trips(const Config& c, const NormProblem& p) {
     case Method::streaming: return 3 * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
     case Method::short_rows:
+    case Method::short_sums:
     case Method::resident:
     case Method::ring:
-    case Method::ring_long:
     case Method::fused: return 1;
   }
   return 1;
@@ -301,7 +310,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem
+             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -344,18 +353,22 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
   } else if (is_ring(c)) {
     // A team's rows follow one another. Of a row: its reduction, and the passes over each unit; fitted to an H200.
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin).ring;
+    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
     const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.team);
-    const double unit_us = c.method == Method::ring ? (bytes == 2 ? 0.26 : 0.19) * (phases_of(p) > 1 ? 1.2 : 1)
-                                                    : (bytes == 2 ? 0.22 : 0.1) * (!p.added           ? 1
-                                                                                   : phases_of(p) > 1 ? 1.6
-                                                                                                      : 1.05);
+    const double of_16_bits = c.team > 384 ? 0.22 : 0.19;
+    const double unit_us = (bytes == 2 ? of_16_bits : 0.1) * (!p.added ? 1 : phases_of(p) > 1 ? 1.6 : 1.05);
     const double row_us = 0.24 + 0.05 * c.cluster + unit_us * of_lane;
     const double teams = static_cast<double>(plan.grid) / c.cluster * ring.teams;
     k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
     k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
     k.block_us = (row_us - device.memory_latency_us) * k.trips;
     k.serial_us = tile::RowRing::start_us(c.cluster) + 1.5;  // then gamma and beta
+  } else if (c.method == Method::short_sums) {
+    // Blocks stay: a turn's loads, reductions and passes follow one another, beside another block's. Fitted to an H200.
+    const double turns = std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * c.rows));
+    k.trips = turns;
+    k.trip_bytes = row_bytes * c.rows * tensors_kept(p);
+    k.block_us = (bytes == 2 ? 2.2 : 1.3) * turns;
   } else if (c.method == Method::short_rows) {
     k.trip_bytes = row_bytes * static_cast<double>(rows_per_block(c));
     k.block_us = 0.5 * lanes(c) / static_cast<double>(units(p));

@@ -26,9 +26,11 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
   const tile::RowPart part = blocks.part(a.x.even_row(row), a.cols);
   const T* x = a.x.even_row(row) + part.begin;
   [[maybe_unused]] const T* residual = Added ? a.residual.even_row(row) + part.begin : nullptr;
-  const tile::RowUnits<T, Team::lanes> units(x, part.size, Team::lane());
+  constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows have no register left for it
+  const auto units =
+      tile::units_of<on_lines, Team::lanes>(x, part.size, Team::lane(), Team::lanes * (h.in_registers + h.in_shared));
   const int at0 = units.at(0), edge_at = units.edge_at;
-  tile::ResidentRows<T, 1, Team::lanes, h.in_registers, h.in_shared> kept{
+  tile::ResidentRows<std::remove_const_t<decltype(units)>, 1, h.in_registers, h.in_shared> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
 
   // ---- load: everything once, and zeros where there is nothing
@@ -164,7 +166,7 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Use::gradient
   T* dx = a.dx.even_row(row);
   const tile::RowUnits<T, Team::lanes> units(x, a.cols, Team::lane());
   const int edge_at = units.edge_at;
-  tile::ResidentRows<T, 2, Team::lanes, h.in_registers, h.in_shared> kept{
+  tile::ResidentRows<tile::RowUnits<T, Team::lanes>, 2, h.in_registers, h.in_shared> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
   enum { of_x, of_dy };
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <ridge/norm/vector.cuh>
 
+#include <limits>
+
 namespace ridge::norm_detail {
 
 // Row::config: a block has `rows` rows side by side, `turns` times.
@@ -37,30 +39,137 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   if (has && a.gamma.data) affine.gamma = tile::load_packed_anywhere(a.gamma.data + at);
   if (has && a.beta.data) affine.beta = tile::load_packed_anywhere(a.beta.data + at);
 
-  // ---- compute
-  const float per_column = 1 / static_cast<float>(a.cols);
-  const auto sums = [&](int t, float base) {
-    Differences<float> s{0, 0};
-    if (has) for_elements<T>(unit[t], [&](float e, int) { s.add(e - base); });
-    return together.reduce(s, plus<Differences<float>>);
-  };
-#pragma unroll
-  for (int t = 0; t < turns; ++t) {
-    float base = a.rms ? 0.0f : together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
-    Differences<float> s = sums(t, base);
-    Spread<float> spread = Spread<float>::of(s, a.rms ? 0.0f : per_column);
-    if (simt::tiles<Team::warp>().any(spread.far(s))) {  // all of the warp together
-      base += spread.mean;
-      s = sums(t, base);
-      spread = Spread<float>::of(s, per_column);
-    }
-
-    // ---- finish
-    if (!exists(t)) continue;
+  const auto finish = [&](int t, const Statistics<float>& normalised) {
+    if (!exists(t)) return;
     const std::int64_t row = first + t * c.rows;
     if constexpr (Added) tile::store_packed(a.sum.even_row(row) + at, unit[t]);
-    tile::store_packed(a.y.even_row(row) + at,
-                       norm_unit<T>(spread.statistics(base, per_column, a.eps), unit[t], affine));
+    tile::store_packed(a.y.even_row(row) + at, norm_unit<T>(normalised, unit[t], affine));
+  };
+
+  // ---- compute: rows side by side, and elements as they are; that costs bits only where their mean is far from 0
+  const float per_column = 1 / static_cast<float>(a.cols), per_element = a.rms ? 0.0f : per_column;
+  Differences<float> s[turns];
+  Spread<float> spread[turns];
+  const auto finite = [](const Differences<float>& d) { return d.squares <= std::numeric_limits<float>::max(); };
+  bool far = false;  // or so large that squares overflow
+#pragma unroll
+  for (int t = 0; t < turns; ++t) {
+    s[t] = {0, 0};
+    for_elements<T>(unit[t], [&](float e, int) { s[t].add(e); });
+  }
+#pragma unroll
+  for (int t = 0; t < turns; ++t) {
+    s[t] = together.reduce(s[t], plus<Differences<float>>);
+    spread[t] = Spread<float>::of(s[t], per_element);
+    far = far || spread[t].far(s[t]) || !finite(s[t]);
+  }
+
+  // ---- finish
+  if (!simt::tiles<Team::warp>().any(far)) {  // all of the warp together
+#pragma unroll
+    for (int t = 0; t < turns; ++t) finish(t, spread[t].statistics(0, per_column, a.eps));
+    return;
+  }
+#pragma unroll
+  for (int t = 0; t < turns; ++t) {
+    const float of_first = together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
+    const float base = a.rms || finite(s[t]) ? spread[t].mean : of_first, less = has ? base : 0.0f;
+    Differences<float> of_base{0, 0};
+    for_elements<T>(unit[t], [&](float e, int) { of_base.add(e - less); });
+    of_base = together.reduce(of_base, plus<Differences<float>>);
+    finish(t, Spread<float>::of(of_base, per_element).statistics(base, per_column, a.eps));
+  }
+}
+
+// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy. Blocks stay and
+// go through rows; each lane keeps the sums of its unit's columns.
+//
+// Row::config: a block has `rows` rows side by side, `turns` times before it goes on.
+// Preconditions: as above, of dy, x, dsum and dx; any grid.
+template <class Row, class Team, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    norm_short_gradient(Backward<T> a, float* slices) {
+  using tile::Packed;
+  using Floats = tile::Floats<T>;
+  using Sums = GradientSums<float>;
+  constexpr Config c = Row::config;
+  constexpr int turns = c.turns, V = tile::unit_elements<T>, most_cols = Team::lanes * V;
+  static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
+  __shared__ float of_rows[c.rows][2][most_cols];
+  const simt::tiles<Team::lanes> together;
+  const int at = Team::lane() * V;
+  const bool has = at < a.cols;
+  Packed packed_gamma = tile::packed_fill<T>(1);
+  if (has && a.gamma.data) packed_gamma = tile::load_packed_anywhere(a.gamma.data + at);
+  const Floats gamma = tile::unpack_floats<T>(packed_gamma);
+  const float per_column = 1 / static_cast<float>(a.cols);
+  float sum_gamma[V] = {}, sum_beta[V] = {};
+
+  constexpr int of_block = c.rows * turns;
+#pragma unroll 1
+  for (std::int64_t start = std::int64_t{blockIdx.x} * of_block; start < a.rows;
+       start += std::int64_t{gridDim.x} * of_block) {
+    const std::int64_t first = start + Team::row_of_block();
+    const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
+
+    // ---- load
+    Packed unit_x[turns], unit_dy[turns];
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+      unit_x[t] = exists(t) ? tile::load_packed(a.x.even_row(first + t * c.rows) + at) : Packed{};
+      unit_dy[t] = exists(t) ? tile::load_packed(a.dy.even_row(first + t * c.rows) + at) : Packed{};
+    }
+
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+      // ---- compute: distances from the row's first element
+      const Floats x = tile::unpack_floats<T>(unit_x[t]), dy = tile::unpack_floats<T>(unit_dy[t]);
+      const auto sums = [&](float base) {
+        Sums s{0, 0, 0, 0};
+        const float less = has ? base : 0.0f;
+#pragma unroll
+        for (int v = 0; v < V; ++v) s.add(x[v] - less, dy[v] * gamma[v]);
+        return together.reduce(s, plus<Sums>);
+      };
+      float base = a.rms ? 0.0f : together.shfl(x[0], 0);
+      Sums s = sums(base);
+      if (simt::tiles<Team::warp>().any(!a.rms && far_from_base(s, per_column))) {  // all of the warp together
+        base += a.rms ? 0.0f : s.first * per_column;
+        s = sums(base);
+      }
+      const RowGradient<float> gradient = gradient_of_sums(s, base, per_column, a.eps, a.rms);
+
+      // ---- finish
+      if (!exists(t)) continue;
+      const std::int64_t row = first + t * c.rows;
+      Floats dx{};
+      if (a.dsum.data) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum.even_row(row) + at));
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        const float n = gradient.normalised(x[v]);
+        dx[v] += gradient(n, dy[v] * gamma[v]);
+        sum_gamma[v] = fmaf(dy[v], n, sum_gamma[v]);
+        sum_beta[v] += dy[v];
+      }
+      tile::store_packed(a.dx.even_row(row) + at, tile::pack_floats<T>(dx));
+    }
+  }
+
+  // ---- the rows of the block, one after the other
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    of_rows[Team::row_of_block()][0][at + v] = sum_gamma[v];
+    of_rows[Team::row_of_block()][1][at + v] = sum_beta[v];
+  }
+  __syncthreads();
+  const int cols = static_cast<int>(a.cols);
+  float* to = slices + std::int64_t{blockIdx.x} * 2 * cols;
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += c.threads) {
+    const int which = i / cols, column = i - which * cols;
+    float sum = 0;
+#pragma unroll
+    for (int r = 0; r < c.rows; ++r) sum += of_rows[r][which][column];
+    to[i] = sum;
   }
 }
 

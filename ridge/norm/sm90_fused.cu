@@ -6,23 +6,23 @@
 namespace ridge::norm_detail {
 namespace {
 
-constexpr Config of_clusters(const Config& c) {
-  Config one = c;
-  one.cluster = 1;
-  return one;
-}
-// The kernel is the same for every size of clusters.
-struct FusedClusters {
-  static constexpr Config config = {.method = Method::fused, .threads = 448, .in_registers = 4};
+// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+template <int Threads> struct FusedClusters {
+  static constexpr Config config = {.method = Method::fused, .threads = Threads, .in_registers = 4};
 };
-constexpr bool one_kernel_for_all() {
-  for (const Variant& row : variants)
-    if (row.config.method == Method::fused && row.config.cluster > 1 &&
-        (of_clusters(row.config) != FusedClusters::config || row.config.cluster > ClusterBlocks::most))
-      return false;
+constexpr int few = 448, many = 512;  // threads; for `many`, 16-bit types have too many sums in each lane
+constexpr bool known_kernels() {
+  for (const Variant& row : variants) {
+    Config one = row.config;
+    if (one.method != Method::fused || one.cluster == 1) continue;
+    if (one.cluster > ClusterBlocks::most || one.four_bytes != (one.threads == many)) return false;
+    one.cluster = 1;
+    one.four_bytes = false;
+    if (one != (one.threads == many ? FusedClusters<many>::config : FusedClusters<few>::config)) return false;
+  }
   return true;
 }
-static_assert(one_kernel_for_all());
+static_assert(known_kernels());
 
 }  // namespace
 
@@ -35,9 +35,13 @@ template <class T> Status launch_fused_clusters(const NormPlan& plan, const Oper
                         .stream = stream.handle};
   SumsPlan sums;
   sums.fused = true;
-  return tile::sm90::launch_clusters(at, c.cluster, norm_fused_gradient<FusedClusters, 32, T, ClusterBlocks>,
-                                     backward_of<T>({plan, operands, sums, stream}),
-                                     static_cast<float*>(operands.workspace), shape);
+  const auto launch = [&](auto kernel) {
+    return tile::sm90::launch_clusters(at, c.cluster, kernel, backward_of<T>({plan, operands, sums, stream}),
+                                       static_cast<float*>(operands.workspace), shape);
+  };
+  if constexpr (sizeof(T) == 4)
+    if (c.threads == many) return launch(norm_fused_gradient<FusedClusters<many>, 32, T, ClusterBlocks>);
+  return launch(norm_fused_gradient<FusedClusters<few>, 32, T, ClusterBlocks>);
 }
 template Status launch_fused_clusters<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_fused_clusters<half>(const NormPlan&, const Operands&, Stream);

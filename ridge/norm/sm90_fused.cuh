@@ -2,15 +2,55 @@
 #pragma once
 #include <ridge/norm/fused.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
+#include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 
+#include <type_traits>
+
 namespace ridge::norm_detail {
+
+// The copy engine brings the whole units of a row, or of a block's slice of it, for all lanes that share it.
+class BulkCopies {
+ public:
+  static constexpr bool by_lanes = false;
+  struct Barriers {
+    tile::sm90::Barrier full[FusedRows::most_stages];
+  };
+  // Barriers are ready behind the next barrier of the block or cluster.
+  __device__ __forceinline__ BulkCopies(Barriers& of_row, int stages, int lane) {
+    if (lane > 0) return;
+    for (int s = 0; s < stages; ++s) tile::sm90::init(&of_row.full[s], 1);
+    tile::sm90::fence_init();
+  }
+  // By the row's first lane. x, dy: from the row's first whole unit on. Nobody reads the slot any more.
+  template <class T>
+  __device__ __forceinline__ void bring(tile::sm90::Barrier& full, tile::Packed* slot, int row_units, int units,
+                                        const T* x, const T* dy) const {
+    const auto bytes = static_cast<unsigned>(units * unit_bytes);
+    tile::sm90::arrive_expecting(&full, 2 * bytes);
+    if (bytes == 0) return;
+    tile::sm90::copy_bulk(slot, x, bytes, &full);
+    tile::sm90::copy_bulk(slot + row_units, dy, bytes, &full);
+  }
+  __device__ __forceinline__ void end_group() const {}
+  __device__ __forceinline__ void await(Barriers& of_row, int stage, int) {
+    tile::sm90::wait(&of_row.full[stage], parities >> stage & 1);
+    parities ^= 1u << stage;
+  }
+  // This thread's stores to where rows lie, before those of the next phase are brought there.
+  __device__ __forceinline__ void finish() const { tile::sm90::fence_shared_for_copies(); }
+
+ private:
+  unsigned parities = 0;  // a bit for each stage
+};
 
 // Messages are words with their number, as those of tile/sm90/row_ring.cuh: a block sends a row's while it takes the sums
 // of the next, and looks for the others' after that.
 class ClusterBlocks {
  public:
-  static constexpr int most = 8, words = 5, exchanges = 2;  // words of RowSums
+  // In 16 bits, what the engine takes of registers is spilled in every turn.
+  template <class T> using Copies = std::conditional_t<sizeof(T) == 4, BulkCopies, LaneCopies>;
+  static constexpr int most = 16, words = 5, exchanges = 2;  // words of RowSums
   struct Inbox {
     alignas(8) unsigned message[exchanges][most][words][2];  // a word, and its number
     float elements[most];                                    // of each block's slice

@@ -1,4 +1,4 @@
-// Launches Method::ring and ring_long.
+// Launches Method::ring.
 #include <ridge/norm/launch_arguments.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 #include <ridge/tile/sm90/launch.cuh>
@@ -9,8 +9,9 @@ namespace ridge::norm_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <Method M, int Threads, int InRegisters, int Team> struct RingKernel {
-  static constexpr Config config = {.method = M, .threads = Threads, .in_registers = InRegisters, .team = Team};
+template <int Threads, int InRegisters, int Team> struct RingKernel {
+  static constexpr Config config = {
+      .method = Method::ring, .threads = Threads, .in_registers = InRegisters, .team = Team};
 };
 
 template <int I, class T> Status launch_row(const Arguments& args) {
@@ -19,27 +20,22 @@ template <int I, class T> Status launch_row(const Arguments& args) {
     return Status::error(Code::unsupported, "norm: this variant is launched elsewhere");
   } else {
     const NormProblem& p = args.plan.problem;
-    const RingRoom room = ring_of(c, p, args.plan.device.smem_optin);
-    const tile::RowRing& ring = room.ring;
+    const tile::RowRing ring = ring_of(c, p, args.plan.device.smem_optin);
     const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                           .block = dim3(c.threads),
-                          .smem = static_cast<std::size_t>(room.smem),
+                          .smem = static_cast<std::size_t>(ring.smem_bytes()),
                           .stream = args.stream.handle};
-    using Kernel = RingKernel<c.method, c.threads, c.in_registers, c.team>;
+    using Kernel = RingKernel<c.threads, c.in_registers, c.team>;
     const Forward<T> a = forward_of<T>(args);
     const auto rows_of = [&](const auto& tensor, int lies) {
       return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[lies].pitch(), p.rows, p.cols);
     };
     const RingInputs<1> x{{rows_of(a.x, 0)}};
-    if constexpr (c.method == Method::ring) {
-      return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T>, a, ring, x);
-    } else {
-      if (!p.added) return tile::sm90::launch_clusters(at, c.cluster, norm_ring_long<Kernel, T, false>, a, ring, x);
-      if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
-      else
-        return tile::sm90::launch_clusters(at, c.cluster, norm_ring_long<Kernel, T, true>, a, ring,
-                                           RingInputs<2>{{rows_of(a.x, 0), rows_of(a.residual, 2)}});
-    }
+    if (!p.added) return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T, false>, a, ring, x);
+    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
+    else
+      return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T, true>, a, ring,
+                                         RingInputs<2>{{rows_of(a.x, 0), rows_of(a.residual, 2)}});
   }
 }
 

@@ -12,127 +12,34 @@ namespace ridge::norm_detail {
 // The tensors whose rows come through the ring: x, and residual where there is one.
 template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 
-// Rows, or slices of them, that fit in a block's registers: the ring gets their place back at once. gamma and beta stay
-// in shared memory.
-//
-// Row::config: threads of a block, which is one team, and units of a row in each lane.
-// Preconditions: rows of x and y lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
-// that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units; RingRoom::smem of
-// dynamic shared memory, and a cluster has ring.cluster blocks. y may be x.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, 1)
-    norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring, const __grid_constant__ RingInputs<1> inputs) {
-  if constexpr (tile::sm90::available) {
-    namespace sm90 = tile::sm90;
-    using tile::Packed;
-    using Sums = Differences<float>;
-    constexpr Config c = Row::config;
-    static_assert(c.team == c.threads);
-    constexpr int K = c.in_registers;  // units of a lane
-    using Team = sm90::RingTeam<c.team, c.team>;
-    constexpr int step = Team::lanes * tile::unit_elements<T>;  // from one unit of a lane to its next
-    Team team(ring, sm90::swizzled_shared());
-    team.start();
-    team.template bring_first<T>(inputs.rows, a.rows, a.cols);
-    const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
-    const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
-    const int at0 = units.at(0), edge_at = units.edge_at;
-    const bool centred = !a.rms && size > 0;
-    const float per_element = centred ? 1 / static_cast<float>(size) : 0.0f;
-    const float per_column = 1 / static_cast<float>(a.cols);
-
-    // Of this lane's columns: [gamma, beta, as they are given][K][lanes]. Only this lane touches them.
-    Packed* const gamma = reinterpret_cast<Packed*>(team.shared + ring.smem_bytes()) + team.lane();
-    Packed* const beta = gamma + (a.gamma.data ? K * Team::lanes : 0);
-#pragma unroll 1
-    for (int k = 0; k < K; ++k)
-      if (units.has(k)) {
-        const int at = begin + units.at(k);
-        if (a.gamma.data) gamma[k * Team::lanes] = tile::load_packed_anywhere(a.gamma.data + at);
-        if (a.beta.data) beta[k * Team::lanes] = tile::load_packed_anywhere(a.beta.data + at);
-      }
-
-    team.template for_each_row_kept<T>(inputs.rows, a.rows, [&](const sm90::RowInSlot<T>& at_row, auto&& through) {
-      // ---- load: what the copy engine has brought
-      const T* x = at_row.of(0);
-      Packed kept[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k) kept[k] = units.has(k) ? tile::load_packed(x + at0 + k * step) : Packed{};
-      float base = centred ? float(x[0]) : 0.0f;
-      const float edge = edge_at >= 0 ? float(x[edge_at]) : 0.0f;
-
-      // ---- compute: distances from the first element
-      const auto sums = [&](float from) {
-        Sums s{0, 0};
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-          const float less = units.has(k) ? from : 0.0f;  // what the row does not have is no distance away
-          for_elements<T>(kept[k], [&](float e, int) { s.add(e - less); });
-        }
-        s.add(edge_at >= 0 ? edge - from : 0.0f);
-#pragma unroll
-        for (int k = 0; k < K; ++k) tile::make_opaque(kept[k]);
-        return team.reduce_in_block(s, plus<Sums>);
-      };
-      Sums s = sums(base);
-      through();
-      Spread<float> spread = Spread<float>::of(s, per_element);
-      if (spread.far(s)) {  // alike in all lanes
-        base += centred ? spread.mean : 0.0f;
-        s = sums(base);
-        spread = Spread<float>::of(s, per_element);
-      }
-      if (ring.cluster > 1) {
-        const SliceMoments mine{static_cast<float>(size), base, spread};
-        spread = of_cluster(mine, team.template collect<SliceMoments>(team.post(mine)), ring.cluster, per_column);
-      }
-
-      // ---- finish
-      const Statistics<float> normalised = spread.statistics(base, per_column, a.eps);
-      T* y = a.y.even_row(at_row.row) + begin;
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        tile::make_opaque(kept[k]);
-        if (!units.has(k)) continue;
-        const Packed of_gamma = a.gamma.data ? gamma[k * Team::lanes] : tile::packed_fill<T>(1.0f);
-        const Packed of_beta = a.beta.data ? beta[k * Team::lanes] : Packed{};
-        tile::store_packed(y + at0 + k * step, norm_unit<T>(normalised, kept[k], {of_gamma, of_beta}));
-      }
-      if (edge_at >= 0) y[edge_at] = norm_element(a, normalised, edge, begin + edge_at);
-    });
-    team.finish();
-  }
-}
-
-// Longer rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each
-// other, and registers for gamma and beta of more columns. With residual, what is normalised is x + residual, and sum gets
+// Rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each other,
+// and registers for gamma and beta. With residual, what is normalised is x + residual, and sum gets
 // it.
 //
 // Row::config: threads of a block and of its teams, units of a row in each lane, blocks of a cluster (a power of two).
-// Preconditions: as norm_ring for all tensors, a slice of a row has at most `team * in_registers` units, and the ring three
-// stages or more; a cluster has ring.cluster blocks. y and sum may be x or residual.
+// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
+// that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units;
+// RowRing::smem_bytes() of dynamic shared memory, and a cluster has ring.cluster blocks. y and sum may be x or residual.
 template <class Row, class T, bool Added>
 __global__ void __launch_bounds__(Row::config.threads, 1)
-    norm_ring_long(Forward<T> a, const __grid_constant__ tile::RowRing ring,
-                   const __grid_constant__ RingInputs<Added ? 2 : 1> inputs) {
+    norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring,
+              const __grid_constant__ RingInputs<Added ? 2 : 1> inputs) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
     using tile::Floats;
     using tile::Packed;
     constexpr Config c = Row::config;
     constexpr int V = tile::unit_elements<T>, K = c.in_registers;
-    using Team = sm90::RingTeam<c.team, c.team>;
+    using Team = sm90::RingTeam<c.team>;
     using InSlot = sm90::RowInSlot<T>;
     Team team(ring, sm90::swizzled_shared());
-    team.start();
-    team.template bring_first<T>(inputs.rows, a.rows, a.cols);
+    team.template bring_first<T>(inputs.rows, a.rows, a.cols);  // before the cluster has met, and gamma and beta come
     const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
     const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
     const int edge_at = units.edge_at;
-    const float n = static_cast<float>(size), per_element = n > 0 ? 1 / n : 0.0f;
+    const float per_element = size > 0 ? 1 / static_cast<float>(size) : 0.0f;
     const float per_column = 1 / static_cast<float>(a.cols);
     const int at0 = units.at(0);
-    constexpr int always = 8;              // units of a lane that are passed over also where the row is shorter
     constexpr int step = Team::lanes * V;  // from one unit of a lane to its next
     const bool centred = !a.rms && size > 0;
 
@@ -140,6 +47,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     Packed gamma[K], beta[K];
     tile::load_units_anywhere(a.gamma.data ? a.gamma.data + begin : nullptr, units, 1.0f, gamma);
     tile::load_units_anywhere(a.beta.data ? a.beta.data + begin : nullptr, units, 0.0f, beta);
+    team.start();
 
     const auto unit_of = [&](const InSlot& at_row, int k, const Packed& without) {
       Packed unit = without;
@@ -156,15 +64,16 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       else return at_row.of(0)[i];
     };
     struct Posted {
-      SliceMoments mine;
+      float base;
+      Spread<float> spread;
       unsigned number;
     };
+    const auto moments = [&](const Posted& p) { return SliceMoments{static_cast<float>(size), p.base, p.spread}; };
     const auto sums = [&](const InSlot& at_row, float base, float mean, auto keeps) {
       Differences<float> s{0, 0};
       const Packed nothing = tile::packed_fill<T>(base);  // what the row does not have is no distance away
 #pragma unroll
       for (int k = 0; k < K; ++k) {
-        if (k >= always && !units.used(k)) continue;
         const Packed unit = unit_of(at_row, k, nothing);
         if constexpr (decltype(keeps)::value)
           if (units.has(k)) tile::store_packed(a.sum.even_row(at_row.row) + begin + at0 + k * step, unit);
@@ -191,20 +100,19 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
             spread = Spread<float>::of(s, per_element);
             spread.mean += mean;
           }
-          Posted posted{{n, base, spread}, 0};
-          if (ring.cluster > 1) posted.number = team.post(posted.mine);
+          Posted posted{base, spread, 0};
+          if (ring.cluster > 1) posted.number = team.post(moments(posted));
           return posted;
         },
         [&](const InSlot& at_row, const Posted& posted) {
-          Spread<float> spread = posted.mine.spread;
+          Spread<float> spread = posted.spread;
           if (ring.cluster > 1)
-            spread =
-                of_cluster(posted.mine, team.template collect<SliceMoments>(posted.number), ring.cluster, per_column);
-          const Statistics<float> normalised = spread.statistics(posted.mine.base, per_column, a.eps);
+            spread = of_cluster(moments(posted), team.template collect<SliceMoments>(posted.number), ring.cluster,
+                                per_column);
+          const Statistics<float> normalised = spread.statistics(posted.base, per_column, a.eps);
           T* y = a.y.even_row(at_row.row) + begin;
 #pragma unroll
           for (int k = 0; k < K; ++k) {
-            if (k >= always && !units.used(k)) continue;
             const Packed unit = unit_of(at_row, k, Packed{});
             tile::make_opaque(gamma[k]);  // or they would be unpacked for all rows, into registers that are not there
             tile::make_opaque(beta[k]);

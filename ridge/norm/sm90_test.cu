@@ -1,4 +1,5 @@
 // Hopper's rings on the CPU runtime, which has no clusters: against sums in double.
+#include <ridge/norm/sm90_fused.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 
 #include <gtest/gtest.h>
@@ -13,11 +14,8 @@ namespace ridge::norm_detail {
 namespace {
 
 // As the table has them, but for their sizes.
-template <int Team> struct InRegisters {
-  static constexpr Config config = {.method = Method::ring, .threads = Team, .in_registers = 2, .team = Team};
-};
-struct InTheRing {
-  static constexpr Config config = {.method = Method::ring_long, .threads = 128, .in_registers = 9, .team = 64};
+template <int Threads, int Team> struct Ring {
+  static constexpr Config config = {.method = Method::ring, .threads = Threads, .in_registers = 9, .team = Team};
 };
 
 struct Case {
@@ -49,7 +47,6 @@ const Case cases[] = {
 // limit: bytes of shared memory.
 template <class Row, class T, bool Added> void check(const Case& c, int limit = 48 << 10) {
   SCOPED_TRACE(c.about);
-  constexpr bool in_registers = Row::config.method == Method::ring;
   std::mt19937 bits(1);
   std::normal_distribution<float> normal;
   const auto tensor = [&](std::int64_t n, float mean) {
@@ -87,24 +84,20 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
   }
   p.gamma = c.gamma;
   p.beta = c.beta;
-  const RingRoom room = ring_of(Row::config, p, limit);
-  const tile::RowRing& ring = room.ring;
+  const tile::RowRing ring = ring_of(Row::config, p, limit);
   ASSERT_GT(ring.stages, 0);
   ASSERT_LE(ring.slice_units, ring_units(Row::config));
   const simt::Config at{.grid = dim3(static_cast<unsigned>(ring.phases) * 2),
                         .block = dim3(Row::config.threads),
-                        .smem = static_cast<std::size_t>(room.smem)};
+                        .smem = static_cast<std::size_t>(ring.smem_bytes())};
   const auto ring_rows = [&](const std::vector<T>& t) {
     return tile::sm90::ring_rows(t.data(), c.cols, c.rows, c.cols);
   };
   Status status;
-  if constexpr (in_registers) {
-    status = simt::launch(at, norm_ring<Row, T>, a, ring, RingInputs<1>{{ring_rows(x)}});
-  } else if constexpr (Added) {
-    status =
-        simt::launch(at, norm_ring_long<Row, T, true>, a, ring, RingInputs<2>{{ring_rows(x), ring_rows(residual)}});
+  if constexpr (Added) {
+    status = simt::launch(at, norm_ring<Row, T, true>, a, ring, RingInputs<2>{{ring_rows(x), ring_rows(residual)}});
   } else {
-    status = simt::launch(at, norm_ring_long<Row, T, false>, a, ring, RingInputs<1>{{ring_rows(x)}});
+    status = simt::launch(at, norm_ring<Row, T, false>, a, ring, RingInputs<1>{{ring_rows(x)}});
   }
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -134,26 +127,78 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
   }
 }
 
-TEST(NormRing, RowsInRegisters) {
+TEST(NormRing, Rows) {
   for (const Case& c : cases) {
-    check<InRegisters<64>, float, false>(c);
-    check<InRegisters<64>, bfloat16, false>(c);
-    check<InRegisters<128>, bfloat16, false>(c);
+    check<Ring<128, 64>, float, false>(c);
+    check<Ring<128, 64>, bfloat16, false>(c);
+    check<Ring<96, 96>, bfloat16, false>(c);  // warps are no power of two
   }
 }
-TEST(NormRing, ARingOfOneRow) {
-  for (const Case& c : cases) check<InRegisters<64>, float, false>(c, 6 << 10);
-}
-TEST(NormRing, RowsLeftInTheRing) {
-  for (const Case& c : cases) {
-    check<InTheRing, float, false>(c);
-    check<InTheRing, bfloat16, false>(c);
-  }
+TEST(NormRing, ARingOfThreeRows) {
+  for (const Case& c : cases) check<Ring<64, 64>, float, false>(c, 6 << 10);
 }
 TEST(NormRing, RowsOfASum) {
   for (const Case& c : cases) {
-    check<InTheRing, float, true>(c);
-    check<InTheRing, bfloat16, true>(c);
+    check<Ring<128, 64>, float, true>(c);
+    check<Ring<128, 64>, bfloat16, true>(c);
+  }
+}
+
+// ---- gradients: rows that the copy engine brings are those that lanes copy themselves
+
+struct BroughtByEngine : OneBlock {
+  using OneBlock::OneBlock;
+  template <class T> using Copies = BulkCopies;
+};
+template <int Rows> struct FusedRow {
+  static constexpr Config config = {.method = Method::fused, .threads = 128, .rows = Rows, .in_registers = 2};
+};
+
+template <class Row, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
+  SCOPED_TRACE(cols);
+  std::mt19937 bits(2);
+  std::normal_distribution<float> normal;
+  const auto n = static_cast<std::size_t>(rows * cols);
+  std::vector<T> x(n), dy(n), gamma(static_cast<std::size_t>(cols));
+  for (auto* tensor : {&x, &dy, &gamma})
+    for (T& e : *tensor) e = T(normal(bits));
+  NormProblem p{.backward = true, .rows = rows, .cols = cols, .dtype = dtype_of<T>, .dgamma = true, .dbeta = true};
+  const Rows lie = Rows::contiguous(rows, cols);
+  p.rows_lie = {lie, lie, lie, lie};
+  const FusedRows shape = fused_rows(Row::config, p, 64 << 10);
+  ASSERT_GT(shape.stages, 0);
+  constexpr int blocks = 2;
+  const simt::Config at{
+      .grid = dim3(blocks), .block = dim3(Row::config.threads), .smem = static_cast<std::size_t>(shape.smem)};
+  const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {
+    const RowOffsets evenly = RowOffsets::of(lie.outer);
+    const Backward<T> a{.dy = {dy.data(), evenly},
+                        .x = {x.data(), evenly},
+                        .dsum = {},
+                        .dx = {dx.data(), evenly},
+                        .gamma = {gamma.data()},
+                        .rows = rows,
+                        .cols = cols,
+                        .eps = 1e-5f,
+                        .rms = false,
+                        .statistics = nullptr};
+    const Status status = simt::launch(at, kernel, a, slices.data(), shape);
+    ASSERT_TRUE(status.ok()) << status.message();
+  };
+  const auto sums = static_cast<std::size_t>((blocks + shape.phases - 1) * 2 * cols);
+  std::vector<T> dx(n, T(7.0f)), want_dx(n, T(5.0f));
+  std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
+  run(norm_fused_gradient<Row, 32, T, BroughtByEngine>, dx, slices);
+  run(norm_fused_gradient<Row, 32, T>, want_dx, want_slices);
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(float(dx[i]), float(want_dx[i])) << i;
+  for (std::size_t i = 0; i < sums; ++i) ASSERT_EQ(slices[i], want_slices[i]) << i;
+}
+
+TEST(NormFused, RowsThatTheCopyEngineBrings) {
+  for (const std::int64_t cols : {8, 256, 249, 203}) {
+    check_brought<FusedRow<1>, float>(37, cols);
+    check_brought<FusedRow<2>, float>(37, cols);
+    check_brought<FusedRow<2>, bfloat16>(40, cols);
   }
 }
 

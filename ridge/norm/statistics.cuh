@@ -3,7 +3,7 @@
 // The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own rounding
 // error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of their squares
 // (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing of the mean's size is
-// squared or subtracted from its like.
+// squared or subtracted from its like, but by short.cuh, whose second pass has no memory to wait for.
 //
 // Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.
@@ -48,6 +48,9 @@ template <class X> struct GradientSums {
     squares = multiply_add(d, d, squares);
     g += gradient;
     gd = multiply_add(gradient, d, gd);
+  }
+  friend __device__ __forceinline__ GradientSums operator+(const GradientSums& a, const GradientSums& b) {
+    return {a.first + b.first, a.squares + b.squares, a.g + b.g, a.gd + b.gd};
   }
 };
 
@@ -130,6 +133,21 @@ template <class X> struct RowGradient {
   }
 };
 
+// Of a row's sums, seen from `base`; of rms it is 0.
+template <class X>
+__device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>& s, X base, X per_column, X eps,
+                                                           bool rms) {
+  const Statistics<X> n = statistics_of(base, rms ? X(0) : s.first * per_column, s.squares * per_column, eps);
+  // the sum of g n, from that of g (x - base)
+  const X gn = multiply_add(s.gd, n.scale, s.g * n.offset);
+  return {n, rms ? X(0) : s.g * per_column, gn * per_column};
+}
+// Whether the base was more than two standard deviations off, as Spread::far().
+__device__ __forceinline__ bool far_from_base(const GradientSums<float>& s, float per_column) {
+  const float of_mean = s.first * per_column * s.first;
+  return of_mean > 4 * (s.squares - of_mean);
+}
+
 // each_x(f): f(x, exists); each(f): f(x, g, exists)
 template <class Team, class X, class EachX, class Each, class EndPass>
 __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& each, EndPass&& end_pass, X cols, X eps,
@@ -138,17 +156,9 @@ __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& ea
   end_pass();
   GradientSums<X> s{X(0), X(0), X(0), X(0)};
   each([&](X x, X g, bool exists) { s.add(x - (exists ? base : X(0)), g); });
-  s = Team::reduce(
-      s,
-      [](const GradientSums<X>& a, const GradientSums<X>& b) {
-        return GradientSums<X>{a.first + b.first, a.squares + b.squares, a.g + b.g, a.gd + b.gd};
-      },
-      scratch.sums);
+  s = Team::reduce(s, plus<GradientSums<X>>, scratch.sums);
   end_pass();
-  const Statistics<X> n = statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
-  // the sum of g n, from that of g (x - base)
-  const X gn = multiply_add(s.gd, n.scale, s.g * n.offset);
-  return {n, rms ? X(0) : s.g / cols, gn / cols};
+  return gradient_of_sums(s, base, X(1) / cols, eps, rms);
 }
 
 }  // namespace ridge::norm_detail

@@ -77,6 +77,15 @@ TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
   EXPECT_EQ(chosen(gradient(8192, 8192, f32)), "fused_2k");
   EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "fused_2kx4");
   EXPECT_EQ(chosen(gradient(4096, 50257, f32)), "fused_2kx8");
+  EXPECT_EQ(chosen(gradient(1024, 131072, bf16)), "fused_2kx16");
+  EXPECT_EQ(chosen(gradient(1024, 57348, f32)), "fused_2kx16");
+  EXPECT_EQ(chosen(gradient(1024, 131072, f32)), "fused_wide");
+}
+
+TEST(NormPlan, GradientsOfShortRowsInOnePass) {
+  EXPECT_EQ(chosen(gradient(65536, 128, f32)), "short_sums_32");
+  EXPECT_EQ(chosen(gradient(65536, 64, f32)), "short_sums_16");
+  EXPECT_EQ(chosen(gradient(65536, 128, bf16)), "short_sums_16");
 }
 
 TEST(NormPlan, EveryPlaceWhereRowsStartHasASliceOfTheSumsMore) {
@@ -112,9 +121,9 @@ TEST(NormPlan, ARefusalSaysWhy) {
   EXPECT_EQ(
       plan.error().message(),
       "layer_norm: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
-  plan = plan_norm({.rows = 8, .cols = 50}, *device_model("H200"), {.variant = "fused_32"});
+  plan = plan_norm({.rows = 8, .cols = 50}, *device_model("H200"), {.variant = "fused_128"});
   EXPECT_EQ(plan.error().message(),
-            "layer_norm: variant is fused_32; it must be another one here: it is for gradients of gamma and beta");
+            "layer_norm: variant is fused_128; it must be another one here: it is for gradients of gamma and beta");
   plan = plan_norm({.norm = Norm::rms, .rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "rms_norm: dtype is i32; it must be one of f32 f16 bf16 f64");
   plan = plan_norm({.rows = 8, .cols = 8, .eps = -1}, *device_model("H200"));
@@ -139,6 +148,23 @@ TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
     ++ran;
     for (std::int64_t i = 0; i < cols; ++i)
       ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance + 1e-5), 5e-6) << row.name << " " << i;
+  }
+  EXPECT_GT(ran, 5);
+}
+
+// Squares of the elements overflow, and those of their distances do not.
+TEST(LayerNorm, LargeNumbersNearEachOther) {
+  constexpr std::int64_t rows = 3, cols = 64;
+  std::vector<float> x(rows * cols), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 2 ? 1.01e19f : 0.99e19f;
+  int ran = 0;
+  for (const auto& row : variants) {
+    const NormTensors t{.x = view(x.data(), {rows, cols}), .y = view(y.data(), {rows, cols})};
+    const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
+    if (!plan) continue;
+    ASSERT_TRUE(plan->run(t).ok()) << row.name;
+    ++ran;
+    for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], i % 2 ? 1 : -1, 1e-4) << row.name << " " << i;
   }
   EXPECT_GT(ran, 5);
 }

@@ -14,8 +14,8 @@ enum class Method : std::uint8_t {
   short_rows,  // several rows of a unit for each lane at a time
   resident,    // the row is read once and kept on chip
   fused,       // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
-  ring,        // Hopper: rows pass through shared memory, ahead of those that work on them, to their registers
-  ring_long,   // Hopper: longer rows stay in shared memory, also in that of clusters
+  short_sums,  // the same for short rows of whole units, each of which part of a warp has in registers
+  ring,        // Hopper: rows pass through shared memory, ahead of those that work on them, also through a cluster's
 };
 
 // A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
@@ -25,15 +25,16 @@ struct Config {
   Method method = Method::resident;
   int threads = 256;
   int rows = 1;          // rows of a block; its threads are shared out evenly
-  int in_registers = 0;  // 16-byte units per lane; ring_long: of gamma and of beta, the row's are in shared memory
+  int in_registers = 0;  // 16-byte units per lane; ring: of gamma and of beta, the row's are in shared memory
   int in_shared = 0;
-  int blocks_per_sm = 1;  // least residency asked of the compiler
-  int turns = 1;          // short: rows of a lane
-  bool ladder = false;    // a textbook's step: chosen where nothing else fits
-  bool plain = false;     // for rows as they are, neither added nor gradients
-  bool added = false;     // for rows with a residual alone
-  int team = 0;           // rings: threads that share a row
-  int cluster = 1;        // blocks that share a row
+  int blocks_per_sm = 1;    // least residency asked of the compiler
+  int turns = 1;            // short: rows of a lane
+  bool ladder = false;      // a textbook's step: chosen where nothing else fits
+  bool plain = false;       // for rows as they are, neither added nor gradients
+  bool added = false;       // for rows with a residual alone
+  bool four_bytes = false;  // for elements of 4 bytes alone
+  int team = 0;             // rings: threads that share a row
+  int cluster = 1;          // blocks that share a row
   bool operator==(const Config&) const = default;
 };
 
@@ -50,7 +51,7 @@ inline constexpr Variant variants[] = {
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming, .ladder = true}},
     {"vec4", "16-byte accesses; mean and variance in one pass: two reads instead of three", {.method = Method::vector, .threads = 512}},
     {"short_16", "16 lanes a row, four rows at a time: gamma and beta are read once for them", {.method = Method::short_rows, .threads = 128, .rows = 8, .turns = 4}},
-    {"short_32", "a warp a row", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 4}},
+    {"short_32", "a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
@@ -62,31 +63,34 @@ inline constexpr Variant variants[] = {
     {"block_4k", "registers and shared memory", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2}},
     {"block_8k", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2}},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 4, .in_shared = 12}},
-    {"fused_32", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 1}},
-    {"fused_128", "more columns of each lane", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
+    {"short_sums_16", "gradients of short rows in one pass: half a warp's lanes keep the sums of their columns", {.method = Method::short_sums, .threads = 512, .rows = 32, .blocks_per_sm = 2}},
+    {"short_sums_32", "a warp's", {.method = Method::short_sums, .threads = 512, .rows = 16, .blocks_per_sm = 2}},
+    {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
     {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
     {"fused_1k", "two", {.method = Method::fused, .threads = 512, .rows = 2, .in_registers = 4}},
     {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
     {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 4}},
     {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 8}},
+    {"fused_2kx16", "of sixteen", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 16}},
+    {"fused_wide", "and more lanes", {.method = Method::fused, .threads = 512, .in_registers = 4, .four_bytes = true, .cluster = 16}},
     {"block_8kx2", "rows with a residual in two of Hopper's blocks, which tell each other their sums", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2, .added = true, .cluster = 2}},
     {"block_16kx2", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 2}},
     {"block_16kx4", "in four blocks", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 4}},
-    {"ring_4k", "Hopper's copy engine brings rows to a ring in shared memory, for threads that stay, beside gamma and beta", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512}},
-    {"ring_4kx2", "in the rings of two blocks", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 2}},
-    {"ring_4kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 4}},
-    {"ring_4kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 8, .plain = true, .team = 512, .cluster = 8}},
-    {"ring_2kx2", "gamma and beta in registers, and the row left in the rings of two blocks", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
-    {"ring_2kx4", "of four", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
-    {"ring_2kx8", "of eight", {.method = Method::ring_long, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
-    {"ring_3kx2", "more columns of each lane", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 2}},
-    {"ring_3kx4", "of four blocks", {.method = Method::ring_long, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 4}},
+    {"ring_3kx2", "Hopper's copy engine brings rows to rings in two blocks, whose threads stay and keep gamma and beta in registers", {.method = Method::ring, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 2}},
+    {"ring_3kx4", "of four", {.method = Method::ring, .threads = 384, .in_registers = 9, .plain = true, .team = 384, .cluster = 4}},
+    {"ring_4kx4", "more columns of each lane", {.method = Method::ring, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 4}},
+    {"ring_4kx8", "of eight blocks", {.method = Method::ring, .threads = 384, .in_registers = 11, .plain = true, .team = 384, .cluster = 8}},
+    {"ring_2kx2", "fewer columns of more lanes, also with a residual", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
+    {"ring_2kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
+    {"ring_2kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-constexpr bool is_ring(Config c) { return c.method == Method::ring || c.method == Method::ring_long; }
+constexpr bool is_ring(Config c) { return c.method == Method::ring; }
+// Whether one pass gives dx, dgamma and dbeta.
+constexpr bool keeps_sums(Config c) { return c.method == Method::fused || c.method == Method::short_sums; }
 // Of one block, that share one row.
 constexpr int lanes(Config c) { return is_ring(c) ? c.team : c.threads / c.rows; }
 
@@ -125,38 +129,27 @@ inline std::int64_t phases_of(const NormProblem& p) {
   return p.rows <= 1 ? 1 : unit_bytes / std::gcd<std::int64_t>(unit_bytes, pitch);
 }
 
-// Rings: how much of which rows a block has at a time, and where; behind it, where rows go to registers, gamma and beta
-// of the block's columns, a unit for each that its lanes can have. `limit`: bytes of shared memory.
-struct RingRoom {
-  tile::RowRing ring;
-  int vector_bytes;  // of each
-  int smem;          // of all
-};
-inline RingRoom ring_of(Config c, const NormProblem& p, int limit) {
+// Ring: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
+inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
   const Rows& x = (*p.rows_lie)[0];
   const int phases = static_cast<int>(phases_of(p));
-  const bool in_registers = c.method == Method::ring;
-  RingRoom r{.ring = {}, .vector_bytes = in_registers ? c.team * c.in_registers * unit_bytes : 0, .smem = 0};
-  const int vectors = r.vector_bytes * (p.gamma + p.beta);
-  r.ring = tile::row_ring(c.threads, c.team, c.team, c.cluster,
-                          {.cols = p.cols,
-                           .element_bytes = static_cast<int>(size_of(p.dtype)),
-                           .aligned = x.phase == 0 && phases == 1,
-                           .tensors = 1 + p.added,
-                           .phases = phases,
-                           .least_stages = in_registers ? 1 : 3},  // a row to finish, one to sum up, one that comes
-                          limit - vectors);
-  r.smem = r.ring.smem_bytes() + vectors;
-  return r;
+  return tile::row_ring(c.threads, c.team, c.cluster,
+                        {.cols = p.cols,
+                         .element_bytes = static_cast<int>(size_of(p.dtype)),
+                         .aligned = x.phase == 0 && phases == 1,
+                         .tensors = 1 + p.added,
+                         .phases = phases,
+                         .least_stages = 3},  // a row to finish, one to sum up, one that comes
+                        limit);
 }
-// Units of a row's slice that a block has room for: of the row itself, or of what goes with it.
+// Units of a row's slice that lanes can have.
 constexpr int ring_units(Config c) { return c.team * c.in_registers; }
 
 // Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
 // gamma; in the end, where it has several rows, the sums of its columns in the same place.
 struct FusedRows {
   static constexpr int most_stages = 4;       // more are not needed: a row is on its way while two are worked on
-  static constexpr int scratch_bytes = 2048;  // beside it, at most: sums of warps, messages
+  static constexpr int scratch_bytes = 2560;  // beside it, at most: sums of warps, messages, barriers
 
   int phases = 1;       // every so many-th row lies alike on units
   int cluster = 1;      // blocks that share a row
