@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   dy += row * pitch_dy;
   dx += row * pitch_dx;
   const tile::RowUnits<T, Team::lanes> units(y, cols, Team::lane());
-  tile::ResidentRows<T, 2, Team::lanes, K, S> kept{
+  tile::ResidentRows<tile::RowUnits<T, Team::lanes>, 2, K, S> kept{
       units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
   enum { of_y, of_dy };
   const auto load = [&](const T* from, int k) {

@@ -121,7 +121,7 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     if (!p.backward) return "it is for gradients";
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
     if (ring_of(c, p, device.smem_optin).stages == 0)
-      return "two rows, or a cluster's slices of them, do not fit in " + std::to_string(device.smem_optin) +
+      return "a row of y and of dy, or a cluster's slice of them, do not fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
     return {};
   }
@@ -210,8 +210,9 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   }
   k.trips = trips(c, p);
   k.block_us = row.block_us;
+  const bool of_units = c.method == Method::resident || c.method == Method::vector;
+  if (of_units && size == 2) k.block_us *= 1.35;  // twice the elements in a unit
   if (c.method == Method::resident) {
-    if (size == 2) k.block_us *= 1.35;  // twice the elements in a unit
     k.trip_bytes = std::min(row_bytes, static_cast<double>(lanes(c) * c.in_registers * unit_bytes)) * c.rows;
     if (p.backward) k.trip_bytes *= 2;
     k.tile_efficiency =
@@ -233,6 +234,8 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
     k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
     k.block_us = (row_us - device.memory_latency_us) * k.trips;
+    if (ring.stages == 1)  // its way from memory, behind which no work lies
+      k.block_us += k.trips * (device.memory_latency_us + ring.slot() * device.sms / (device.memory_gbs * 1e3));
     k.serial_us = tile::RowRing::start_us(c.cluster);
   } else {
     const double bytes = c.method == Method::vector ? 4.0 * unit_bytes : size;  // of a thread at once

@@ -72,17 +72,16 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const tile::RowPart part = blocks.part(x + row * pitch_x, cols);
   const T* in = x + row * pitch_x + part.begin;  // [part.size]
   T* out = y + row * pitch_y + part.begin;
-  const tile::RowUnits<T, L> row_units(in, part.size, Team::lane());
-  const int lane = row_units.lane, head = row_units.head, units = row_units.units, edge_at = row_units.edge_at;
+  constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows have no register left for it
+  const auto units = tile::units_of<on_lines, L>(in, part.size, Team::lane(), L * (K + S));
+  constexpr int step = L * V;  // from one unit of a lane to its next
+  const int at0 = units.at(0), edge_at = units.edge_at;
 
   // ---- load: everything once; what is not the row's is -inf, which changes neither maximum nor sum. No branch stands
   // between the loads: all of them are to be in flight before the first is used.
   const Packed nothing = tile::packed_fill<T>(tile::minus_infinity<float>);
-  const auto load = [&](int k) {
-    const int unit = k * L + lane;
-    return unit < units ? tile::load_packed(in + head + unit * V) : nothing;
-  };
-  const auto used = [&](int k) { return k * L < units; };  // alike in all lanes of the row: no divergence
+  const auto load = [&](int k) { return units.has(k) ? tile::load_packed(in + at0 + k * step) : nothing; };
+  const auto used = [&](int k) { return units.used(k); };  // alike in all lanes of the row: no divergence
   Packed kept[K];
 #pragma unroll
   for (int k = 0; k < K; ++k) kept[k] = load(k);
@@ -152,12 +151,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     return log ? value - exponential.base - log_sum : exponential(value) * scale;
   };
   for_each_unit([&](const Packed& packed, int k) {
-    const int at = k * L + lane;
-    if (at >= units) return;
+    if (!units.has(k)) return;
     tile::Floats<T> unit = tile::unpack_floats<T>(packed);
 #pragma unroll
     for (int v = 0; v < V; ++v) unit[v] = answer(unit[v]);
-    tile::store_packed(out + head + at * V, tile::pack_floats<T>(unit));
+    tile::store_packed(out + at0 + k * step, tile::pack_floats<T>(unit));
   });
   if (edge_at >= 0) out[edge_at] = T(answer(edge));
 }

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     namespace sm90 = tile::sm90;
     constexpr Config c = Row::config;
     constexpr int V = tile::unit_elements<T>;
-    using Team = sm90::RingTeam<c.team, c.team>;
+    using Team = sm90::RingTeam<c.team>;
     Team team(ring, sm90::swizzled_shared());
     team.start();
     const sm90::RingRows tensors[] = {y_rows, dy_rows};

@@ -23,6 +23,7 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "warp_256");
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 16384, .dtype = bf16}), "block_2k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
@@ -33,6 +34,8 @@ TEST(SoftmaxPlan, LongRowsLieInAClusterOnHopper) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_8kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .backward = true}), "ring_512x4");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16, .backward = true}), "ring_512x2");
+  for (const std::int64_t cols : {114688, 114692, 131072, 220000})  // from 114,688 on without room for a row ahead
+    EXPECT_EQ(chosen({.rows = 1024, .cols = cols, .backward = true}), "ring_512x8") << cols;
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}, "A100"), "vec4");
 }
 

@@ -87,17 +87,19 @@ constexpr int gradient_smem_bytes(Config c) {
   return c.method == Method::resident ? c.threads * 2 * gradient_shared(c) * unit_bytes : 0;
 }
 
-// Ring: how much of which rows a block has at a time, and where. `limit`: bytes of shared memory.
+// Ring: how much of which rows a block has at a time, and where. A row that leaves no room for the next one is brought
+// when the one before is done. `limit`: bytes of shared memory.
 inline tile::RowRing ring_of(Config c, const SoftmaxProblem& p, int limit) {
   const int size = static_cast<int>(size_of(p.dtype));
   const std::int64_t pitch = p.rows <= 1 ? 0 : p.x->pitch() * size;
   const int phases = unit_bytes / static_cast<int>(std::gcd<std::int64_t>(unit_bytes, pitch));
-  return tile::row_ring(c.threads, c.team, c.team, c.cluster,
+  return tile::row_ring(c.threads, c.team, c.cluster,
                         {.cols = p.cols,
                          .element_bytes = size,
                          .aligned = p.x->phase == 0 && phases == 1,
                          .tensors = 2,  // y and dy
-                         .phases = phases},
+                         .phases = phases,
+                         .least_stages = 1},
                         limit);
 }
 
