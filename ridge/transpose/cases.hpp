@@ -72,6 +72,10 @@ inline check::CaseBook transpose_book() {
        {"rows=128,cols=64", "rows=127,cols=129", "rows=129,cols=127", "rows=136,cols=264", "rows=257,cols=255"})
     for (const char* type : {"bf16", "u8"}) test(type, size);
   test("u8", "rows=272,cols=144");
+  // Around what shifted tiles have of rows, and tiles that have others on all sides.
+  for (const char* size : {"rows=112,cols=128", "rows=113,cols=129", "rows=225,cols=300", "rows=241,cols=401",
+                           "rows=304,cols=401", "batch=2,rows=250,cols=277"})
+    for (const char* type : {"bf16", "u8"}) test(type, size);
   test("u8", "rows=250,cols=203");
   test("f32", "rows=516,cols=100");  // more than one strip of tiles
   test("f32", "rows=1100,cols=36");

@@ -45,9 +45,12 @@ struct TileIndex {
 };
 template <int Strip> __device__ __forceinline__ TileIndex tile_of_block(const Tiles& tiles) {
   const unsigned down = static_cast<unsigned>(tiles.down), across = static_cast<unsigned>(tiles.across);
-  const unsigned matrix = blockIdx.x / (down * across);
+  const unsigned matrix = tiles.matrices > 1 ? blockIdx.x / (down * across) : 0;  // divisions show in short kernels
   const unsigned tile = blockIdx.x - matrix * down * across;
-  if constexpr (Strip == 1) return {tile / across, tile % across, matrix};
+  if constexpr (Strip == 1) {
+    if (across == 1) return {tile, 0, matrix};
+    return {tile / across, tile % across, matrix};
+  }
   const unsigned strip = tile / (Strip * across), within = tile - strip * Strip * across;
   const unsigned height = min(static_cast<unsigned>(Strip), down - strip * Strip);
   return {strip * Strip + within % height, within / height, matrix};

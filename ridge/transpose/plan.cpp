@@ -195,7 +195,9 @@ static double tile_use(const Config& c, const Form& f) {
     case Method::square: room = square_side * square_side; break;
     case Method::tile:
     case Method::shifted: room = tile_bytes(c, f.unit) / f.unit; break;
-    case Method::thin: room = static_cast<double>(f.cols * per_chunk(f.unit)) * thin_groups(c, y_shifted(f)); break;
+    case Method::thin:
+      room = static_cast<double>(f.cols * per_chunk(f.unit)) * thin_groups(c, f.unit, f.cols, y_shifted(f));
+      break;
     case Method::narrow_in: room = static_cast<double>(f.cols) * narrow_length(c, f.unit, f.cols); break;
     case Method::narrow_out: room = static_cast<double>(f.rows) * narrow_length(c, f.unit, f.rows); break;
     default: return 1;

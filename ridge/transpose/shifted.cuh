@@ -1,13 +1,11 @@
-// A tile of which rows and columns start off 16-byte boundaries.
+// A tile of units of 4 or 8 bytes, of which rows and columns start off 16-byte boundaries.
 //
 // Memory is read and written by whole aligned chunks all the same. A row's chunks begin up to a chunk before the tile,
 // and lie in shared memory as they were read. A column's chunks of y begin where y has a boundary, up to V - 1 units
 // before the tile, and the next tile's begin as much earlier: so no chunk of y is written in two parts, except at the
-// ends of y's rows. In between, a thread reads words at each row's own shift and turns them, as a tile's threads do;
-// where y's columns do not lie alike, it gathers the V units of a chunk one by one.
+// ends of y's rows. In between, a thread gathers the V units of a chunk one by one, at each row's own shift.
 #pragma once
 #include <ridge/transpose/staged.cuh>
-#include <ridge/transpose/tile.cuh>
 
 namespace ridge::transpose_detail {
 
@@ -40,45 +38,19 @@ __global__ void __launch_bounds__(Row::config.threads)
   tile::wait_for_copies();
   __syncthreads();
 
-  // Eight lanes take neighbouring chunks of a column, four such groups columns that are a word apart.
-  constexpr int lines = rows / V / 8, words = cols / per_word<T>;
+  // Eight lanes take neighbouring chunks of a column, four such groups neighbouring columns.
+  constexpr int lines = rows / V / 8;
   const int shift0 = past_chunk(tile_x), shift_step = static_cast<int>(f.pitch_x % V);  // from one row to the next
   const auto place = [&](int row, int col) {                                            // of a unit in shared memory
     return shifted_chunk(c, sizeof(T), row, 0) * V + ((shift0 + row * shift_step) & (V - 1)) + col;
   };
-  for (int i = threadIdx.x; i < 8 * lines * words; i += c.threads) {
-    const int near = i % 8, word4 = i / 8 % 4, piece = i / 32;
-    const int group = piece % lines * 8 + near, word = piece / lines * 4 + word4, word_col = word * per_word<T>;
-    if (word_col >= cols_left) continue;
-
-    if constexpr (per_word < T >> 1) {
-      if (above == 0 && row0 + (group + 1) * V <= f.rows) {  // y's chunks lie alike in all columns: turn whole words
-        unsigned from[V];
-#pragma unroll
-        for (int k = 0; k < V; ++k) {
-          const int at_unit = place(group * V + k, word_col), off = at_unit % per_word<T>;
-          from[k] = load_word(shared + at_unit - off);
-          if (off) {  // it lies in two words
-            const unsigned next = load_word(shared + at_unit - off + per_word<T>);
-            from[k] = __byte_perm(from[k], next, 0x3210 + 0x1111 * off * static_cast<int>(sizeof(T)));
-          }
-        }
-        Packed column[per_word<T>];
-        turn<T>(from, column);
-#pragma unroll
-        for (int j = 0; j < per_word<T>; ++j)
-          if (word_col + j < cols_left) store_packed(y + (word_col + j) * f.pitch_y + row0 + group * V, column[j]);
-        continue;
-      }
-    }
-#pragma unroll 1
-    for (int j = 0; j < per_word<T>; ++j) {
-      const int col = word_col + j;
-      if (col >= cols_left) break;
-      T* column = y + col * f.pitch_y;
-      const int first = group * V - (above ? past_chunk(column + row0) : 0);  // row within the tile
-      write_chunk(column, row0 + first, 0, f.rows, [&](int v) { return shared[place(above + first + v, col)]; });
-    }
+  for (int i = threadIdx.x; i < 8 * lines * cols; i += c.threads) {
+    const int near = i % 8, col4 = i / 8 % 4, piece = i / 32;
+    const int group = piece % lines * 8 + near, col = piece / lines * 4 + col4;
+    if (col >= cols_left) continue;
+    T* column = y + col * f.pitch_y;
+    const int first = group * V - (above ? past_chunk(column + row0) : 0);  // row within the tile
+    write_chunk(column, row0 + first, 0, f.rows, [&](int v) { return shared[place(above + first + v, col)]; });
   }
 }
 

@@ -5,31 +5,9 @@
 // Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
 // some of the rows before the thread's own, which come from its neighbour's registers.
 #pragma once
-#include <ridge/transpose/pieces.cuh>
+#include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {
-
-// 16 bytes of the 32 in `low` and `high`, from byte `from` on: 0 to 16.
-__device__ __forceinline__ Packed window_of(const Packed& low, const Packed& high, int from) {
-  unsigned words[9];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) words[i] = low[i], words[4 + i] = high[i];
-  words[8] = 0;
-  const auto skip =
-      [&]<int Step>(std::integral_constant<int, Step>) {  // whole words; selected, so that none is indexed
-        const bool skipped = (from / 4 & Step) != 0;
-#pragma unroll
-        for (int i = 0; i + Step < 9; ++i) words[i] = skipped ? words[i + Step] : words[i];
-      };
-  skip(std::integral_constant<int, 4>());
-  skip(std::integral_constant<int, 2>());
-  skip(std::integral_constant<int, 1>());
-  Packed window;
-  const unsigned select = 0x3210 + 0x1111 * (from % 4);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) window[i] = __byte_perm(words[i], words[i + 1], select);
-  return window;
-}
 
 // Units of a stretch of chunks, `at(k)` being which unit comes to place k. All of it is known to the compiler.
 template <class T, int Chunks, class F>
@@ -67,11 +45,12 @@ __global__ void __launch_bounds__(Row::config.threads)
   const TileIndex at = tile_of_block<1>(tiles);
   const Axes::Offsets matrix = f.outer(at.matrix);
   const std::int64_t groups = f.rows / V;
-  const std::int64_t group =
-      std::int64_t{at.row} * thin_groups(c, shifted) + lanes.index() * (thin_lanes - shifted) + lanes.rank() - shifted;
+  const std::int64_t group = std::int64_t{at.row - 1} * thin_groups(c, sizeof(T), Width, shifted) +
+                             lanes.index() * (thin_lanes - shifted) + lanes.rank() - shifted;
   const bool exists = group >= 0 && group < groups;
   x += matrix.x;
   y += matrix.y;
+  if (at.row == 0) return copy_ends<c.threads, Width>(x, y, f);
 
   Packed rows[Width], columns[Width];
 #pragma unroll
@@ -85,16 +64,6 @@ __global__ void __launch_bounds__(Row::config.threads)
     const int past = past_chunk(column);  // rows of the group before that this group's chunk begins with
     if (shifted) chunk = window_of(lanes.shfl_up(chunk, 1), chunk, chunk_bytes - past * static_cast<int>(sizeof(T)));
     if (exists && lanes.rank() >= shifted && group * V >= past) store_packed(column + group * V - past, chunk);
-  }
-
-  if (at.row != 0) return;
-  for (int i = threadIdx.x; i < 3 * V * Width; i += c.threads) {
-    const int k = i / (3 * V), place = i % (3 * V);
-    T* column = y + k * f.pitch_y;
-    const int past = past_chunk(column), above = past > 0 ? V - past : 0;
-    const std::int64_t below = max(groups * V - past, std::int64_t{above});  // the first row after the whole chunks
-    const std::int64_t row = place < V ? place : below + place - V;
-    if (place < V ? row < above && row < f.rows : row < f.rows) column[row] = x[row * Width + k];
   }
 }
 

@@ -2,11 +2,13 @@
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #include <ridge/transpose/launch.hpp>
 #include <ridge/transpose/narrow.cuh>
+#include <ridge/transpose/quads.cuh>
 #include <ridge/transpose/runs.cuh>
 #include <ridge/transpose/shifted.cuh>
 #include <ridge/transpose/textbook.cuh>
 #include <ridge/transpose/thin.cuh>
 #include <ridge/transpose/tile.cuh>
+#include <ridge/transpose/turned.cuh>
 
 #include <utility>
 
@@ -66,7 +68,10 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
       switch (f.cols) {
         case 2: return launch.template operator()<2>();
         case 3: return launch.template operator()<3>();
-        case 4: return launch.template operator()<4>();
+        case 4:
+          if constexpr (is_quads(Unit, 4))
+            return simt::launch(at, transpose_quads<Row<I>, T>, x, y, f, tiles, y_shifted(f));
+          else return launch.template operator()<4>();
         case 8: return launch.template operator()<8>();
       }
     }
@@ -80,6 +85,8 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
     return Status::error(Code::unsupported, "transpose: this variant has no such tile");  // refused by fits()
   } else if constexpr (c.method == Method::tile) {
     return simt::launch(at, transpose_tile<Row<I>, T>, x, y, f, tiles);
+  } else if constexpr (turns(Unit)) {
+    return simt::launch(at, transpose_turned<Row<I>, T>, x, y, f, tiles, y_shifted(f));
   } else {
     return simt::launch(at, transpose_shifted<Row<I>, T>, x, y, f, tiles, above);
   }

@@ -65,14 +65,16 @@ inline constexpr Variant variants[] = {
      {.x_bytes = 256, .y_bytes = 256}, {.90, .91, .94, .93, .90}},
     {"tile_512", "runs of 512 bytes on both sides",
      {.x_bytes = 512, .y_bytes = 512}, {.90, .90, .90, .92, .92}},
+    {"tile_large", "512 threads, for tiles of 32 and 64 KB",
+     {.threads = 512, .x_bytes = 256, .y_bytes = 256}, {.93, .93, .93, .92, .92}},
     {"shifted_128", "rows start anywhere: whole aligned chunks are read and written, elements move in between",
-     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 128}, {.52, .64, .60, .55, .50}},
+     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 128}, {.78, .78, .60, .55, .50}},
     {"shifted_wide", "runs of 256 bytes in y: fewer rows are read twice",
-     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 16}, {.53, .70, .71, .70, .50}},
+     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 16}, {.80, .83, .71, .70, .50}},
     {"shifted_256", "runs of 256 bytes on both sides",
-     {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 16}, {.50, .75, .80, .80, .50}},
+     {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 16}, {.50, .85, .80, .80, .50}},
     {"thin", "2, 3, 4 or 8 columns: whole rows of x in registers, no shared memory, no barrier",
-     {.method = Method::thin, .threads = 128}, {.75, .85, .92, .92, .92}},
+     {.method = Method::thin, .threads = 128, .accesses = 2}, {.75, .85, .92, .92, .92}},
     {"narrow_in", "few columns: x is read as one stretch",
      {.method = Method::narrow_in, .stage_bytes = 16384}, {.38, .63, .77, .80, .80}},
     {"narrow_in_4k", "small tiles, for inputs of a few megabytes",
@@ -103,8 +105,9 @@ constexpr int tile_bytes(Config c, int unit) { return tile_rows(c, unit) * c.x_b
 
 // Whether a tile of these units keeps every thread busy and leaves room for other blocks: the instances there are.
 constexpr bool has_tile(Config c, int unit) {
-  constexpr int most_bytes = 32768;
-  const bool whole = tile_bytes(c, unit) >= c.threads * chunk_bytes && tile_bytes(c, unit) <= most_bytes;
+  const int most_bytes = 128 * c.threads;  // eight accesses of a thread
+  const int least_bytes = (c.threads > 256 ? 4 : 1) * c.threads * chunk_bytes;
+  const bool whole = tile_bytes(c, unit) >= least_bytes && tile_bytes(c, unit) <= most_bytes;
   return whole && (c.method == Method::tile || unit < chunk_bytes);  // units of 16 bytes are never shifted
 }
 
@@ -117,12 +120,21 @@ constexpr int shifted_chunk(Config c, int unit, int row, int chunk) {
   return row * shifted_chunks(c) + row / per_chunk(unit) + chunk;
 }
 
+// Units of less than a word are turned by words: a column's chunks are put together of two that were turned, and the first
+// V rows of a tile are its predecessor's last.
+RIDGE_HD constexpr bool turns(int unit) { return unit < 4; }
+
 // ---- thin -------------------------------------------------------------------------------------------------------
 inline constexpr int thin_lanes = 32;  // that hand chunks to one another
 constexpr bool is_thin(std::int64_t width) { return width == 2 || width == 3 || width == 4 || width == 8; }
-// Groups of as many rows as a chunk has units, that a block has. Of shifted columns the first lane of 32 is there for
-// the second.
-RIDGE_HD constexpr int thin_groups(Config c, bool shifted) { return c.threads / thin_lanes * (thin_lanes - shifted); }
+// Of four columns, four lanes exchange what they have.
+RIDGE_HD constexpr bool is_quads(int unit, std::int64_t width) { return width == 4 && unit <= 4; }
+// Groups of as many rows as a chunk has units, that a block has. Else than by fours, of shifted columns the first lane of
+// 32 is there for the second.
+RIDGE_HD constexpr int thin_groups(Config c, int unit, std::int64_t width, bool shifted) {
+  const int warps = c.threads / thin_lanes;
+  return warps * (is_quads(unit, width) ? thin_lanes / 4 * c.accesses : thin_lanes - shifted);
+}
 
 // ---- narrow -----------------------------------------------------------------------------------------------------
 // The rows of x (columns, where y is the contiguous side) of a tile, such that y's (x's) runs are whole chunks; eight
@@ -139,8 +151,8 @@ constexpr int narrow_pitch(Config c, int unit, std::int64_t width) {
 }
 
 // ---- all --------------------------------------------------------------------------------------------------------
-constexpr int smem_bytes(Config c, int unit) {  // dynamic
-  const int above = per_chunk(unit) - 1;        // rows above the tile that its first chunks may reach into
+constexpr int smem_bytes(Config c, int unit) {              // dynamic
+  const int above = turns(unit) ? 0 : per_chunk(unit) - 1;  // rows above the tile that its first chunks may reach into
   switch (c.method) {
     case Method::square: return square_side * (square_side + c.pad) * unit;
     case Method::tile: return tile_bytes(c, unit);
@@ -181,11 +193,11 @@ constexpr Tiles tiles_of(Config c, const Form& f) {
       t.across = ceil_div(f.cols, tile_cols(c, f.unit));
       return t;
     case Method::shifted:
-      t.down = ceil_div(f.rows + above, tile_rows(c, f.unit));
+      t.down = ceil_div(f.rows + above, tile_rows(c, f.unit) - (above > 0 && turns(f.unit) ? per_chunk(f.unit) : 0));
       t.across = ceil_div(f.cols, tile_cols(c, f.unit));
       return t;
-    case Method::thin:  // at least one, for the rows that are no whole chunks
-      t.down = std::max<std::int64_t>(ceil_div(f.rows / per_chunk(f.unit), thin_groups(c, y_shifted(f))), 1);
+    case Method::thin:  // the first for the rows that are no whole chunks
+      t.down = 1 + ceil_div(f.rows / per_chunk(f.unit), thin_groups(c, f.unit, f.cols, y_shifted(f)));
       return t;
     case Method::narrow_in: t.down = ceil_div(f.rows + above, narrow_length(c, f.unit, f.cols)); return t;
     case Method::narrow_out:
