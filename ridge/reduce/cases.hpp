@@ -40,7 +40,7 @@ inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   for (int i = 0; i < variant_count; ++i) {
     const Config c = config_of(i, f);
     if (c.kernel == Kernel::atomic) continue;
-    const Extent& extent = c.kernel == Kernel::columns ? e : row;
+    const Extent& extent = has_columns(c) ? e : row;
     if (c.cut == Cut::whole && e.cols > longest_slice(c, extent, element_bytes)) continue;
     most = std::max(most, additions(c, extent, slices(c, extent, element_bytes, 1), element_bytes));
   }
@@ -131,6 +131,25 @@ inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
       test(std::string("f32:") + shape + ":axis=" + axis);
 }
 
+// Sums of columns at pitches that are no multiple of 16 bytes. Around a block's columns (124 of f32, 248 of 16 bits; 252
+// and 504 where there are many), its levels (8, 16), what it has under way (32, 64), and several slices.
+inline void add_shifted_cases(check::CaseBook& book) {
+  const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest); };
+  for (const char* type : {"f32", "bf16"}) {
+    for (const char* shape : {"rows=7,cols=3", "rows=8,cols=123", "rows=9,cols=125", "rows=15,cols=247",
+                              "rows=16,cols=249", "rows=17,cols=373", "rows=63,cols=31", "rows=65,cols=33",
+                              "rows=1100,cols=9", "rows=9,cols=4097", "rows=33,cols=8201"})
+      test(std::string(type) + ":" + shape + ":axis=0:fill=ints");
+    for (const char* fill : {"nan", "inf", "overflow"})
+      test(std::string(type) + ":rows=50,cols=13:axis=0:fill=" + fill);
+    for (const char* place : {"offset", "padded"}) test(std::string(type) + ":rows=70,cols=131:axis=0:place=" + place);
+    test(std::string(type) + ":batch=3,rows=37,cols=257:axis=1:fill=ints:place=offset");
+  }
+  test("f32:rows=131,cols=129:axis=0");
+  test("f16:rows=67,cols=253:axis=0");
+  test("bf16:rows=67,cols=251:axis=0:warp=64");
+}
+
 inline void add_trace_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back("trace:" + rest); };
   for (const char* shape : {"rows=0,cols=5", "rows=5,cols=0", "rows=1,cols=1", "rows=1,cols=9", "rows=9,cols=1",
@@ -166,14 +185,14 @@ inline check::CaseBook book_of(Reduce f) {
   }
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   if (f == Reduce::sum || f == Reduce::mean || f == Reduce::dot) add_two_float_cases(book, f);
+  if (f == Reduce::sum) add_shifted_cases(book);
   const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
   const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
 
   // mean shares sum's kernels, and min and argmin mirror max and argmax: for these, what differs and a sample.
   const bool mirror = f == Reduce::mean || f == Reduce::min || f == Reduce::argmin;
   const std::vector<std::string> places{"offset", "padded", "strided", "reversed"};
-  std::vector<std::string> types{"f16", "bf16", "f64", "i32"};
-  if (!dot) types.insert(types.end(), {"i64", "i8", "u8"});
+  const std::vector<std::string> types{"f16", "bf16", "f64", "i32", "i64", "i8", "u8"};
 
   // Over everything. Around every tile: an access (4), 8 lanes (128), a warp (512), a block's one access (1,024) and
   // four (4,096), and several of those.

@@ -131,7 +131,12 @@ template <class T> struct Dot : Additive<T> {
 
   template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
     __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z) {
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (sizeof(T) == 1) {  // products of bytes fit in 16 bits, and add up in 32 first
+        std::int32_t sum = 0;
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) sum += std::int32_t{x[v]} * std::int32_t{z[v]};
+        this->chain[0] += widen(sum);
+      } else if constexpr (std::is_integral_v<T>) {
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[0] += widen(x[v]) * widen(z[v]);
       } else if constexpr (std::is_same_v<T, double>) {

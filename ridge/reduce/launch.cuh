@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/reduce/columns.cuh>
 #include <ridge/reduce/launch.hpp>
+#include <ridge/reduce/shifted.cuh>
 #include <ridge/reduce/slices.cuh>
 #include <ridge/reduce/textbook.cuh>
 
@@ -71,17 +72,22 @@ template <class S, class R> Status launch_slices(const Call<R>& call) {
   return plan.slices > 1 ? launch_finish(call) : Status{};
 }
 
-template <class S, class R> Status launch_columns(const Call<R>& call) {
+template <class S, class R, bool Shifted> Status launch_columns(const Call<R>& call) {
   using Partial = typename R::Partial;
-  constexpr int size = sizeof(typename R::Element);
+  constexpr int size = sizeof(typename R::Element), V = S::template elements<typename R::Element>;
   const ReducePlan& plan = call.args.plan;
   const Config c = call.row();
   const std::int64_t slice = slice_tiles(c, plan.extent, plan.slices, size) * tile_elements(c, plan.extent, size);
-  RIDGE_TRY(
-      simt::launch(call.config(call.grid(), S::threads,
-                               tile::column_scratch<Partial, S::template elements<typename R::Element>>(S::threads)),
-                   reduce_columns<S, R>, call.in, call.y, call.partials, columns_of(c, plan.extent, size), slice,
-                   plan.slices, call.finish));
+  if constexpr (Shifted) {
+    const int lanes = shifted_lanes(plan.extent, V);
+    RIDGE_TRY(simt::launch(call.config(call.grid(), S::threads, shifted_scratch<Partial, V>(S::threads, lanes)),
+                           reduce_shifted<S, R>, call.in, call.y, call.partials, lanes, slice, plan.slices,
+                           call.finish));
+  } else {
+    RIDGE_TRY(simt::launch(call.config(call.grid(), S::threads, tile::column_scratch<Partial, V>(S::threads)),
+                           reduce_columns<S, R>, call.in, call.y, call.partials, columns_of(c, plan.extent, size),
+                           slice, plan.slices, call.finish));
+  }
   if (plan.slices == 1) return {};
   const tile::ColumnBlock k = finish_columns(plan.extent.rows, plan.slices);
   const std::int64_t blocks = std::min(ceil_div(plan.extent.rows, std::int64_t{k.lanes} * k.groups), max_grid);
@@ -112,8 +118,8 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
   using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm>;
   if constexpr (c.kernel == Kernel::slices) {
     return launch_slices<S>(call);
-  } else if constexpr (c.kernel == Kernel::columns) {
-    return launch_columns<S>(call);
+  } else if constexpr (has_columns(c)) {
+    return launch_columns<S, R, c.kernel == Kernel::shifted>(call);
   } else if constexpr (c.kernel == Kernel::rows) {
     return simt::launch(call.config(call.grid(), c.threads), reduce_rows<S, R>, call.in, call.y, call.finish);
   } else if constexpr (c.kernel == Kernel::atomic) {

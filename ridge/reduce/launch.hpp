@@ -6,7 +6,6 @@
 namespace ridge::reduce_detail {
 
 using Types = TypeList<float, half, bfloat16, double, std::int64_t, std::int32_t, std::int8_t, std::uint8_t>;
-using DotTypes = TypeList<float, half, bfloat16, double, std::int32_t>;
 
 struct Arguments {
   const ReducePlan& plan;

@@ -43,6 +43,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Kernel::shuffle: return "tiling";  // registers in place of shared memory
     case Kernel::rows: return "occupancy";
     case Kernel::columns: return c.strided ? "" : "coalescing";
+    case Kernel::shifted: return "coalescing";
     case Kernel::cluster: return "occupancy";
     case Kernel::slices: break;
   }
@@ -82,14 +83,14 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 }
 
 template <Reduce F> static OpInfo info(std::string_view summary) {
-  static const std::vector<DType> all{f32, f16, bf16, f64, i64, i32, i8, u8}, of_dot{f32, f16, bf16, f64, i32};
+  static const std::vector<DType> all{f32, f16, bf16, f64, i64, i32, i8, u8};
   constexpr bool two = arity(F) == 2;
   return {.name = name(F),
           .family = "reduce",
           .summary = summary,
           .inputs = two ? std::vector<std::string_view>{"x", "z"} : std::vector<std::string_view>{"x"},
           .outputs = {"y"},
-          .dtypes = two ? of_dot : all,
+          .dtypes = all,
           .options = options_of(F),
           .variants = variant_infos(variants, checklist_item),
           .infer = infer<F>,

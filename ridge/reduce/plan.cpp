@@ -86,10 +86,6 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
                        .accumulate = accumulate};
 }
 
-static bool takes(Reduce f, DType dtype) {
-  return f == Reduce::dot ? DotTypes::contains(dtype) : Types::contains(dtype);
-}
-
 // The axis along which x is reduced, from the first. Preconditions: y is no scalar; the axis is one of x.
 static int axis_of(const ReduceProblem& p) { return p.axis < 0 ? p.axis + p.x.rank : p.axis; }
 
@@ -107,10 +103,10 @@ static bool has_identity(Reduce f) {
 
 static Status validate(const ReduceProblem& p) {
   const std::string_view op = name(p.function);
-  if (!takes(p.function, p.dtype)) {
+  if (!Types::contains(p.dtype)) {
     std::string known;
     for (int i = 0; i < dtype_count; ++i)
-      if (takes(p.function, static_cast<DType>(i))) known += " " + std::string(name(static_cast<DType>(i)));
+      if (Types::contains(static_cast<DType>(i))) known += " " + std::string(name(static_cast<DType>(i)));
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
   if (p.accumulate == Accumulate::two_float && (p.dtype != f32 || !has_identity(p.function)))
@@ -208,10 +204,18 @@ Geometry geometry_of(const ReduceProblem& p) {
 int index_of(const Variant& row) { return static_cast<int>(&row - variants); }
 
 // Why columns cannot be read by whole accesses; empty: they can.
-std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& g) {
+std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& g, int sms) {
   const int size = static_cast<int>(size_of(p.dtype)), v = access_elements(c, size), last = g.axes.outer - 1;
   if (last < 0 || g.axes.x[last] != 1) return "rows do not lie side by side";
   if (g.axes.rank - g.axes.outer != 1) return "not one axis is reduced";
+  if (c.kernel == Kernel::shifted) {
+    if (g.extent.inner != g.axes.shape[last]) return "rows do not lie side by side";
+    if (g.axes.x[g.axes.rank - 1] < g.extent.inner)
+      return "the axis that is reduced does not step past what lies side by side";
+    const std::int64_t cut = slices(c, g.extent, size, sms);
+    if (row_blocks(c, g.extent, size) > max_grid || cut > max_grid_y) return "more blocks than one launch has";
+    return {};
+  }
   const std::string bytes = std::to_string(c.access_bytes) + " bytes";
   if (g.axes.shape[last] % v != 0) return "what lies side by side is not a multiple of " + bytes;
   bool apart = p.start < c.access_bytes;
@@ -228,6 +232,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
     if (c.threads == 1024) return "one block of 1,024 threads is for sums, means and dots of f32, f16 and bf16";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
+    if (c.kernel == Kernel::shifted) return "columns at any pitch are for plain sums and means of f32, f16 and bf16";
     if (c.kernel == Kernel::columns && p.function != Reduce::dot)
       return "columns by 16 bytes are for f32, f16 and bf16";
     return p.function == Reduce::dot ? "dot has one row" : "one input is read by 16 bytes wherever it starts";
@@ -241,9 +246,9 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (c.kernel == Kernel::cluster) {
     if (device.cc != 90) return "clusters of blocks need compute capability 9.0";
     if (g.extent.rows != 1) return "there is not one row";
-  } else if (c.kernel == Kernel::columns) {
+  } else if (has_columns(c)) {
     if (!c.strided)
-      if (auto why = no_columns(c, p, g); !why.empty()) return why;
+      if (auto why = no_columns(c, p, g, device.sms); !why.empty()) return why;
   } else if (!g.neighbours) {
     return "the elements of a row are not neighbours";
   }
@@ -288,6 +293,7 @@ double clocks(const ReduceProblem& p) {
 // What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
 int registers(const Config& c, int element_bytes) {
   if (is_textbook(c) && c.kernel != Kernel::slices) return 24;
+  if (c.kernel == Kernel::shifted) return element_bytes == 2 ? 40 : 32;
   if (by_elements(c)) return 64;
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
 }
@@ -334,7 +340,9 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   k.memory_share = c.lanes == 0 ? 1 : c.lanes < device.warp ? 0.92 : 0.96;
   if (c.kernel == Kernel::slices && c.cut == Cut::fill && c.waves == 1 && c.access_bytes > 0)
     k.memory_share = 0.978;  // the multiprocessors do not finish together
-  if (columns) {             // blocks are long: those of the last wave leave a part of the device idle
+  if (c.kernel == Kernel::shifted) {
+    k.memory_share = 0.98;
+  } else if (columns) {  // blocks are long: those of the last wave leave a part of the device idle
     const double waves = static_cast<double>(k.blocks) / (device.sms * c.blocks_per_sm);
     k.memory_share = share_of_sectors(g, size) * (waves > 1 ? waves / std::ceil(waves) : 1);
   }
@@ -353,6 +361,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
     if (c.kernel == Kernel::slices) k.block_us += barriers_of_shuffle * barrier_us;
     if (columns) {
       if (c.kernel == Kernel::cluster) k.block_us += cluster_us;
+      else if (c.kernel == Kernel::shifted) k.block_us += 2 * barrier_us;
       else k.block_us += 2 * std::log2(columns_of(c, e, size).depth) * barrier_us;
       if (g.axes.rank - g.axes.outer > 1) {  // one element at a time, each with its offset
         k.trips *= column_vectors(c.vectors, size);
@@ -361,7 +370,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
     }
     // Where the grid is shorter than rows and slices, blocks go on to further ones.
     const double in_turn =
-        static_cast<double>(ceil_div(ceil_div(e.rows, at_a_time) * cut, std::max<std::int64_t>(k.blocks, 1)));
+        static_cast<double>(ceil_div(row_blocks(c, e, size) * cut, std::max<std::int64_t>(k.blocks, 1)));
     k.trips *= in_turn;
     k.block_us *= in_turn;
   } else {
@@ -380,6 +389,22 @@ double predict_us(const Variant& row, const ReduceProblem& p, const Geometry& g,
   return roofline::predict(kernel_of(row, p, g, device), device).us;
 }
 
+// What a row's prediction is multiplied by before rows compete.
+double reluctance(const Config& c, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
+  if (c.kernel == Kernel::cluster) return 1;  // its elements lie side by side for lanes
+  if (c.strided && g.neighbours) return 16;
+  if (has_columns(c) && !c.strided) {
+    const Config columns = std::ranges::find(variants, "columns", &Variant::name)->config;
+    if (!no_columns(columns, p, g, device.sms).empty()) return 2;  // `columns_shifted`, beside `strided` alone
+    // Both can read them: where `columns_shifted` was the sooner one on an H200, by a tenth to a fifth.
+    const Extent& e = g.extent;
+    const bool sooner = size_of(p.dtype) == 2 && e.rows == e.inner && e.inner >= 4096 && e.inner <= 8192 &&
+                        e.cols >= 8192 && instantiated({.kernel = Kernel::shifted}, p.function, p.dtype, p.accumulate);
+    return (c.kernel == Kernel::shifted) == sooner ? 1 : 16;
+  }
+  return c.access_bytes == 0 ? 2 : 1;
+}
+
 }  // namespace
 
 Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
@@ -393,9 +418,7 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
         // The textbook's steps teach, and run by name; what reads element by element is for what nothing else takes.
         const Config c = config_of(index_of(row), problem.function);
         if (is_textbook(c)) return std::numeric_limits<double>::max();
-        const bool cluster = c.kernel == Kernel::cluster;  // its elements lie side by side for lanes
-        const double reluctance = cluster ? 1 : c.strided && g.neighbours ? 16 : c.access_bytes == 0 ? 2 : 1;
-        return predict_us(row, problem, g, device) * reluctance;
+        return predict_us(row, problem, g, device) * reluctance(c, problem, g, device);
       });
   if (!chosen) return chosen.error();
   plan.variant = *chosen;

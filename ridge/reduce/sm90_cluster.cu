@@ -27,7 +27,7 @@ Status launch_cluster(const Arguments& args) {
   if (p.accumulate == Accumulate::two_float)
     return p.function == Reduce::dot ? launch<TwoFloatDot>(args) : launch<TwoFloatSum>(args);
   if (p.function == Reduce::dot)
-    return DotTypes::visit(p.dtype, Status{}, [&]<class T>() { return launch<Dot<T>>(args); });
+    return Types::visit(p.dtype, Status{}, [&]<class T>() { return launch<Dot<T>>(args); });
   return Types::visit(p.dtype, Status{}, [&]<class T>() {
     switch (p.function) {
       case Reduce::max: return launch<Extremum<true, T>>(args);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -78,19 +79,59 @@ TEST(ReducePlan, OtherAxesAreReadAsColumns) {
     return chosen(ReduceProblem::along(Reduce::sum, dtype, shape, axis));
   };
   for (DType dtype : {f32, bf16}) {
-    EXPECT_EQ(along(dtype, {16384, 4096}, 0), "columns");
     EXPECT_EQ(along(dtype, {65536, 128}, 0), "columns");
     EXPECT_EQ(along(dtype, {1024, 131072}, 0), "columns");
     EXPECT_EQ(along(dtype, {64, 1024, 1024}, 1), "columns");
     EXPECT_EQ(along(dtype, {64, 1024, 1024}, -3), "columns");
-    EXPECT_EQ(along(dtype, {4096, 50257}, 0), "strided");  // columns that no 16-byte access meets
     EXPECT_EQ(along(dtype, {16384, 4096}, 1), along(dtype, {16384, 4096}, -1));
     EXPECT_EQ(along(dtype, {4, 8, 16, 2, 3, 4, 5, 1024}, 7).substr(0, 4), "row_");
   }
+  EXPECT_EQ(along(f32, {16384, 4096}, 0), "columns");
+  EXPECT_EQ(along(f32, {8192, 8192}, 0), "columns");
+  EXPECT_EQ(along(bf16, {4096, 32768}, 0), "columns");
+  EXPECT_EQ(along(bf16, {65536, 1024}, 0), "columns");
   EXPECT_EQ(along(i32, {16384, 4096}, 0), "strided");
   auto p = ReduceProblem::along(Reduce::max, f32, std::vector<std::int64_t>{1 << 14, 1 << 12}, 0);
   p.start = 4;
   EXPECT_EQ(chosen(p), "strided");
+}
+
+TEST(ReducePlan, ColumnsAtAnyPitchAreReadBy16Bytes) {
+  const auto plan = [](Reduce f, DType dtype, std::vector<std::int64_t> shape, int axis = 0) {
+    return *plan_reduce(ReduceProblem::along(f, dtype, shape, axis), *device_model("H200"));
+  };
+  const auto row = [](const ReducePlan& p) { return std::string(variants[p.variant].name); };
+  for (DType dtype : {f32, f16, bf16}) {
+    const ReducePlan p = plan(Reduce::mean, dtype, {4096, 50257});
+    EXPECT_EQ(row(p), "columns_shifted");
+    EXPECT_EQ(p.slices, dtype == f32 ? 5 : 8);
+    EXPECT_EQ(p.workspace_bytes(), static_cast<std::size_t>(p.slices) * 50257 * 4);
+    EXPECT_EQ(row(plan(Reduce::sum, dtype, {64, 1023, 1023}, 1)), "columns_shifted");
+  }
+  EXPECT_EQ(row(plan(Reduce::sum, bf16, {16384, 4096})), "columns_shifted");
+  EXPECT_EQ(plan(Reduce::sum, bf16, {16384, 4096}).slices, 16);
+  EXPECT_EQ(row(plan(Reduce::sum, bf16, {8192, 8192})), "columns_shifted");
+  EXPECT_EQ(row(plan(Reduce::max, bf16, {4096, 50257})), "strided");
+  EXPECT_EQ(row(plan(Reduce::sum, i32, {4096, 50257})), "strided");
+
+  auto p = ReduceProblem::along(Reduce::sum, f32, std::vector<std::int64_t>{4096, 50257}, 0);
+  p.start = 4;
+  EXPECT_EQ(chosen(p), "columns_shifted");
+  p.accumulate = Accumulate::two_float;
+  EXPECT_EQ(refusal(p, "columns_shifted"),
+            "sum: variant is columns_shifted; it must be another one here: columns at any pitch are for plain sums and "
+            "means of f32, f16 and bf16");
+  p.accumulate = Accumulate::plain;
+  for (std::int64_t pitch : {std::int64_t{50256}, std::int64_t{-50257}}) {  // windows that overlap; upside down
+    p.x.stride[0] = p.z.stride[0] = pitch;
+    EXPECT_EQ(
+        refusal(p, "columns_shifted"),
+        "sum: variant is columns_shifted; it must be another one here: the axis that is reduced does not step past "
+        "what lies side by side");
+  }
+  p.x.stride[1] = p.z.stride[1] = 2;
+  EXPECT_EQ(refusal(p, "columns_shifted"),
+            "sum: variant is columns_shifted; it must be another one here: rows do not lie side by side");
 }
 
 TEST(ReducePlan, AxesInAnotherOrderAreTheSameRows) {
@@ -142,8 +183,8 @@ TEST(ReducePlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal(ReduceProblem::rows(Reduce::argmin, f32, 0, 0)), "none");
   EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::sum, boolean, 8)),
             "sum: dtype is bool; it must be one of f64 f32 f16 bf16 i64 i32 i8 u8");
-  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::dot, i8, 8)),
-            "dot: dtype is i8; it must be one of f64 f32 f16 bf16 i32");
+  EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::dot, boolean, 8)),
+            "dot: dtype is bool; it must be one of f64 f32 f16 bf16 i64 i32 i8 u8");
   EXPECT_EQ(refusal(line, "row_split"),
             "sum: variant is row_split; it must be another one here: there are no several rows");
   EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::sum, f16, 8), "vec4"),
@@ -387,6 +428,49 @@ TEST(Reduce, TakesAnyAxisOfAnyRank) {
       EXPECT_EQ(places[static_cast<std::size_t>(r)], place) << axis << " " << r;
     }
   }
+}
+
+// Every start of a row beyond a boundary, with nothing readable before the matrix or after it, and gaps of NaN.
+template <class T> void sums_columns_from_any_start(DType dtype) {
+  for (std::int64_t start = 0; start < 8; ++start)
+    for (auto [rows, cols, gap] : {std::array<std::int64_t, 3>{1, 5, 0},
+                                   {2, 1, 7},
+                                   {3, 2, 0},
+                                   {21, 3, 0},
+                                   {70, 11, 2},
+                                   {35, 249, 0},
+                                   {9, 130, 5}}) {
+      const std::int64_t pitch = cols + gap, span = (rows - 1) * pitch + cols;
+      auto memory = Buffer::allocate(cpu().id, static_cast<std::size_t>(start + span) * sizeof(T));
+      ASSERT_TRUE(memory.ok());
+      T* x = static_cast<T*>(memory->data()) + start;
+      std::fill(x - start, x + span, T(NAN));
+      std::vector<T> y(static_cast<std::size_t>(cols));
+      std::vector<float> sums(y.size());
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < cols; ++c) {
+          const auto value = static_cast<float>((r * 5 + c * 3) % 7 - 3);
+          x[r * pitch + c] = T(value);
+          sums[static_cast<std::size_t>(c)] += value;
+        }
+      TensorView matrix = view(x, {rows, cols}), to = view(y.data(), {cols});
+      matrix.layout.stride[0] = pitch;
+      const auto problem = ReduceProblem::of(Reduce::sum, matrix, nullptr, to, 0);
+      ASSERT_TRUE(problem.ok());
+      EXPECT_EQ(problem->dtype, dtype);
+      auto plan = plan_reduce(*problem, cpu(), {.variant = "columns_shifted"});
+      if (!plan && (rows == 1 || cols == 1)) continue;  // there are no columns
+      ASSERT_TRUE(plan.ok()) << plan.error().message();
+      std::vector<float> scratch(plan->workspace_bytes() / sizeof(float) + 64);
+      ASSERT_TRUE(plan->run(matrix, {}, to, {scratch.data(), plan->workspace_bytes()}).ok());
+      for (std::size_t c = 0; c < y.size(); ++c)
+        EXPECT_EQ(static_cast<float>(y[c]), sums[c]) << start << " " << rows << "x" << cols << " " << c;
+    }
+}
+TEST(Reduce, ColumnsAreSummedFromAnyStart) {
+  sums_columns_from_any_start<float>(f32);
+  sums_columns_from_any_start<half>(f16);
+  sums_columns_from_any_start<bfloat16>(bf16);
 }
 
 TEST(Reduce, ColumnsOfLowestValuesHaveTheirFirstAsArgmax) {

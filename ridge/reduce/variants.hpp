@@ -15,6 +15,7 @@ enum class Kernel : std::uint8_t {
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
   columns,           // neighbouring lanes fold neighbouring rows, which lie side by side as columns do; any strides
+  shifted,           // the same at any pitch: lanes have 16 bytes of neighbouring columns, wherever a row starts
   cluster,           // a cluster of Hopper's blocks folds the one row there is; any strides
 };
 
@@ -69,6 +70,9 @@ inline constexpr Variant variants[] = {
     {"columns",
      "16 bytes of neighbouring columns per thread: axes other than the last",
      {.kernel = Kernel::columns, .access_bytes = 16, .vectors = 4, .cut = Cut::fill}},
+    {"columns_shifted",
+     "columns at any pitch: a thread's rows are so far apart that each starts equally far from a boundary",
+     {.kernel = Kernel::shifted, .threads = 512, .access_bytes = 16, .vectors = 4, .cut = Cut::fill}},
     {"strided",
      "any strides: an offset per element",
      {.kernel = Kernel::columns,
@@ -125,20 +129,47 @@ constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int ele
                             ceil_div(e.cols, column_vectors(c.vectors, element_bytes)));
 }
 
+// Kernel::shifted: the threads of a block are [levels, lanes], and it reads one access more across than it has columns.
+// Wide blocks waste less by that, where columns are enough for them.
+constexpr int shifted_lanes(const Extent& e, int access_elements) {
+  constexpr int wide = 64, narrow = 32, enough_blocks = 16;
+  return e.inner >= std::int64_t{enough_blocks} * wide * access_elements ? wide : narrow;
+}
+// 16 bytes of a 16-bit type are twice as many sums to a thread: they take the registers of one block.
+constexpr int shifted_blocks_per_sm(int blocks_per_sm, int element_bytes) {
+  return blocks_per_sm - (element_bytes == 2 ? 1 : 0);
+}
+// Bytes of dynamic shared memory: what each thread gathered, and V more for each level, as they are shifted.
+template <class Partial, int V> constexpr std::size_t shifted_scratch(int threads, int lanes) {
+  return static_cast<std::size_t>(threads / lanes) * static_cast<std::size_t>(lanes + 1) * V * sizeof(Partial);
+}
+
+// Whether partial results are [slices, rows], for the kernel that finishes columns.
+constexpr bool has_columns(const Config& c) { return c.kernel == Kernel::columns || c.kernel == Kernel::shifted; }
+
 // Threads that share a row (or a slice of it), and rows that such threads have at a time.
 constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
   if (c.kernel == Kernel::columns) return columns_of(c, e, element_bytes).depth;
+  if (c.kernel == Kernel::shifted) return c.threads / shifted_lanes(e, access_elements(c, element_bytes));
   if (c.kernel == Kernel::cluster) return c.threads * cluster_blocks;
   return c.kernel == Kernel::rows ? c.lanes : c.threads;
 }
 constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
+  const int v = access_elements(c, element_bytes);
   if (c.kernel == Kernel::rows) return c.threads / c.lanes;
+  if (c.kernel == Kernel::shifted) return std::int64_t{shifted_lanes(e, v) - 1} * v;
   if (c.kernel != Kernel::columns) return 1;
   const tile::ColumnBlock k = columns_of(c, e, element_bytes);
-  return std::int64_t{k.groups} * k.lanes * access_elements(c, element_bytes);
+  return std::int64_t{k.groups} * k.lanes * v;
+}
+// Blocks for all rows. Those of Kernel::shifted have columns of one matrix each.
+constexpr std::int64_t row_blocks(const Config& c, const Extent& e, int element_bytes) {
+  const std::int64_t at_a_time = block_rows(c, e, element_bytes);
+  if (c.kernel != Kernel::shifted || e.inner == 0) return ceil_div(e.rows, at_a_time);
+  return e.rows / e.inner * ceil_div(e.inner, at_a_time);
 }
 // Whether a thread's accesses have one element of a row each.
-constexpr bool by_elements(const Config& c) { return c.kernel == Kernel::columns || c.kernel == Kernel::cluster; }
+constexpr bool by_elements(const Config& c) { return has_columns(c) || c.kernel == Kernel::cluster; }
 // Elements of a row that one access has.
 constexpr int row_elements(const Config& c, int element_bytes) {
   return by_elements(c) ? 1 : access_elements(c, element_bytes);
@@ -164,10 +195,17 @@ constexpr std::int64_t slices(const Config& c, const Extent& e, int element_byte
   const std::int64_t tiles = row_tiles(c, e, element_bytes);
   if (c.cut == Cut::whole) return 1;
   if (c.cut == Cut::tiles) return tiles;
-  const std::int64_t blocks = std::max<std::int64_t>(ceil_div(e.rows, block_rows(c, e, element_bytes)), 1);
-  const std::int64_t places = std::int64_t{sms} * c.blocks_per_sm;
-  const std::int64_t wanted =
-      c.kernel == Kernel::columns && c.waves == 1 ? tile::whole_waves(blocks, places) : places * c.waves / blocks;
+  const std::int64_t blocks = std::max<std::int64_t>(row_blocks(c, e, element_bytes), 1);
+  const std::int64_t places =
+      std::int64_t{sms} *
+      (c.kernel == Kernel::shifted ? shifted_blocks_per_sm(c.blocks_per_sm, element_bytes) : c.blocks_per_sm);
+  std::int64_t wanted = places * c.waves / blocks;
+  if (c.kernel == Kernel::columns && c.waves == 1) wanted = tile::whole_waves(blocks, places);
+  if (c.kernel == Kernel::shifted) {
+    // Two waves (to the nearest), but slices no shorter than 16 turns of a block's loop unless half the chip were idle.
+    constexpr std::int64_t shortest = 16;
+    wanted = std::min((4 * places + blocks) / (2 * blocks), std::max(tiles / shortest, places / (2 * blocks)));
+  }
   const std::int64_t accurate = ceil_div(e.cols, longest_slice(c, e, element_bytes));
   const std::int64_t count = std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
   return ceil_div(tiles, ceil_div(tiles, count));  // none without tiles
@@ -187,7 +225,7 @@ constexpr Grid grid_of(const Config& c, const Extent& e, std::int64_t row_slices
   if (c.kernel == Kernel::atomic) return {ceil_div(e.cols, c.threads)};  // one element per thread
   if (is_textbook(c) && c.kernel != Kernel::slices) return {row_slices};
   if (c.kernel == Kernel::cluster) return {cluster_blocks};
-  return {std::min(ceil_div(e.rows, block_rows(c, e, element_bytes)), max_grid), std::min(row_slices, max_grid_y)};
+  return {std::min(row_blocks(c, e, element_bytes), max_grid), std::min(row_slices, max_grid_y)};
 }
 
 // ---- the finish: partial results of a row, a chunk to a block and pass, until one is left ------------------------
@@ -200,7 +238,7 @@ constexpr std::int64_t finish_chunk(std::int64_t row_slices) {
   return row_slices <= 32768 ? 32768 : finish_threads * finish_vectors;
 }
 
-// Partial results of Kernel::columns are [slices, rows], and one pass of a kernel shaped as theirs finishes them.
+// Partial results of has_columns() are [slices, rows], and one pass of a kernel shaped as `columns` finishes them.
 inline constexpr Config column_finish{.kernel = Kernel::columns, .threads = 256, .vectors = 8, .strided = true};
 inline constexpr std::int64_t column_finish_lanes =
     8;  // 32 bytes of float side by side: narrow, so that many blocks share the work
@@ -220,7 +258,7 @@ constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
 }
 constexpr int finish_passes(const Config& c, std::int64_t row_slices) {
   int passes = 1;
-  if (c.kernel == Kernel::columns) return passes;
+  if (has_columns(c)) return passes;
   for (; row_slices > finish_chunk(row_slices); row_slices = ceil_div(row_slices, finish_chunk(row_slices))) ++passes;
   return passes;
 }
@@ -232,7 +270,7 @@ constexpr int launches(const Config& c, std::int64_t row_slices) {
 constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::int64_t row_slices) {
   if (!has_partials(c, row_slices)) return 0;
   std::int64_t count = row_slices;
-  if (c.kernel == Kernel::columns) return rows * count;
+  if (has_columns(c)) return rows * count;
   for (; row_slices > finish_chunk(row_slices); count += row_slices)
     row_slices = ceil_div(row_slices, finish_chunk(row_slices));
   return rows * count;
@@ -260,10 +298,11 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
     return log2(32) + threads / 32;
   };  // tree in the warp, then warp by warp
   if (c.kernel == Kernel::atomic) return e.cols;
-  if (c.kernel == Kernel::columns) {
-    const tile::ColumnBlock k = columns_of(c, e, element_bytes), finish = finish_columns(e.rows, row_slices);
-    const std::int64_t depth =
-        slice_tiles(c, e, row_slices, element_bytes) * column_vectors(c.vectors, element_bytes) + log2(k.depth);
+  if (has_columns(c)) {  // levels meet as a tree, or one by one
+    const tile::ColumnBlock finish = finish_columns(e.rows, row_slices);
+    const int levels = row_threads(c, e, element_bytes);
+    const std::int64_t depth = slice_tiles(c, e, row_slices, element_bytes) * column_vectors(c.vectors, element_bytes) +
+                               (c.kernel == Kernel::shifted ? levels : log2(levels));
     return depth + (row_slices > 1 ? ceil_div(row_slices, finish.depth) + log2(finish.depth) : 0);
   }
   if (c.kernel == Kernel::cluster)
@@ -297,6 +336,7 @@ constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate a
   const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
   if (c.kernel == Kernel::slices && c.threads == 1024)
     return (f == Reduce::sum || f == Reduce::dot) && is_short_float(dtype);
+  if (c.kernel == Kernel::shifted) return f == Reduce::sum && is_short_float(dtype) && accumulate == Accumulate::plain;
   if (f == Reduce::dot)
     return (c.kernel == Kernel::slices && (!is_textbook(c) || simple)) || (c.kernel == Kernel::columns && c.strided);
   if (scalar) return false;
