@@ -122,14 +122,17 @@ inline check::CaseBook book_of(BatchNorm f) {
       for (const char* size : {"n=2,c=3,h=4,w=8", "n=2,c=8,h=3,w=4:layout=nhwc"})
         test(type + ":" + size + ":fill=" + fill);
   }
-  for (const char* size :
-       {"n=2,c=2,h=40,w=41", "n=1,c=2,h=96,w=96", "n=1,c=130,h=2,w=2", "n=1,c=272,h=2,w=2:layout=nhwc",
-        "n=2,c=8,h=40,w=40:layout=nhwc", "n=2,c=5,h=40,w=40:layout=nhwc"})
+  for (const char* size : {"n=2,c=2,h=40,w=41", "n=1,c=2,h=96,w=96", "n=1,c=130,h=2,w=2",
+                           "n=1,c=272,h=2,w=2:layout=nhwc", "n=450,c=9,h=7,w=4", "n=3,c=12,h=1,w=256",
+                           "n=90,c=8,h=5,w=5", "n=2,c=8,h=40,w=40:layout=nhwc", "n=2,c=5,h=40,w=40:layout=nhwc"})
     test("f32:" + std::string(size));
+  for (const char* size : {"n=44,c=16,h=7,w=7", "n=7,c=20,h=3,w=2", "n=2,c=8,h=1,w=257"})
+    test("bf16:" + std::string(size));
   test("f16:n=2,c=3,h=4,w=8:fill=overflow");
   for (const char* size : {"n=2,c=3,h=8,w=9", "n=2,c=16,h=5,w=7:layout=nhwc"})
     test("f32:" + std::string(size) + ":warp=64");
-  for (const char* size : {"n=0,c=3,h=4,w=4", "n=2,c=0,h=4,w=4", "n=2,c=3,h=0,w=4", "n=2,c=8,h=0,w=4:layout=nhwc"})
+  for (const char* size :
+       {"n=0,c=3,h=4,w=4", "n=2,c=0,h=4,w=4", "n=2,c=3,h=0,w=4", "n=2,c=1,h=0,w=4", "n=2,c=8,h=0,w=4:layout=nhwc"})
     test("f32:" + std::string(size));
   if (f != BatchNorm::stats) {
     for (const std::string& type : types) {

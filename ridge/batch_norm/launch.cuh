@@ -93,6 +93,9 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
       RIDGE_TRY(simt::launch(at, stats_serial<StatsRow<I>, T>, x, results, s));
     } else if constexpr (c.method == Stats::planes) {
       RIDGE_TRY(simt::launch(at, stats_planes<StatsRow<I>, T, Warp>, x, partial, results, s));
+    } else if constexpr (c.method == Stats::images) {
+      s.by_columns = Divider(g.columns);
+      RIDGE_TRY(simt::launch(at, stats_images<StatsRow<I>, T, Warp>, x, partial, results, s));
     } else {
       RIDGE_TRY(simt::launch(at, stats_channels<StatsRow<I>, T>, x, partial, results, s));
     }

@@ -162,6 +162,10 @@ static std::string fits(const StatsVariant& row, const BatchNormProblem& p, cons
   if (c.method == Stats::serial || !c.wide) return {};
   if (c.method == Stats::channels && !channels_on_units(p.x, p.dtype, p.align_x))
     return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+  if (c.method == Stats::images && spatial(p.x) > c.threads)
+    return "a plane has more than " + std::to_string(c.threads) + " elements";
+  if (c.method == Stats::images && !images_on_units(p.x, p.dtype, p.align_x))
+    return "images are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
   if (c.method == Stats::planes && !planes_on_units(p.x, p.dtype, p.align_x))
     return "planes are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
   return {};
@@ -220,8 +224,11 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
   k.trip_bytes = c.threads * c.loads * unit * size;
   k.block_us = 1;  // barriers
   k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? unit : 1)) + (c.wide ? 0 : 8));
+  if (c.method == Stats::images) k.block_us = 3;  // as many sums as elements of the planes come together
   // Lanes along an axis whose elements are not neighbours.
-  const bool gathers = c.method == Stats::planes ? p.x.stride[3] != 1 && spatial(p.x) > 1 : !last && p.x.shape[1] > 1;
+  const bool gathers = c.method == Stats::images   ? false
+                       : c.method == Stats::planes ? p.x.stride[3] != 1 && spatial(p.x) > 1
+                                                   : !last && p.x.shape[1] > 1;
   if (gathers) k.memory_share = size / 32;
   return k;
 }

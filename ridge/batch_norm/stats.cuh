@@ -51,7 +51,8 @@ struct StatsShape {
   unsigned units = 0, slices = 0;
   int columns = 1;
   Divider by_slices = {}, by_plane = {},
-          by_row = {};  // by_plane: a plane's units; by_row: a row's, where rows are not merged
+          by_row = {},  // by_plane: a plane's units; by_row: a row's, where rows are not merged
+      by_columns = {};  // images
 };
 
 // A thread per channel.                                 x: [n, c, h, w], any strides
@@ -77,25 +78,32 @@ __global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, 
   results.write(channel, m, base);
 }
 
-// N elements more to mean and squares of `count`, where share is 1 / (count + N). Sums of distances from the mean so
-// far lose no digits when that is taken off them: it is of no fewer elements. Of the first elements it is their own.
+// The first `there` of N elements more to mean and squares of `count`, where share is 1 / (count + there). Sums of
+// distances from the mean so far lose no digits when that is taken off them: it is of no fewer elements. Of the first
+// elements it is their own. Precondition: d is 0 from `there` on.
 template <int N>
-__device__ __forceinline__ void extend(float& mean, float& squares, const float (&d)[N], float count, float share) {
+__device__ __forceinline__ void extend_some(float& mean, float& squares, const float (&d)[N], int there, float count,
+                                            float share) {
   if (count == 0) {
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < N; ++i) sum += d[i];
-    mean = sum * (1.0f / float(N));
+    mean = sum * share;
   }
   float sum = 0, square = 0;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    const float distance = d[i] - mean;
+    const float distance = i < there ? d[i] - mean : 0;
     sum += distance;
     square = fmaf(distance, distance, square);
   }
   mean = fmaf(sum, share, mean);
   squares += fmaf(-sum * share, sum, square);
+}
+// All of them.
+template <int N>
+__device__ __forceinline__ void extend(float& mean, float& squares, const float (&d)[N], float count, float share) {
+  extend_some(mean, squares, d, N, count, share);
 }
 
 // Several blocks per channel, each with every slices-th step of loads * threads units: together they go through x from
@@ -257,6 +265,82 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const Moments m{count, mean[v], square[v]};
     if (s.slices == 1) results.write(channel + v, m, base[v]);
     else partial[(channel + v) * s.slices + slice] = {m, base[v]};
+  }
+}
+
+// Small planes: a block has V channels, whose planes are one stretch of an image, and a thread the same 16 bytes of it in
+// several images. What is found of each place in the stretch comes together in shared memory, a warp to a channel.
+//                                                       x: [n, c, h, w]                  partial: [c, slices]
+// Preconditions: images_on_units(); a plane has s.columns <= threads elements; gridDim.x == groups * slices < 2^31.
+// Shared memory: mean [levels][columns * V], squares the same, count [levels]. Of one slice, the results are written at
+// once.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    stats_images(const T* x, Partial* partial, Results results, StatsShape s) {
+  constexpr int threads = Row::config.threads, loads = Row::config.loads, V = tile::unit_elements<T>;
+  float* means = simt::dynamic_shared<float>();
+  float *squares = means + threads * V, *counts = squares + threads * V;
+  unsigned slice = blockIdx.x;
+  const std::int64_t channel0 = std::int64_t{s.by_slices.divide(slice)} * V;
+  const int plane = s.columns, levels = threads / plane,
+            channels = static_cast<int>(min(s.channels - channel0, std::int64_t{V}));
+  unsigned place = threadIdx.x;
+  const int level = static_cast<int>(s.by_columns.divide(place)), element0 = static_cast<int>(place) * V;
+  const bool exists = level < levels && element0 < channels * plane;
+  x += channel0 * plane;
+
+  float base[V] = {}, mean[V] = {}, square[V] = {}, count = 0;
+  if (exists)
+#pragma unroll
+    for (int v = 0; v < V; ++v) {  // each channel's first element
+      unsigned element = static_cast<unsigned>(element0 + v);
+      const std::int64_t channel = s.by_columns.divide(element);
+      base[v] = float(x[channel * plane]);
+    }
+  const unsigned step = levels * loads;
+  if (exists)
+    for (unsigned first = slice * step + level; first < s.units; first += s.slices * step) {
+      tile::Packed in[loads];
+      int there = 0;
+#pragma unroll
+      for (int k = 0; k < loads; ++k)
+        if (first + k * levels < s.units) {
+          in[k] = tile::load_packed(x + std::int64_t{first + k * levels} * s.stride[0] + element0);
+          ++there;
+        }
+      const float share = 1 / (count + float(there));
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        float d[loads];
+#pragma unroll
+        for (int k = 0; k < loads; ++k) d[k] = k < there ? tile::unpack_floats<T>(in[k])[v] - base[v] : 0;
+        extend_some(mean[v], square[v], d, there, count, share);
+      }
+      count += float(there);
+    }
+  if (level < levels) {
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      means[(level * plane + static_cast<int>(place)) * V + v] = mean[v];
+      squares[(level * plane + static_cast<int>(place)) * V + v] = square[v];
+    }
+    if (place == 0) counts[level] = count;
+  }
+  __syncthreads();
+
+  const simt::tile<Warp> warp;
+  for (int channel = warp.index(); channel < channels; channel += threads / Warp) {
+    Moments m{};
+    for (int l = 0; l < levels; ++l)
+      for (int i = warp.rank(); i < plane; i += Warp) {
+        const int at = (l * V + channel) * plane + i;
+        m = merge(m, {counts[l], means[at], squares[at]});
+      }
+    m = warp.reduce(m, [](Moments a, Moments b) { return merge(a, b); });
+    if (warp.rank() != 0) continue;
+    const float first = float(x[channel * plane]);
+    if (s.slices == 1) results.write(channel0 + channel, m, first);
+    else partial[(channel0 + channel) * s.slices + slice] = {m, first};
   }
 }
 

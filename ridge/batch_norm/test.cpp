@@ -31,7 +31,7 @@ TEST(BatchNormPlan, PlanesAndChannelsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nchw, 32, 64, 112 * 112)), "planes, planes");
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nhwc, 32, 64, 112 * 112)),
             "channels, channels");
-  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nchw, 32, 2048, 49)), "planes_scalar, planes");
+  EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nchw, 32, 2048, 49)), "images, planes");
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nhwc, 32, 3, 112 * 112)),
             "channels_scalar, naive");
 }

@@ -33,6 +33,13 @@ constexpr bool channels_on_units(const Layout& t, DType dtype, int alignment) {
   const auto pitch = position_pitch(t);
   return alignment >= unit_bytes && t.stride[1] == 1 && t.shape[1] % unit == 0 && pitch && *pitch % unit == 0;
 }
+// Whether images are contiguous and whole units of 16 bytes.
+constexpr bool images_on_units(const Layout& t, DType dtype, int alignment) {
+  const std::int64_t unit = unit_elements(dtype), plane = spatial(t);
+  return alignment >= unit_bytes && t.shape[2] == 1 && (t.shape[3] == 1 || t.stride[3] == 1) &&
+         (t.shape[1] == 1 || t.stride[1] == plane) && t.shape[1] * plane % unit == 0 &&
+         (t.shape[0] == 1 || t.stride[0] % unit == 0);
+}
 // Whether planes are contiguous and whole units of 16 bytes.
 constexpr bool planes_on_units(const Layout& t, DType dtype, int alignment) {
   const std::int64_t unit = unit_elements(dtype);
@@ -101,6 +108,7 @@ constexpr std::int64_t apply_grid(const ApplyConfig& c, const BatchNormProblem& 
 enum class Stats : std::uint8_t {
   serial,    // a thread per channel, two passes
   planes,    // blocks per channel, lanes along its planes
+  images,    // small planes: blocks per some channels, lanes along their planes, a place of them in several images
   channels,  // blocks per some channels, lanes along channels first
 };
 
@@ -123,13 +131,16 @@ inline constexpr StatsVariant stats_variants[] = {
     {"naive", "a thread per channel, two passes; any strides", {.threads = 128}},
     {"planes_scalar", "blocks per channel, one pass, eight elements of a thread at a time", {.method = Stats::planes, .loads = 8, .blocks_per_sm = 5}},
     {"planes", "16-byte accesses", {.method = Stats::planes, .wide = true, .blocks_per_sm = 5}},
+    {"images", "small planes: those of 4 or 8 channels are read as one stretch, 16 bytes of it in several images", {.method = Stats::images, .wide = true}},
     {"channels_scalar", "channels innermost: a lane per channel", {.method = Stats::channels, .loads = 8, .blocks_per_sm = 5}},
     {"channels", "16-byte accesses: 4 or 8 channels per lane", {.method = Stats::channels, .wide = true, .blocks_per_sm = 3}},
 };
 // clang-format on
 inline constexpr int stats_variant_count = static_cast<int>(std::size(stats_variants));
 
-constexpr int registers(const StatsConfig& c) { return c.wide && c.method == Stats::channels ? 80 : 48; }
+constexpr int registers(const StatsConfig& c) {
+  return !c.wide || c.method == Stats::planes ? 48 : c.method == Stats::images ? 64 : 80;
+}
 
 // Count, mean and sum of squares of a slice of a channel, and the value that the mean is relative to.
 inline constexpr int partial_bytes = 16;
@@ -139,10 +150,10 @@ inline constexpr int most_columns = 32;  // lanes side by side along channels (c
 // How a statistics kernel divides its work. A channel's units are elements, or 16 bytes of its planes, or positions.
 struct StatsGrid {
   std::int64_t groups = 0;  // channels, or column blocks of channels, that blocks do not share
-  std::int64_t units = 0;   // of a channel
+  std::int64_t units = 0;   // of a channel; images: images
   std::int64_t slices = 0;  // of a channel: blocks, and partial results where there are several
   std::int64_t step = 1;    // units that a block takes at a time
-  int columns = 1;          // lanes along channels
+  int columns = 1;          // lanes along channels; images: along planes
   constexpr std::int64_t blocks() const { return groups * slices; }
 };
 
@@ -158,6 +169,11 @@ constexpr StatsGrid stats_grid(const StatsConfig& c, const BatchNormProblem& p, 
     g.groups = channels;
     g.units = elements / unit;
     g.step = std::int64_t{c.threads} * c.loads;
+  } else if (c.method == Stats::images) {  // unit_elements() channels are as many units as a plane has elements
+    g.columns = static_cast<int>(std::clamp<std::int64_t>(spatial(p.x), 1, c.threads));
+    g.groups = ceil_div(channels, unit);
+    g.units = elements > 0 ? p.x.shape[0] : 0;
+    g.step = std::int64_t{c.threads} / g.columns * c.loads;
   } else {
     const std::int64_t wanted = std::clamp<std::int64_t>(channels / unit, 1, most_columns);
     g.columns = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
@@ -168,14 +184,16 @@ constexpr StatsGrid stats_grid(const StatsConfig& c, const BatchNormProblem& p, 
   const std::int64_t steps = ceil_div(g.units, g.step);
   if (steps == 0 || g.groups == 0) return g;
   const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm;
-  const std::int64_t wanted = std::clamp<std::int64_t>(tile::whole_waves(g.groups, places), 1, steps);
+  // Fewer than four steps of images are over before a second launch would be.
+  const std::int64_t most = c.method == Stats::images ? ceil_div(steps, 4) : steps;
+  const std::int64_t wanted = std::clamp<std::int64_t>(tile::whole_waves(g.groups, places), 1, most);
   g.slices = ceil_div(steps, ceil_div(steps, wanted));
   return g;
 }
 
-// Shared memory of `channels`: mean and squares of each lane's channels, and how many elements they are of.
+// Shared memory of `channels` and `images`: mean and squares of each lane's elements, and how many they are of.
 constexpr int stats_smem_bytes(const StatsConfig& c, DType dtype) {
-  if (c.method != Stats::channels) return 0;
+  if (c.method != Stats::channels && c.method != Stats::images) return 0;
   return c.threads * (2 * static_cast<int>(c.wide ? unit_elements(dtype) : 1) + 1) * 4;
 }
 
