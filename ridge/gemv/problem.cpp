@@ -1,8 +1,8 @@
 // From views to a problem, and what the contract refuses.
+#include <ridge/core/text.hpp>
 #include <ridge/gemv/launch.hpp>
 
 #include <cmath>
-#include <sstream>
 #include <tuple>
 
 namespace ridge {
@@ -65,7 +65,7 @@ Result<GemvProblem> GemvProblem::of(const GemvTensors& t, const GemvScalars& sca
 }
 
 std::string GemvProblem::text() const {
-  std::ostringstream s;
+  Text s;
   s << ridge::name(dtype) << " " << m << "x" << k << (k_stride == 1 ? " n" : row_stride == 1 ? " t" : " strided");
   if (scalars.alpha != 1) s << ", alpha " << scalars.alpha;
   if (scalars.beta != 0) s << ", beta " << scalars.beta;
@@ -81,11 +81,7 @@ Status validate(const GemvProblem& p) {
   if (p.dtype != f64 && p.dtype != f32 && p.dtype != f16 && p.dtype != bf16)
     return Status::invalid("gemv", "a.dtype", std::string(name(p.dtype)), "one of f64 f32 f16 bf16");
   for (const auto& [name, value] : {std::pair("alpha", p.scalars.alpha), std::pair("beta", p.scalars.beta)})
-    if (!std::isfinite(value)) {
-      std::ostringstream given;
-      given << value;
-      return Status::invalid("gemv", name, given.str(), "finite");
-    }
+    if (!std::isfinite(value)) return Status::invalid("gemv", name, number_text(value), "finite");
   if (p.y.stride == 0 && p.m > 1) return Status::invalid("gemv", "y.strides", "0", "such that elements are apart");
   if (p.scalars.beta != 0 && !p.c) return Status::invalid("gemv", "c", "not given", "given where beta is not 0");
   return {};

@@ -40,6 +40,8 @@ inline constexpr Variant variants[] = {
      {.kernel = Kernel::naive, .access_bytes = 0, .strided = true, .textbook = true}},
     {"warp_k32", "a warp per row, an element per lane: side by side", {.access_bytes = 0, .textbook = true}},
     {"warp_k128", "16 bytes per lane: a quarter of the loads", {.textbook = true}},
+    {"warp_k16", "two rows a warp, an element per lane: none is idle where a row has 16",
+     {.lanes = 16, .access_bytes = 0, .textbook = true}},
     {"lanes_2", "two lanes per row, eight rows each: rows of 32 bytes fill a warp's accesses",
      {.lanes = 2, .rows = 8, .blocks_per_sm = 3}},
     {"lanes_4", "four lanes per row: rows of 64 bytes", {.lanes = 4, .rows = 8, .blocks_per_sm = 3}},
