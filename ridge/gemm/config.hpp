@@ -56,6 +56,7 @@ struct Config {
   int band = 8;             // clusters in a band of the raster
   int line = 128;           // bytes of a step along k, of either operand: a line of the swizzle; K-major also 64
   int promote = 0;          // steps whose sums are added to float32 outside of the tensor cores; 0: all stay in them
+  int k_groups = 1;         // of Family::tma_tile: groups of a block's warps, each of which has steps of its own
   // Of Family::thread_tile, Family::mma_sync and Family::wgmma (and gated of Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns are of A B, and half the same ones of A G
   bool grouped = false;  // a B for each group of A's rows: groups.hpp
@@ -111,6 +112,12 @@ constexpr int rows_of_multiplier(const Config& c) {
   return c.schedule == Schedule::cooperative ? c.bm / multipliers(c) : c.bm;
 }
 
+// Sums in registers of a thread that multiplies: of a tile, and with Config::promote of a part of k. Where there is room, of
+// two parts, one of which is added to the tile's while the other is under way.
+inline constexpr int most_sums = 192;
+constexpr int tile_sums(const Config& c) { return rows_of_multiplier(c) / 64 * c.bn / 2; }
+constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
+
 // Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one. Each
 // 64 rows have a warpgroup; a further warp loads.
 constexpr int split_multipliers(const Config& c) { return c.bm / 64; }
@@ -119,7 +126,8 @@ constexpr int threads(const Config& c) {
   if (c.family == Family::wgmma_split) return 128 * split_multipliers(c) + 32;
   if (c.family == Family::wgmma) return 128 * (multipliers(c) + (c.schedule == Schedule::one ? 0 : 1));
   if (c.family == Family::mma_sync || c.family == Family::wmma) return c.bm / c.wm * (c.bn / c.wn) * 32;
-  return c.family == Family::thread_tile || c.family == Family::tma_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
+  if (c.family == Family::tma_tile) return (c.bm / c.tm) * (c.bn / c.tn) * c.k_groups;
+  return c.family == Family::thread_tile ? (c.bm / c.tm) * (c.bn / c.tn) : c.bm * c.bn;
 }
 constexpr int stages(const Config& c) {
   return c.pipeline == Pipeline::multistage ? c.stages : c.pipeline == Pipeline::double_buffer ? 2 : 1;
@@ -205,10 +213,10 @@ constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
-// Family::tma_tile: [stages][down | across] of float, whose place the tile of D takes in the end, then two barriers and
+// Family::tma_tile: [stages][down | across] of float, whose place each group's sums take in the end, then two barriers and
 // a count for each stage.
 constexpr int tma_tile_barriers_at(const Config& c) {
-  return std::max(c.stages * (c.bm + c.bn) * c.bk, c.bm * (c.bn + 4)) * 4;
+  return std::max(c.stages * (c.bm + c.bn) * c.bk, c.k_groups * c.bm * (c.bn + 4)) * 4;
 }
 constexpr int tma_tile_smem_bytes(const Config& c) { return tma_tile_barriers_at(c) + c.stages * 20; }
 

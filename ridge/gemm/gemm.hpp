@@ -1,6 +1,6 @@
 // gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), of matrices or of batches of them;
 //       with a gate G  D = scale * (act(alpha * A B + beta * C + bias) * (alpha * A G) + residual);
-//       with groups of A's rows, a B for each of them.
+//       with groups of A's rows, a B for each of them. Lists of products of any sizes: list.hpp.
 //
 // Shapes    A [M, K], B [K, N], C, D and residual [M, N], in the notation of row-major arrays: element (i, j) of a view
 //           lies at i * stride(0) + j * stride(1). Nothing else says how an operand lies, so a transposed operand is a

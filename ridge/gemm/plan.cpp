@@ -221,12 +221,12 @@ constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_
 constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
 constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
-constexpr double promoted = 1.15;              // of a step whose sums leave the tensor cores
-constexpr double sums_bytes_per_clock = 24;    // of a tile's sums on their way through shared memory
-constexpr double sums_in_stages = 0.5;         // of that rate, where a cluster waits before it sends them
-constexpr double split_clocks = 300;           // a cluster's blocks start, and wait for each other at the end
-constexpr double repack_share = 0.7;           // of memory's rate, what copies of operands reach
-constexpr double repack_launch_us = 1;         // such a copy starts and ends
+constexpr double promoted = 1.15;  // of a step whose sums leave the tensor cores, and nothing else is under way
+constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way through shared memory
+constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
+constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
+constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
+constexpr double repack_launch_us = 1;       // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
@@ -269,7 +269,7 @@ double wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double step = std::max({elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
                                 lines * shared_share, copied, c.cluster > 1 ? multicast_clocks : 0,
                                 loaded / (one_wave ? l2_bytes_of_one_wave : l2_bytes_per_clock)}) *
-                      (c.promote ? promoted : 1);
+                      (c.promote && !has_two_parts(c) ? promoted : 1);
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
   const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p) / (4 * 32);
@@ -337,7 +337,9 @@ double split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
 
 // ---- Family::tma_tile -----------------------------------------------------------------------------------------------
 
-constexpr double tma_tile_share = 0.77;         // of the rate of multiply-adds, where two warps share a scheduler
+constexpr double tma_tile_share = 0.77;            // of the rate of multiply-adds, where two warps share a scheduler
+constexpr double tma_tile_share_of_groups = 0.75;  // that where groups of warps have steps of their own
+constexpr double tma_tile_share_of_8x8 = 0.67;  // that where a thread's tile is 8 x 8, and reads more for each product
 constexpr double tma_tile_share_of_one = 0.55;  // and where one is alone with its waits
 constexpr double tma_tile_clocks = 5000;        // a block's start, its first loads from memory, its epilogue
 
@@ -348,7 +350,10 @@ Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const De
       static_cast<double>(raster_of(way.swapped ? p.n : p.m, way.swapped ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
   const double most = std::ceil(tiles / device.sms), resident = std::min<double>(c.blocks_per_sm, most);
   const double warps = resident * threads(c) / 32;
-  const double share = warps < 2 * schedulers ? tma_tile_share_of_one : tma_tile_share;
+  const double share = warps < 2 * schedulers ? tma_tile_share_of_one
+                       : c.tm == 8            ? tma_tile_share_of_8x8
+                       : c.k_groups > 1       ? tma_tile_share_of_groups
+                                              : tma_tile_share;
   const double instructions = static_cast<double>(ceil_div(products(p), c.bk) * c.bk) * c.bm * c.bn / 32;
   const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share;
   way.clocks = most * (instructions / rate + tma_tile_clocks / resident);

@@ -1,9 +1,9 @@
 // GemmProblem: from views to sizes and strides, with a sentence where they do not fit together.
+#include <ridge/core/text.hpp>
 #include <ridge/gemm/validate.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 namespace ridge {
 
@@ -173,7 +173,7 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
 }
 
 std::string GemmProblem::text() const {
-  std::ostringstream s;
+  Text s;
   s << ridge::name(dtype);
   if (out && *out != gemm_default_out(dtype)) s << " to " << ridge::name(*out);
   s << " " << m << "x" << n << "x" << k;
@@ -245,10 +245,8 @@ static std::string_view outputs_of(DType dtype, DType out) {
   }
 }
 static bool is_one_of(DType dtype, std::string_view names) {
-  std::istringstream words{std::string(names)};
-  for (std::string word; words >> word;)
-    if (word == name(dtype)) return true;
-  return false;
+  const std::string spaced = " " + std::string(names) + " ";
+  return spaced.find(" " + std::string(name(dtype)) + " ") != std::string::npos;
 }
 
 Status validate(const GemmProblem& p) {
@@ -271,14 +269,10 @@ Status validate(const GemmProblem& p) {
   const GemmScalars& s = p.scalars;
   for (const auto& [name, value] :
        {std::pair("alpha", s.alpha), std::pair("beta", s.beta), std::pair("scale", s.scale)}) {
-    const auto given = [v = value] {
-      std::ostringstream out;
-      out << v;
-      return out.str();
-    };
-    if (!std::isfinite(value)) return Status::invalid("gemm", name, given(), "finite");
+    const std::string given = number_text(value);
+    if (!std::isfinite(value)) return Status::invalid("gemm", name, given, "finite");
     if (p.out == i32 && (value != std::floor(value) || std::fabs(value) > 0x7fffffff))
-      return Status::invalid("gemm", name, given(), "a whole number below 2^31 where d is i32");
+      return Status::invalid("gemm", name, given, "a whole number below 2^31 where d is i32");
   }
   if (p.out == i32 && s.activation != Activation::none && s.activation != Activation::relu)
     return Status::invalid("gemm", "activation", std::string(name(s.activation)), "none or relu where d is i32");

@@ -1,5 +1,5 @@
 // Copies of operands, on the CPU runtime.
-#include <ridge/gemm/repack.cuh>
+#include <ridge/gemm/sm90_repack.cuh>
 
 #include <gtest/gtest.h>
 

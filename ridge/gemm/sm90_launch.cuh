@@ -94,10 +94,14 @@ template <int I, class T> Status launch_split_row(const Arguments& args) {
   WgmmaOperand plain;
   if (*p.out == p.dtype && p.d->col_stride == 1 && !p.c && !p.residual_lies && by_columns_of(epilogue).plain)
     plain = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+  const Repack& repack = ready->repack;
+  const Copied copied = !repack.needed()                                ? Copied::none
+                        : (swapped ? repack.b.needed : repack.a.needed) ? Copied::both
+                                                                        : Copied::narrow;
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
                                            is_by_columns(p, p.dtype), {p.m, p.n, products(p), p.batch}, swapped,
-                                           args.plan.split, epilogue, args.stream);
+                                           args.plan.split, copied, epilogue, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,

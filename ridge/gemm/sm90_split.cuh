@@ -7,8 +7,12 @@
 #pragma once
 #include <ridge/gemm/sm90_wgmma.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
+#include <ridge/tile/sm90/overlap.cuh>
 
 namespace ridge::gemm_kernels {
+
+// Which operands a kernel right before this one writes: that is waited for, and this one begins earlier.
+enum class Copied : std::uint8_t { none, narrow, both };
 
 // What a launch says beside its tensor maps.
 struct SplitWork {
@@ -18,6 +22,7 @@ struct SplitWork {
   bool swapped;                        // the wide operand is B
   int share_log2;                      // rows of a tile of D that a block of the cluster adds up
   int stage_bytes;                     // that are copied for a step
+  Copied copied;                       // both: or the wide one alone
   void* plain;         // D of the operands' type, where it is the sums and its columns are neighbours, or null
   bool plain_vectors;  // its rows are whole pieces of four, on 8 bytes
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
@@ -79,14 +84,19 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     const int steps = last - first;
     sm90::RingPlace<c.stages> ring;
-    const auto load_step = [&](int i) {
-      sm90::arrive_expecting(full + ring.stage, static_cast<unsigned>(work.stage_bytes));
-      unsigned char* to = shared + ring.stage * wgmma_stage_bytes(c);
-      const int k = (first + i) * c.bk;
-      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + ring.stage, wide_row, k, batch * work.batch_of_wide,
-                                              0);
-      load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to + K::bytes_wide, full + ring.stage, narrow_row, k,
+    const auto load_wide = [&](int i, int stage) {
+      sm90::arrive_expecting(full + stage, static_cast<unsigned>(work.stage_bytes));
+      load_operand<K::axis_wide, c.bm, false>(&map_wide, shared + stage * wgmma_stage_bytes(c), full + stage, wide_row,
+                                              (first + i) * c.bk, batch * work.batch_of_wide, 0);
+    };
+    const auto load_narrow = [&](int i, int stage) {
+      load_operand<K::axis_narrow, c.bn, false>(&map_narrow, shared + stage * wgmma_stage_bytes(c) + K::bytes_wide,
+                                                full + stage, narrow_row, (first + i) * c.bk,
                                                 batch * work.batch_of_narrow, 0);
+    };
+    const auto load_step = [&](int i) {
+      load_wide(i, ring.stage);
+      load_narrow(i, ring.stage);
       ring.next();
     };
     const bool loads = threadIdx.x == multipliers * 128;  // one thread of the last warp
@@ -97,7 +107,16 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         sm90::init(empty + s, multipliers);
       }
       sm90::fence_init();
-      for (; loaded < ::min(steps, c.stages); ++loaded) load_step(loaded);
+      const int at_once = ::min(steps, c.stages);
+      if (work.copied == Copied::none) {
+        for (; loaded < at_once; ++loaded) load_step(loaded);
+      } else {  // the wide operand's part of all stages first, if it has been there all along
+        if (work.copied == Copied::both) sm90::await_last();
+        for (; loaded < at_once; ++loaded) load_wide(loaded, loaded);
+        if (work.copied == Copied::narrow) sm90::await_last();
+        for (int i = 0; i < at_once; ++i) load_narrow(i, i);
+        ring.skip(at_once);
+      }
     }
     __syncthreads();
     // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
@@ -105,7 +124,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const auto await_others = [&] {
       if (!split_sums_apart(c)) {
         if (split > 1) sm90::announce_to_cluster();
-        else __syncthreads();
+        else sm90::await_named<threads(c)>(1);  // from two places of the code, where __syncthreads() must be one
       }
       if (split > 1) sm90::await_cluster();
     };
@@ -223,7 +242,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,
                                          const WgmmaOperand& plain, bool plain_vectors, const Shape& shape,
-                                         bool swapped, int split, const Epilogue& epilogue, Stream stream) {
+                                         bool swapped, int split, Copied copied, const Epilogue& epilogue,
+                                         Stream stream) {
   namespace sm90 = tile::sm90;
   using K = SplitKernel<Row, T, MW, MN>;
   constexpr Config c = Row::config;
@@ -248,6 +268,7 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                        .swapped = swapped,
                        .share_log2 = split_share_log2(swapped ? c.bn : c.bm, split),
                        .stage_bytes = wgmma_stage_bytes(c) - not_copied,
+                       .copied = copied,
                        .plain = const_cast<void*>(plain.data),
                        .plain_vectors = plain_vectors,
                        .plain_pitch = plain.pitch,
@@ -256,7 +277,10 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
-  return sm90::launch_clusters(at, split, gemm_split<Row, T, MW, MN, Epilogue>, map_wide, map_narrow, work, epilogue);
+  constexpr auto kernel = gemm_split<Row, T, MW, MN, Epilogue>;
+  return copied == Copied::none
+             ? sm90::launch_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue)
+             : sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -203,7 +203,8 @@ template <int I, int Steps> struct Promoting {
   }();
 };
 TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
-  check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 328, .bias = true});
+  for (const int steps : {1, 2, 3, 6})  // two parts take turns
+    check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 64 * steps - 40, .bias = true});
   check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
 }
@@ -249,6 +250,14 @@ TEST(GemmOnHopper, TilesOfFloatOfABatchAndOfOneStep) {
   check_tile<row, outer, false>(128, 128, 32, 2);
   check_tile<row, k, true>(1, 1, 33, 2);
   check_tile<row_named("tma_64x64"), k, false>(70, 65, 300);
+}
+TEST(GemmOnHopper, GroupsOfWarpsHaveStepsOfTheirOwn) {
+  constexpr int row = row_named("tma_128x64");
+  check_tile<row, k, false>(130, 70, 32 * 9 + 1);  // two rounds of the ring, and one group one step more
+  check_tile<row, outer, false>(40, 130, 32 * 16 + 7, 2);
+  check_tile<row, k, true>(70, 140, 32 * 6);
+  check_tile<row, k, false>(129, 65, 40);  // groups without a step
+  check_tile<row_named("tma_64x64"), k, true>(65, 66, 32 * 9 + 4);
 }
 
 }  // namespace

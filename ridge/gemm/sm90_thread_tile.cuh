@@ -10,6 +10,9 @@
 //   so that operand lies along M or N, and is called `across`; the other one, `down`, lies as it likes.
 // - x[i] is kept while j runs; then j turns back, so that y[j] is kept when x changes, at a j whose sum is in the other
 //   bank.
+//
+// Where there are fewer tiles than multiprocessors could have warps for (Config::k_groups), groups of a block's warps have
+// every so many-th step each and all of the tile, and their sums are added up in the groups' order at the end.
 #pragma once
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
@@ -52,10 +55,11 @@ template <Major M, int Outer, int N, int Lanes> class TileFragments {
 template <class Row, Major MD> struct TmaTileKernel {
   static constexpr Config c = Row::config;
   static constexpr int groups_across = c.bn / (lanes_across * c.tn);
-  static constexpr int warps = c.bm / (lanes_down * c.tm) * groups_across, pieces = c.bk / piece_k;
+  static constexpr int warps = c.bm / (lanes_down * c.tm) * groups_across;     // that share steps
+  static constexpr int pieces = c.bk / piece_k, ring = c.stages / c.k_groups;  // stages of warps that share steps
   static constexpr int bytes_down = c.bm * c.bk * 4, bytes = bytes_down + c.bn * c.bk * 4;  // of a stage
-  static constexpr int pitch = c.bn + 4;  // of the tile of sums on its way to the epilogue
-  static_assert(c.bk * 4 == tile::sm90::line_bytes && pieces % 2 == 0 && warps * 32 == threads(c));
+  static_assert(c.bk * 4 == tile::sm90::line_bytes && pieces % 2 == 0 && warps * c.k_groups * 32 == threads(c));
+  static_assert(c.stages % c.k_groups == 0);
   using Down = TileFragments<MD, c.bm, c.tm, lanes_down>;
   using Across = TileFragments<Major::outer, c.bn, c.tn, lanes_across>;
   // x is read in units of a piece: two rows, or one k of all.
@@ -90,7 +94,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + tma_tile_barriers_at(c));
     auto* empty = full + c.stages;
     auto* used = reinterpret_cast<unsigned*>(empty + c.stages);  // how often warps have done with a stage
-    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32 % K::warps, lane = static_cast<int>(threadIdx.x) % 32;
+    const int k_group =
+        c.k_groups == 1 ? 0 : static_cast<int>(threadIdx.x) / 32 / K::warps;  // a constant where it can be
     const typename K::Down down(warp / K::groups_across, lane / 16 * 2 + lane % 2);
     const typename K::Across across(warp % K::groups_across, lane / 2 % 8);
     const TileAt place = raster_of(Swapped ? work.n : work.m, Swapped ? work.m : work.n, c.bm, c.bn).at(blockIdx.x);
@@ -159,14 +165,19 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           }
     };
 
-    sm90::RingPlace<c.stages> ring;
-    sm90::wait(full, 0);
-    read_y(shared, 0, y[0]);
-    read_x(shared, 0, 0, x[0]);
-    for (int step = 0; step < steps; ++step) {
+    // Warps that share steps have every k_groups-th of them, and stage k_groups s + k_group of each s of their ring.
+    sm90::RingPlace<K::ring> ring;
+    const auto stage_of = [&](const auto& in_ring) { return in_ring.stage * c.k_groups + k_group; };
+    if (k_group < steps) {
+      sm90::wait(full + k_group, 0);
+      read_y(shared + k_group * K::bytes, 0, y[0]);
+      read_x(shared + k_group * K::bytes, 0, 0, x[0]);
+    }
+    for (int step = k_group; step < steps; step += c.k_groups) {
       const auto now = ring;
       ring.next();
-      const unsigned char *stage = shared + now.stage * K::bytes, *next_stage = shared + ring.stage * K::bytes;
+      const int at = stage_of(now), next_at = stage_of(ring);
+      const unsigned char *stage = shared + at * K::bytes, *next_stage = shared + next_at * K::bytes;
 #pragma unroll 1
       for (int piece = 0; piece < K::pieces; piece += 2) {
 #pragma unroll
@@ -176,7 +187,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (half == 1 && next_piece == K::pieces) {
             next = next_stage;  // after the last step, of what lies there, which is not used
             next_piece = 0;
-            if (step + 1 < steps) sm90::wait(full + ring.stage, ring.parity);
+            if (step + c.k_groups < steps) sm90::wait(full + next_at, ring.parity);
           }
           read_y(next, next_piece, y[half ^ 1]);
 #pragma unroll
@@ -190,10 +201,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       // The last warp that has done with a stage has it filled again, and none waits for another.
       __syncwarp();
       if (lane == 0 && step + c.stages < steps) {
-        sm90::arrive(empty + now.stage);
-        if (atomicAdd(used + now.stage, 1u) % K::warps == K::warps - 1) {
-          sm90::wait(empty + now.stage, now.parity);  // for what the others read before they arrived
-          load(now.stage, step + c.stages);
+        sm90::arrive(empty + at);
+        if (atomicAdd(used + at, 1u) % K::warps == K::warps - 1) {
+          sm90::wait(empty + at, now.parity);  // for what the others read before they arrived
+          load(at, step + c.stages);
         }
       }
       __syncwarp();  // or one lane would go on alone, and its warp be two
@@ -201,23 +212,39 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     // Through shared memory, so that warps write whole lines and the epilogue's code is there once.
     __syncthreads();
-    float* scratch = reinterpret_cast<float*>(shared);  // [bm][pitch], neighbours across exchanged
+    float* scratch = reinterpret_cast<float*>(shared);  // [k_groups][bm][pitch], neighbours across exchanged
+    constexpr int pitch = c.bn + (Swapped ? 2 : 4), part = c.bm * pitch;
 #pragma unroll
     for (int i = 0; i < c.tm; ++i)
 #pragma unroll
       for (int j = 0; j < c.tn; j += 2)
-        simt::store(scratch + down.row(i) * K::pitch + across.row(j), simt::vec<float, 2>{sums[i][j + 1], sums[i][j]});
+        simt::store(scratch + k_group * part + down.row(i) * pitch + across.row(j),
+                    simt::vec<float, 2>{sums[i][j + 1], sums[i][j]});
     __syncthreads();
     constexpr int rows = Swapped ? c.bn : c.bm, groups = (Swapped ? c.bm : c.bn) / 4;  // of the tile of D
     const int row = Swapped ? from_across : from_down, col = Swapped ? from_down : from_across;
 #pragma unroll 1
     for (int u = static_cast<int>(threadIdx.x); u < rows * groups; u += threads(c)) {
-      const int r = u / groups, at = u % groups * 4, left = work.n - col - at;
+      // Warps write lines of 128 bytes: of four rows where D's columns lie down, which keeps reads in several banks.
+      constexpr int rows_of_warp = Swapped ? 4 : 1, line = 32 / rows_of_warp;
+      const int of_warp = u / 32, lines = groups / line;
+      const int r = Swapped ? of_warp / lines * rows_of_warp + u % 32 / line : u / groups;
+      const int at = (Swapped ? of_warp % lines * line + u % line : u % groups) * 4, left = work.n - col - at;
       if (row + r >= work.m || left <= 0) continue;
       simt::vec<float, 4> four;
 #pragma unroll
-      for (int v = 0; v < 4; ++v)
-        four[v] = Swapped ? scratch[(at + v) * K::pitch + (r ^ 1)] : scratch[r * K::pitch + at + (v ^ 1)];
+      for (int g = 0; g < c.k_groups; ++g) {  // in their order
+        simt::vec<float, 4> part_of;
+        if constexpr (Swapped) {
+#pragma unroll
+          for (int v = 0; v < 4; ++v) part_of[v] = scratch[g * part + (at + v) * pitch + (r ^ 1)];
+        } else {
+          const auto turned = simt::load<4>(scratch + g * part + r * pitch + at);
+          part_of = {turned[1], turned[0], turned[3], turned[2]};
+        }
+#pragma unroll
+        for (int v = 0; v < 4; ++v) four[v] = g == 0 ? part_of[v] : four[v] + part_of[v];
+      }
       epilogue(four, At{batch, row + r, col + at, ::min(left, 4)});
     }
   }

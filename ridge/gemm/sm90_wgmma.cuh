@@ -49,11 +49,13 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
   static constexpr int columns = gemm_kernels::columns(c);  // of D
   static constexpr int b_share = columns / c.cluster;       // columns of B that each block of a cluster loads
-  static constexpr int registers = blocks * sums * (c.promote ? 2 : 1);  // of sums
+  static constexpr bool two_parts = has_two_parts(c);
+  static constexpr int part_steps = c.promote ? c.promote : 1;
+  static constexpr int registers = tile_sums(c) * (two_parts ? 3 : c.promote ? 2 : 1);  // of sums
   static constexpr int bytes_a = c.bm * c.line, bytes_b = c.bn * c.line;
   static_assert(c.bk * sizeof(T) == c.line, "a step of k is a line of the swizzle");
   static_assert(c.line == wgmma_line_bytes || (c.line == 64 && MA == Major::k && MB == Major::k));
-  static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= 192);
+  static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= most_sums);
   static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
   static_assert(!(c.gated || c.grouped) || (sizeof(T) == 2 && !c.promote));
   static_assert(!c.grouped || (c.schedule == Schedule::cooperative && c.cluster == 1 && MA == Major::k));
@@ -217,8 +219,6 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
 #pragma unroll
       for (int k = 0; k < c.bk; k += sm90::product_k<T>) {
-        if (c.promote == 1 && k + sm90::product_k<T> >= c.bk)
-          sm90::commit_products();  // the last is a group of its own
 #pragma unroll
         for (int i = 0; i < K::blocks; ++i)
           sm90::multiply<T, K::axis_a, K::axis_b, c.bn>(
@@ -342,7 +342,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           walk.next();
           ring.skip(work.steps);
         }
-        if ((ping_pong || c.promote == 1) && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
+        if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
         for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = walk.at();
           if constexpr (K::c.grouped) {
@@ -360,47 +360,6 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if constexpr (ping_pong) {
             sm90::wait(turn + multiplier, turn_parity);
             turn_parity ^= 1;
-          }
-          if constexpr (K::c.promote > 0) {
-            // A part of the sum at a time stays in the tensor cores, whose additions round less well. Where a part is one
-            // step, the warpgroups take turns: the tensor cores would else take both's products in alternation, be done
-            // with both at once, and have nothing to do while both add.
-            constexpr bool in_turn = c.promote == 1 && multipliers(c) == 2;
-            Sum part[K::blocks][K::sums];
-#pragma unroll
-            for (int i = 0; i < K::blocks; ++i)
-#pragma unroll
-              for (int j = 0; j < K::sums; ++j) sums[i][j] = 0;
-            int former = 0;
-            for (int step = 0; step < work.steps; ++step, ring.next()) {
-              const int turn_of_part = step % K::c.promote;
-              sm90::wait(full + ring.stage, ring.parity);
-              if constexpr (in_turn) {
-                sm90::wait(turn + multiplier, turn_parity);
-                turn_parity ^= 1;
-              }
-              sm90::fence_sums();
-              multiply_step(part, ring.stage, first_row, turn_of_part > 0);
-              if (turn_of_part > 0) {
-                sm90::wait_products<1>();  // all but these: the stage before this one has been read
-                release(former);
-              }
-              former = ring.stage;
-              if (turn_of_part != K::c.promote - 1 && step != work.steps - 1) continue;
-              if constexpr (in_turn) {
-                sm90::wait_products<1>();  // all but the step's last
-                if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
-              }
-              sm90::wait_products<0>();
-              release(former);
-#pragma unroll
-              for (int i = 0; i < K::blocks; ++i)
-#pragma unroll
-                for (int j = 0; j < K::sums; ++j) sums[i][j] += part[i][j];
-            }
-            sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
-            finish(sums, place, multiplier, first_row);
-            continue;
           }
           const auto start_step = [&](bool accumulate) {
             sm90::wait(full + ring.stage, ring.parity);
@@ -439,7 +398,80 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (waits) waiting_to.store_all(waiting);
         }
       };
-      if (K::defers && work.store == Store::tma && is_cheap(by_columns))
+      // A part of the sum at a time stays in the tensor cores, whose additions round less well.
+      [[maybe_unused]] const auto multiply_in_parts = [&] {
+        Walk walk(work, rank);
+        sm90::RingPlace<c.stages> ring;
+        Sum sums[K::blocks][K::sums], part[K::blocks][K::sums];
+        const auto start_step = [&](Sum(&to)[K::blocks][K::sums], bool accumulate) {
+          sm90::wait(full + ring.stage, ring.parity);
+          sm90::fence_sums();
+          multiply_step(to, ring.stage, first_row, accumulate);
+          const int stage = ring.stage;
+          ring.next();
+          return stage;
+        };
+        const auto add = [&](const Sum(&from)[K::blocks][K::sums]) {
+#pragma unroll
+          for (int i = 0; i < K::blocks; ++i)
+#pragma unroll
+            for (int j = 0; j < K::sums; ++j) sums[i][j] += from[i][j];
+        };
+        for (; walk.more(); walk.next()) {
+          const WgmmaTile place = walk.at();
+          sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
+          fetch_bias(place, multiplier);
+#pragma unroll
+          for (int i = 0; i < K::blocks; ++i)
+#pragma unroll
+            for (int j = 0; j < K::sums; ++j) sums[i][j] = 0;
+          if constexpr (K::two_parts) {  // one is added while the other is under way
+            Sum other[K::blocks][K::sums];
+            int of_part = start_step(part, false), step = 0;
+            for (; step + 2 < work.steps; step += 2) {
+              const int of_other = start_step(other, false);
+              sm90::wait_products<1>();
+              release(of_part);
+              add(part);
+              of_part = start_step(part, false);
+              sm90::wait_products<1>();
+              release(of_other);
+              add(other);
+            }
+            if (step + 1 < work.steps) {
+              const int of_other = start_step(other, false);
+              sm90::wait_products<1>();
+              release(of_part);
+              add(part);
+              sm90::wait_products<0>();
+              release(of_other);
+              add(other);
+            } else {
+              sm90::wait_products<0>();
+              release(of_part);
+              add(part);
+            }
+          } else {
+            int former = 0;
+            for (int step = 0; step < work.steps; ++step) {
+              const int turn_of_part = step % K::part_steps, stage = start_step(part, turn_of_part > 0);
+              if (turn_of_part > 0) {
+                sm90::wait_products<1>();  // all but these: the stage before this one has been read
+                release(former);
+              }
+              former = stage;
+              if (turn_of_part != K::part_steps - 1 && step != work.steps - 1) continue;
+              sm90::wait_products<0>();
+              release(former);
+              add(part);
+            }
+          }
+          sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+          finish(sums, place, multiplier, first_row);
+        }
+      };
+      if constexpr (K::c.promote > 0) multiply_in_parts();
+      else if (K::defers && work.store == Store::tma && is_cheap(by_columns))
         multiply_tiles.template operator()<K::defers>();
       else multiply_tiles.template operator()<false>();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();

@@ -1,7 +1,7 @@
 // Launches the copies that a plan asks for.
 #include <ridge/gemm/launch.hpp>
-#include <ridge/gemm/repack.cuh>
 #include <ridge/gemm/repack.hpp>
+#include <ridge/gemm/sm90_repack.cuh>
 
 #include <bit>
 
