@@ -21,10 +21,10 @@
 //           sum of exp(s). A score that is NaN or +inf makes its row NaN.
 // Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass gave
 //           them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor cores
-//           (wgmma_gradient) round weights and the gradients of products to the 16-bit type before they meet dO, Q and
-//           K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no gradient. Where a
-//           query may not attend, neither its values nor the key's matter to the other: a query with nothing to attend
-//           to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
+//           (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before they
+//           meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no
+//           gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query with
+//           nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
 // Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
 //             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and LSE [Hq, total_q].
 //                             Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].

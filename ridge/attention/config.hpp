@@ -12,10 +12,18 @@ enum class Family : std::uint8_t {
   register_tile,   // register_tile.cuh: a tile of scores and one of O in each thread's registers
   gradient_tile,   // gradient_tile.cuh: gradients, of tiles in each thread's registers
   mma_sync,        // sm80_mma.cuh: tensor cores that warps feed from registers, from Ampere on
+  mma_gradient,    // sm80_gradient.cuh: gradients by the same
   wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
   decode,          // sm90_decode.cuh: few queries; warps with keys of their own, which TMA brings
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
   wgmma_terms,     // sm90_terms.cuh: float32 by the same, each number as three of bf16
+};
+
+// What runs beside what in Family::wgmma: the steps of the ladder.
+enum class Schedule : std::uint8_t {
+  alone,  // sm90_steps.cuh: all warps have all to do, one thing after the other; TMA brings the next tile meanwhile
+  turns,  // a warpgroup loads; multipliers take turns, and one's exponentials run beside another's products
+  overlapped,  // and beside its own
 };
 
 struct Config {
@@ -24,25 +32,30 @@ struct Config {
                           // owns, queries or keys, and of the other side's that it meets at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync)
+  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient)
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
   int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma), or each warp's part of it (decode);
                           // panels of either (wgmma_terms)
+  bool turned = true;     // Q and K on their way to shared memory (register_tile)
+  Schedule schedule = Schedule::overlapped;  // (wgmma)
   bool operator==(const Config&) const = default;
 };
 
 // Whether every device runs it, and the CPU.
 constexpr bool is_portable(const Config& c) {
-  return c.family != Family::mma_sync && c.family != Family::wgmma && c.family != Family::decode &&
-         c.family != Family::wgmma_gradient && c.family != Family::wgmma_terms;
+  return c.family != Family::mma_sync && c.family != Family::mma_gradient && c.family != Family::wgmma &&
+         c.family != Family::decode && c.family != Family::wgmma_gradient && c.family != Family::wgmma_terms;
 }
 
-// Whether sequences may be of uneven lengths. The widest of Hopper's rows and that of four multipliers have no instance
-// for it, and its gradients none.
+// Whether it is a step of the ladder alone, which is compiled for one 16-bit type.
+constexpr bool is_step(const Config& c) { return c.schedule != Schedule::overlapped; }
+
+// Whether sequences may be of uneven lengths. The widest of Hopper's rows, that of four multipliers and steps have no
+// instance for it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
-  return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 : c.family != Family::wgmma_gradient;
+  return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 && !is_step(c) : c.family != Family::wgmma_gradient;
 }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
@@ -74,6 +87,14 @@ constexpr int panels(int columns) { return (columns + panel - 1) / panel; }
 constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * rows * panel * 2; }
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
+
+// ---- Family::mma_gradient: a block's own rows of a side, Q and dO or K and V, [bm][d] each; two stages of the other's, [bn][d]
+// each, and of two floats of each query.
+
+constexpr int mma_gradient_stage_bytes(const Config& c) { return 2 * mma_tile_bytes(c.bn, c.d) + c.bn * 8; }
+constexpr int mma_gradient_bytes(const Config& c) {
+  return 2 * mma_tile_bytes(c.bm, c.d) + mma_stages * mma_gradient_stage_bytes(c);
+}
 
 // ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
 
@@ -134,6 +155,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::tiled: return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4;  // Q, K, V; a column of padding
     case Family::gradient_tile: return gradient_floats(c) * 4;
     case Family::register_tile: return tile_floats(c) * 4;
+    case Family::mma_gradient: return mma_gradient_bytes(c);
     case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
     case Family::decode: return decode_bytes(c);
     case Family::wgmma_gradient: return wgmma_gradient_bytes(c);

@@ -40,18 +40,21 @@ template <Side S, int I, class T> Status launch_side(const Call& call, const Gra
   else return simt::launch(at, attention_gradient_tile<S, Row<I>, T>, args);
 }
 
+template <class T> Status launch_facts(const Call& call, const GradientArguments<T>& args, int warp) {
+  constexpr std::int64_t rows = facts_threads / facts_lanes;
+  if (args.rows == 0) return {};
+  return simt::launch({.grid = dim3(static_cast<unsigned>((args.rows + rows - 1) / rows)),
+                       .block = dim3(facts_threads),
+                       .smem = 0,
+                       .stream = call.stream.handle,
+                       .warp = warp},
+                      attention_gradient_facts<T>, args);
+}
+
 template <int I, class T> Status launch_gradient_row(const Call& call) {
   const auto args = gradient_arguments_of<T>(call);
   const int warp = call.plan.device.warp;
-  constexpr std::int64_t rows = facts_threads / facts_lanes;
-  const std::int64_t queries = args.rows;
-  if (queries > 0)
-    RIDGE_TRY(simt::launch({.grid = dim3(static_cast<unsigned>((queries + rows - 1) / rows)),
-                            .block = dim3(facts_threads),
-                            .smem = 0,
-                            .stream = call.stream.handle,
-                            .warp = warp},
-                           attention_gradient_facts<T>, args));
+  RIDGE_TRY(launch_facts(call, args, warp));
   RIDGE_TRY((launch_side<Side::keys, I>(call, args, warp)));
   return launch_side<Side::queries, I>(call, args, warp);
 }

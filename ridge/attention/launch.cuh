@@ -2,6 +2,7 @@
 // compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
 #include <ridge/attention/launch_arguments.cuh>
+#include <ridge/attention/merge.cuh>
 #include <ridge/attention/register_tile.cuh>
 #include <ridge/attention/textbook.cuh>
 
@@ -10,13 +11,27 @@
 namespace ridge::attention_detail {
 namespace {
 
+// Of parts of the keys that blocks attended to.
+template <class T> Status launch_merge(const Call& call, const Arguments<T>& args, int warp) {
+  const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
+  return simt::launch({.grid = dim3(static_cast<unsigned>(queries)),
+                       .block = dim3(merge_threads),
+                       .smem = 0,
+                       .stream = call.stream.handle,
+                       .warp = warp},
+                      attention_merge_kernel<T, PartsInWorkspace>, merge_of(args));
+}
+
 template <int I, class T, int Warp> Status launch_row(const Call& call) {
   constexpr Config c = variants[I].config;
   const simt::Config at = grid_of(c, call, Warp);
   if constexpr (c.family == Family::naive) {
     return simt::launch(at, attention_naive<Row<I>, T, Warp>, arguments_of<T>(call));
   } else if constexpr (c.family == Family::tiled) {
-    return simt::launch(at, attention_tiled<Row<I>, T, Warp>, arguments_of<T>(call));
+    const Arguments<T> args = arguments_of<T>(call);
+    RIDGE_TRY(simt::launch(at, attention_tiled<Row<I>, T, Warp>, args));
+    if constexpr (!c.split) return {};
+    else return args.splits == 1 ? Status() : launch_merge<T>(call, args, Warp);
   } else if constexpr (c.family == Family::register_tile) {
     return simt::launch(at, attention_register_tile<Row<I>>, arguments_of<T>(call));
   } else {

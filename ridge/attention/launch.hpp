@@ -36,6 +36,9 @@ Status launch_wgmma_terms(const Call&);
 // Of Family::decode.
 Status launch_decode_f16(const Call&);
 Status launch_decode_bf16(const Call&);
+// Of Family::mma_gradient.
+Status launch_mma_gradient_f16(const Call&);
+Status launch_mma_gradient_bf16(const Call&);
 // Of Family::wgmma_gradient.
 Status launch_wgmma_gradient_f16(const Call&);
 Status launch_wgmma_gradient_bf16(const Call&);

@@ -2,9 +2,8 @@
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/merge_launch.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
-
-#include <sstream>
 
 namespace ridge {
 
@@ -52,7 +51,7 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
 }
 
 std::string AttentionMergeProblem::text() const {
-  std::ostringstream text;
+  Text text;
   text << name(dtype) << " " << b << "x" << h << " heads, " << s << " rows of " << dv;
   return text.str();
 }

@@ -58,10 +58,10 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   const Config& c = row.config;
   if (p.backward && !has_gradient(c)) return "it has no gradient";
   if (!p.backward && !has_forward(c)) return "it computes gradients";
-  if (!(p.dtype == f32 ? row.f32 : row.f16)) return "not instantiated for " + std::string(name(p.dtype));
+  if (!is_instantiated(row, p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
   if (p.d > c.d) return "d is " + std::to_string(p.d) + ", and it has room for " + std::to_string(c.d);
   if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
-  if (c.family == Family::mma_sync && device.cc < 80)
+  if ((c.family == Family::mma_sync || c.family == Family::mma_gradient) && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
   if (c.family == Family::wgmma) {
     if (device.cc != 90)
@@ -176,7 +176,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.cost = cost(p);
   const int splits = splits_of(c, p, device);
   k.blocks = blocks_of(c, p) * splits;
-  k.launches = p.backward ? 3 : splits > 1 ? 2 : 1;
+  k.launches = c.family == Family::mma_gradient ? 4 : p.backward ? 3 : splits > 1 ? 2 : 1;
   k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
@@ -194,15 +194,17 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 1) * 4;
   // And rows that do not exist; warps without any have nothing to do.
   const bool emulated = c.family == Family::wgmma_terms;
-  const bool tensor = c.family == Family::mma_sync || c.family == Family::wgmma || c.family == Family::decode ||
-                      c.family == Family::wgmma_gradient || emulated;
-  const int whole = c.family == Family::mma_sync ? c.rows : c.bm;
+  const bool three_sums = c.family == Family::mma_gradient;  // each of a kernel of its own
+  const bool tensor = c.family == Family::mma_sync || three_sums || c.family == Family::wgmma ||
+                      c.family == Family::decode || c.family == Family::wgmma_gradient || emulated;
+  const int whole = c.family == Family::mma_sync ? c.rows : c.family == Family::tiled && c.split ? 1 : c.bm;
   const double rows = std::ceil(packed / whole) * whole / std::max(1.0, packed);
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
   const bool padded_sums = c.family == Family::gradient_tile;  // three of them; products are taken for either side
-  const double columns = !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
-                         : padded_sums         ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
-                                               : static_cast<double>(4 * p.d + 3 * p.dv);
+  const double columns = three_sums              ? static_cast<double>(5 * c.d + 3 * c.dv)
+                         : !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
+                         : padded_sums           ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
+                                                 : static_cast<double>(4 * p.d + 3 * p.dv);
   const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
   constexpr double emulation = 6;  // products of bf16 for one of float32
   const double rate = (tensor ? device.fp16_tflops / (emulated ? emulation : 1) : device.fp32_tflops) * 1e3 /
@@ -252,6 +254,8 @@ Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
     if constexpr (std::is_same_v<B, simt::Cuda>) {
+      if (variants[call.plan.variant].config.family == Family::mma_gradient)
+        return call.problem.dtype == f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
       if (variants[call.plan.variant].config.family == Family::wgmma_gradient)
         return call.problem.dtype == f16 ? launch_wgmma_gradient_f16(call) : launch_wgmma_gradient_bf16(call);
     }

@@ -1,9 +1,9 @@
 // AttentionProblem: from views to sizes and strides, with a sentence where they do not fit together.
 #include <ridge/attention/validate.hpp>
+#include <ridge/core/text.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 namespace ridge {
 
@@ -30,12 +30,6 @@ int phase_of(const TensorView& v) { return static_cast<int>(reinterpret_cast<std
 AttentionOperand operand_of(const TensorView& v) {
   const auto stride = [&](int axis) { return v.size(axis) <= 1 ? 0 : v.stride(axis); };
   return {stride(0), stride(1), stride(2), v.size(3) <= 1 ? 1 : v.stride(3), phase_of(v)};
-}
-
-std::string number(double x) {
-  std::ostringstream s;
-  s << x;
-  return s.str();
 }
 
 // [rows, heads, columns] of all sequences, seen as [1, heads, rows, columns].
@@ -258,7 +252,7 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
 }
 
 std::string AttentionProblem::text() const {
-  std::ostringstream s;
+  Text s;
   s << name(dtype) << " " << b << "x" << hq;
   if (hkv != hq) s << "/" << hkv;
   s << " heads, " << (cu_q || cu_k || lengths ? "up to " : "") << sq << "x" << sk << ", d " << d;
@@ -350,9 +344,9 @@ Status validate(const AttentionProblem& p) {
   if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
                            "exact: the forward pass in f32 alone may be emulated");
-  if (r.scale && !std::isfinite(*r.scale)) return Status::invalid(op, "scale", number(*r.scale), "finite");
+  if (r.scale && !std::isfinite(*r.scale)) return Status::invalid(op, "scale", number_text(*r.scale), "finite");
   if (!std::isfinite(r.softcap) || r.softcap < 0)
-    return Status::invalid(op, "softcap", number(r.softcap), "above 0, or 0 for none");
+    return Status::invalid(op, "softcap", number_text(r.softcap), "above 0, or 0 for none");
   for (const auto& [argument, bound] : {std::pair("left", r.left), std::pair("right", r.right)})
     if (bound < -1)
       return Status::invalid(op, std::string("window.") + argument, std::to_string(bound), "from 0 on, or -1 for all");

@@ -77,6 +77,23 @@ __device__ __forceinline__ void add_products(const float* a, int pitch_a, const 
   }
 }
 
+// The textbook's: sums[i][j] += sum over columns of row at_a(i) of a and row at_b(j) of b.    a, b: [rows][pitch]
+template <int M, int N, class AtA, class AtB>
+__device__ __forceinline__ void add_products_of_rows(const float* a, int pitch_a, AtA at_a, const float* b, int pitch_b,
+                                                     AtB at_b, int columns, float (&sums)[M][N]) {
+  RIDGE_KEEP_LOOP
+  for (int c = 0; c < columns; ++c) {
+    float x[M], y[N];
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < M; ++i) x[i] = a[at_a(i) * pitch_a + c];
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < N; ++j) y[j] = b[at_b(j) * pitch_b + c];
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < M; ++i) RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < N; ++j) sums[i][j] = fmaf(x[i], y[j], sums[i][j]);
+  }
+}
+
 // Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width` up
 // to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
 template <int Rows, int Width, int Threads>
@@ -124,7 +141,7 @@ __device__ __forceinline__ void start_rows(float* to, const float* from, const S
   }
 }
 
-//   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]
+//   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]; not turned, Q [bm][d]  K [bn][d]
 // Preconditions: gridDim.x is batch * heads * tiles of queries, at least 1; d and dv are at most the Config's.
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
@@ -143,9 +160,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const float* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
   const float* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
   const Keys keys = keys_of(a, first_query, last_query);
-  const int steps_d = (a.d + 3) / 4 * 4;
+  [[maybe_unused]] const int steps_d = (a.d + 3) / 4 * 4;
   const auto start_k = [&](int first) {
-    start_turned<c.bn, c.d, c.threads>(k, Tile::pitch_n, from_k + first * a.at_k.row, a.at_k, a.sk - first, a.d);
+    const float* from = from_k + first * a.at_k.row;
+    if constexpr (Row::config.turned)
+      start_turned<c.bn, c.d, c.threads>(k, Tile::pitch_n, from, a.at_k, a.sk - first, a.d);
+    else start_rows<c.bn, c.d, c.threads>(k, from, a.at_k, a.sk - first, a.d, a.vectors);
   };
   const auto start_v = [&](int first) {
     start_rows<c.bn, c.dv, c.threads>(v, from_v + first * a.at_v.row, a.at_v, a.sk - first, a.dv, a.vectors);
@@ -161,7 +181,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int j = 0; j < RV; ++j) o[r][j] = 0;
   }
 
-  start_turned<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
+  if constexpr (Row::config.turned)
+    start_turned<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
+  else start_rows<c.bm, c.d, c.threads>(q, from_q, a.at_q, a.sq - first_query, a.d, a.vectors);
   if (keys.first < keys.last) start_k(keys.first);
   RIDGE_KEEP_LOOP
   for (int first = keys.first; first < keys.last; first += c.bn) {
@@ -172,8 +194,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RN; ++j) s[r][j] = 0;
-    add_products<false, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n, steps_d,
-                                        s);
+    if constexpr (Row::config.turned)
+      add_products<false, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n, steps_d,
+                                          s);
+    else
+      add_products_of_rows(
+          q, c.d, [&](int r) { return mine.query(r); }, k, c.d, [&](int j) { return mine.column(j); }, a.d, s);
     const bool inside = all_attend(a, first_query, last_query, first, first + c.bn), all = inside && a.mask == nullptr;
     if (!scores.as_is) {
       RIDGE_UNROLL_ON_GPU

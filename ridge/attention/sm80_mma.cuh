@@ -151,35 +151,7 @@ template <class Row, class T> class MmaWarp {
   }
 
   // s = q k^T
-  __device__ __forceinline__ void multiply_keys(unsigned q, unsigned k) {
-#pragma unroll
-    for (int m = 0; m < M; ++m)
-#pragma unroll
-      for (int n = 0; n < 2 * N; ++n)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) s_[m][n][e] = 0;
-#pragma unroll
-    for (int d = 0; d < D; ++d) {
-      unsigned fresh[M][4];
-      if constexpr (!keeps_q) {
-#pragma unroll
-        for (int m = 0; m < M; ++m)
-          tile::sm80::load_matrices<false>(fresh[m], TileQ::further(q + from_q_, m * 16, d * 16));
-      }
-#pragma unroll
-      for (int n = 0; n < N; ++n) {
-        unsigned keys[4];
-        tile::sm80::load_matrices<false>(keys, TileK::further(k + from_k_, n * 16, d * 16));
-#pragma unroll
-        for (int m = 0; m < M; ++m)
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            if constexpr (keeps_q) tile::sm80::multiply<T>(s_[m][2 * n + h], q_[d][m], keys, h);
-            else tile::sm80::multiply<T>(s_[m][2 * n + h], fresh[m], keys, h);
-          }
-      }
-    }
-  }
+  __device__ __forceinline__ void multiply_keys(unsigned q, unsigned k) { multiply_rows<keeps_q>(s_, q, k); }
 
   // f(r, key, score) of every score, which becomes what it returns.
   template <class F> __device__ __forceinline__ void for_scores(F f) {
@@ -321,7 +293,39 @@ template <class Row, class T> class MmaWarp {
 
   RunningRow running[rows];
 
- private:
+ protected:
+  // sums = q k^T of any tiles; Kept: of the Q that was read.
+  template <bool Kept>
+  __device__ __forceinline__ void multiply_rows(float (&sums)[M][2 * N][4], unsigned q, unsigned k) {
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+#pragma unroll
+      for (int n = 0; n < 2 * N; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[m][n][e] = 0;
+#pragma unroll
+    for (int d = 0; d < D; ++d) {
+      unsigned fresh[M][4];
+      if constexpr (!Kept) {
+#pragma unroll
+        for (int m = 0; m < M; ++m)
+          tile::sm80::load_matrices<false>(fresh[m], TileQ::further(q + from_q_, m * 16, d * 16));
+      }
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        unsigned keys[4];
+        tile::sm80::load_matrices<false>(keys, TileK::further(k + from_k_, n * 16, d * 16));
+#pragma unroll
+        for (int m = 0; m < M; ++m)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if constexpr (Kept) tile::sm80::multiply<T>(sums[m][2 * n + h], q_[d][m], keys, h);
+            else tile::sm80::multiply<T>(sums[m][2 * n + h], fresh[m], keys, h);
+          }
+      }
+    }
+  }
+
   // The weights of 16 queries and 16 keys, as the operand of the next product.
   __device__ __forceinline__ void pack_weights(int n, int m, unsigned (&to)[4]) const {
 #pragma unroll
@@ -336,6 +340,35 @@ template <class Row, class T> class MmaWarp {
   unsigned q_[keeps_q ? D : 1][M][4];
   float s_[M][2 * N][4], o_[M][2 * V][4];  // [16 queries][8 keys or columns]
 };
+
+// Writes a warp's rows of O, times `scale`, of whose block's tile `rows` rows of `width` columns exist. They go through its
+// rows of a tile in shared memory that nobody else reads, so that it writes whole sectors. row_at(r): where row r of the
+// block's tile begins.
+template <class Row, class T, class RowAt>
+__device__ __forceinline__ void put_rows(const MmaWarp<Row, T>& warp, unsigned char* place, int rows, int width,
+                                         std::int64_t step, bool vectors, float scale, RowAt row_at) {
+  constexpr Config c = Row::config;
+  using Tile = PanelTile<c.bm>;
+  __syncwarp();  // all lanes have read it
+  warp.for_pairs([&](int r, int column, simt::vec<float, 2> o) {
+    *reinterpret_cast<unsigned*>(place + Tile::at(warp.row(r), column)) =
+        tile::pack_pair<T>(o[0] * scale, o[1] * scale);
+  });
+  __syncwarp();
+  constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
+  const int warp_first = static_cast<int>(threadIdx.x) / 32 * c.rows;
+  for (int n = static_cast<int>(threadIdx.x) % 32; n < c.rows * units; n += 32) {
+    const int row = warp_first + n / units, column = n % units * unit;
+    if (row >= rows || column >= width) continue;
+    const auto values = simt::load<unit>(reinterpret_cast<const T*>(place + Tile::at(row, column)));
+    T* to = row_at(row);
+    if (vectors && column + unit <= width) {
+      simt::store_global(to + column, values);
+    } else {
+      for (int e = 0; e < unit && column + e < width; ++e) to[(column + e) * step] = values[e];
+    }
+  }
+}
 
 // The pages of a tile of `Tile` keys: the lanes of each warp have their numbers. Without Paged there are none.
 template <int Tile, bool Paged> struct TilePages {
@@ -460,26 +493,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           a.partial_lse[place_of(r)] = warp.running[r].log_sum();
       return;
     }
-    // A warp's rows of O go through its rows of Q's place, so that it writes whole sectors.
-    using TileO = PanelTile<c.bm>;
-    warp.for_pairs([&](int r, int column, simt::vec<float, 2> o) {
-      const unsigned pair = tile::pack_pair<T>(o[0], o[1]);
-      *reinterpret_cast<unsigned*>(q + TileO::at(warp.row(r), column)) = pair;
+    put_rows(warp, q, rows - first_row, a.dv, a.at_o.element, a.vectors, 1, [&](int in_tile) {
+      const int row = first_row + in_tile;
+      return a.o + at.batch * a.at_o.batch + (first_head + row % a.pack) * a.at_o.head + row / a.pack * a.at_o.row;
     });
-    __syncwarp();
-    constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
-    const int warp_first = static_cast<int>(threadIdx.x) / 32 * c.rows;
-    for (int n = static_cast<int>(threadIdx.x) % 32; n < c.rows * units; n += 32) {
-      const int in_tile = warp_first + n / units, row = first_row + in_tile, column = n % units * unit;
-      if (row >= rows || column >= a.dv) continue;
-      const auto values = simt::load<unit>(reinterpret_cast<const T*>(q + TileO::at(in_tile, column)));
-      T* to = a.o + at.batch * a.at_o.batch + (first_head + row % a.pack) * a.at_o.head + row / a.pack * a.at_o.row;
-      if (a.vectors && column + unit <= a.dv) {
-        simt::store_global(to + column, values);
-      } else {
-        for (int e = 0; e < unit && column + e < a.dv; ++e) to[(column + e) * a.at_o.element] = values[e];
-      }
-    }
 #pragma unroll
     for (int r = 0; r < warp.rows; ++r) {
       const int row = first_row + warp.row(r);

@@ -1,7 +1,7 @@
 // Launches the row of Family::wgmma that a plan chose.
 #pragma once
 #include <ridge/attention/launch_arguments.cuh>
-#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/attention/sm90_steps.cuh>
 
 #include <utility>
 
@@ -19,8 +19,8 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
 // Of blocks that stay.
 WgmmaOrder order_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
   return WgmmaOrder::of(static_cast<unsigned>((p.sq + c.bm - 1) / c.bm), static_cast<unsigned>(p.b * p.hq),
-                        static_cast<unsigned>(p.hq), p.rule.right >= 0 && p.rule.left < 0,
-                        static_cast<unsigned>(device.sms));
+                        static_cast<unsigned>(p.hq), static_cast<unsigned>(p.hq / std::max<std::int64_t>(1, p.hkv)),
+                        p.rule.right >= 0 && p.rule.left < 0, static_cast<unsigned>(device.sms));
 }
 
 template <int I, class T> Status launch_wgmma_row(const Call& call) {
@@ -36,16 +36,21 @@ template <int I, class T> Status launch_wgmma_row(const Call& call) {
   RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
   RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
   simt::Config at = grid_of(c, call, simt::native_warp);
-  const WgmmaOrder order = order_of(c, p, call.plan.device);
-  at.grid.x = order.blocks;
-  if constexpr (takes_lengths(c))
-    if (has_lengths(p))
-      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call), order);
-  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
+  if constexpr (c.schedule == Schedule::alone) {
+    return tile::sm90::launch_clusters(at, 1, attention_wgmma_alone<Row<I>, T>, maps, arguments_of<T>(call));
+  } else {
+    const WgmmaOrder order = order_of(c, p, call.plan.device);
+    at.grid.x = order.blocks;
+    if constexpr (takes_lengths(c))
+      if (has_lengths(p))
+        return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call), order);
+    return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
+  }
 }
 
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Call&) {
-  if constexpr (variants[I].config.family == Family::wgmma) return launch_wgmma_row<I, T>;
+  if constexpr (variants[I].config.family == Family::wgmma && is_instantiated(variants[I], dtype_of<T>))
+    return launch_wgmma_row<I, T>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
 

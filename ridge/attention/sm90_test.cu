@@ -1,5 +1,5 @@
 // Hopper's forward on the CPU runtime, which emulates TMA, mbarrier and wgmma: against a product in double.
-#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/attention/sm90_steps.cuh>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +60,15 @@ template <int BM, int BN, int D, int DV, int Stages = 2> struct Tiles {
   static constexpr Config config = {
       .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128, .stages = Stages};
 };
+template <Schedule S> struct Step {
+  static constexpr Config config = {.family = Family::wgmma,
+                                    .bm = 128,
+                                    .bn = 128,
+                                    .d = 128,
+                                    .dv = 128,
+                                    .threads = S == Schedule::alone ? 256 : 384,
+                                    .schedule = S};
+};
 
 template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   SCOPED_TRACE(c.about);
@@ -109,13 +118,17 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
   // Fewer blocks than there are steps.
-  const auto order = WgmmaOrder::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
-                                    static_cast<unsigned>(c.heads), c.causal != Causal::no, 2);
-  const Status status = simt::launch({.grid = dim3(order.blocks),
-                                      .block = dim3(config.threads),
-                                      .smem = smem_bytes(config, config.d, config.dv),
-                                      .warp = 32},
-                                     attention_wgmma<Row, T, uneven>, maps, a, order);
+  const auto order =
+      WgmmaOrder::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
+                     static_cast<unsigned>(c.heads), static_cast<unsigned>(c.group), c.causal != Causal::no, 2);
+  const bool alone = config.schedule == Schedule::alone;
+  const simt::Config at{.grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : order.blocks),
+                        .block = dim3(config.threads),
+                        .smem = smem_bytes(config, config.d, config.dv),
+                        .warp = 32};
+  Status status;
+  if constexpr (config.schedule == Schedule::alone) status = simt::launch(at, attention_wgmma_alone<Row, T>, maps, a);
+  else status = simt::launch(at, attention_wgmma<Row, T, uneven>, maps, a, order);
   ASSERT_TRUE(status.ok()) << status.message();
 
   // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
@@ -168,6 +181,11 @@ TEST(AttentionOnHopper, OneTile) {
 }
 TEST(AttentionOnHopper, WholeTilesAndSharedHeads) {
   check<Wide, half>({.group = 2, .sq = 130, .sk = 384, .d = 128, .dv = 128});
+}
+TEST(AttentionOnHopper, ManyHeadsThatShareKeys) {
+  check<Wide, bfloat16>({.heads = 6, .group = 3, .sq = 260, .sk = 130, .d = 64, .dv = 64});
+  check<Wide, bfloat16>(
+      {.heads = 6, .group = 2, .sq = 260, .sk = 140, .d = 64, .dv = 64, .causal = Causal::upper_left});
 }
 TEST(AttentionOnHopper, CausalKeepsNaNWhereItIs) {
   check<Wide, half>({.sq = 256, .sk = 256, .d = 128, .dv = 128, .causal = Causal::upper_left, .special_values = true});
@@ -258,6 +276,33 @@ TEST(AttentionOnHopper, SequencesOfUnevenLengths) {
       {.about = "three multipliers", .sq = 200, .sk = 260, .d = 64, .dv = 64, .sequences = sequences});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
+
+// The ladder's steps, in their order.
+template <class Row> void check_step() {
+  check<Row, bfloat16>({.about = "few", .heads = 1, .sq = 3, .sk = 17, .d = 128, .dv = 128});
+  check<Row, bfloat16>({.about = "no keys", .sq = 10, .sk = 0, .d = 128, .dv = 128});
+  for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
+    check<Row, bfloat16>({.about = "many tiles",
+                          .heads = 4,
+                          .group = 2,
+                          .sq = 300,
+                          .sk = 500,
+                          .d = 120,
+                          .dv = 104,
+                          .causal = causal,
+                          .special_values = true});
+  check<Row, bfloat16>({.about = "window and softcap",
+                        .heads = 1,
+                        .sq = 260,
+                        .sk = 200,
+                        .d = 64,
+                        .dv = 128,
+                        .causal = Causal::lower_right,
+                        .left = 100,
+                        .softcap = 5});
+}
+TEST(AttentionOnHopper, WarpgroupsWithoutRoles) { check_step<Step<Schedule::alone>>(); }
+TEST(AttentionOnHopper, MultipliersTakeTurns) { check_step<Step<Schedule::turns>>(); }
 
 }  // namespace
 }  // namespace ridge::attention_kernels

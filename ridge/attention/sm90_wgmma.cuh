@@ -32,8 +32,10 @@ struct WgmmaMaps {
 // and V; the place that O leaves through; barriers.
 template <class Row> struct WgmmaKernel {
   static constexpr Config c = Row::config;
-  static constexpr int multipliers = c.bm / 64;
-  static_assert(c.threads == (multipliers + 1) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
+  static constexpr int multipliers = c.bm / 64, loaders = c.schedule == Schedule::alone ? 0 : 1;
+  static constexpr bool in_turns = c.schedule == Schedule::turns;
+  static_assert(!in_turns || (multipliers == 2 && c.bm <= c.bn), "two take turns, with as many tiles each");
+  static_assert(c.threads == (multipliers + loaders) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
   static_assert(c.d % panel == 0 && c.dv % panel == 0);
 
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
@@ -48,8 +50,8 @@ template <class Row> struct WgmmaKernel {
   static constexpr int registers = 65536 / c.threads / 8 * 8 * (multipliers + 1);
   static constexpr int loader_registers = multipliers == 2 ? 40 : 32,
                        multiplier_registers = (registers - loader_registers) / multipliers / 8 * 8;
-  // Named barriers: of a multiplier's threads, from this number on, and of the checkers.
-  static constexpr int own = 1, all_checkers = own + multipliers;
+  // Named barriers: of a multiplier's threads, from this number on, of the checkers, and of each one's turn.
+  static constexpr int own = 1, all_checkers = own + multipliers, turn = all_checkers + 1;
   static constexpr int checkers = 96;  // the loader's other warps
 };
 
@@ -78,46 +80,55 @@ struct Parities {
 };
 
 // The tiles of queries in the order in which blocks take them: heads one after the other, so that blocks share the keys
-// that the L2 cache holds. Behind a causal mask a head's last queries take longest, and a block has one of the longer tiles
-// and one of the shorter ones at a time: all such pairs take alike.
+// that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at once,
+// and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest, and a block
+// has one of the longer tiles and one of the shorter ones at a time: all such pairs take alike.
 struct WgmmaOrder {
-  unsigned tiles, heads_of_batch, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
+  unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
   bool pairs;
-  unsigned blocks, places_on, heads_on, batches_on;  // what a block goes on by, so that the device divides once
+  unsigned blocks, places_on, kv_on, members_on,
+      batches_on;  // what a block goes on by, so that the device divides once
 
-  // all_heads: in all of the batch
-  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, bool pairs,
+  // all_heads: in all of the batch; group: heads that share K and V
+  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool pairs,
                                 unsigned most_blocks) {
     const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
     const unsigned blocks = steps < most_blocks ? steps : most_blocks;
     if (steps == 0) return {};
-    return {tiles,
-            heads_of_batch,
-            of_head,
-            steps,
-            pairs,
-            blocks,
-            blocks % of_head,
-            blocks / of_head % heads_of_batch,
-            blocks / of_head / heads_of_batch};
+    const unsigned kv_heads = heads_of_batch / group, heads_on = blocks / of_head;
+    return {.tiles = tiles,
+            .group = group,
+            .kv_heads = kv_heads,
+            .steps_of_head = of_head,
+            .steps = steps,
+            .pairs = pairs,
+            .blocks = blocks,
+            .places_on = blocks % of_head,
+            .kv_on = heads_on % kv_heads,
+            .members_on = heads_on / kv_heads % group,
+            .batches_on = heads_on / heads_of_batch};
   }
   // f(Place) of the tiles of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
-    unsigned place = blockIdx.x % steps_of_head, head = blockIdx.x / steps_of_head, batch = head / heads_of_batch;
-    head %= heads_of_batch;
+    unsigned place = blockIdx.x % steps_of_head, kv = blockIdx.x / steps_of_head;
+    unsigned member = kv / kv_heads, batch = member / group;
+    kv %= kv_heads;
+    member %= group;
     bool shorter = false;  // the second of a pair
 #pragma unroll 1
     for (unsigned step = blockIdx.x; step < steps;) {
-      const unsigned tile = shorter ? place : tiles - 1 - place;
+      const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
       f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
       shorter = pairs && !shorter && tile != place;
       if (shorter) continue;
       step += blocks;
       place += places_on;
-      head += heads_on;
+      kv += kv_on;
+      member += members_on;
       batch += batches_on;
-      if (place >= steps_of_head) place -= steps_of_head, ++head;
-      if (head >= heads_of_batch) head -= heads_of_batch, ++batch;
+      if (place >= steps_of_head) place -= steps_of_head, ++kv;
+      if (kv >= kv_heads) kv -= kv_heads, ++member;
+      if (member >= group) member -= group, ++batch;
     }
   }
 };
@@ -313,11 +324,15 @@ template <class Row, class T> class WgmmaMultiplier {
     });
   }
   __device__ __forceinline__ void rescale() {
-    if (simt::tile<32>().any(!(change_[0] == 1) || !(change_[1] == 1))) {
+    if (is_step(c) || simt::tile<32>().any(!(change_[0] == 1) || !(change_[1] == 1))) {
 #pragma unroll
       for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
     }
-    // Or the compiler puts off what the branch changes until the next products are under way, and has to stop them.
+    settle();
+  }
+  // After a branch that changes O. Or the compiler puts that off until the next products are under way, and has to stop
+  // them.
+  __device__ __forceinline__ void settle() {
 #pragma unroll
     for (int i = 0; i < c.dv / 2; ++i) tile::make_opaque(o_[i]);
   }
@@ -492,6 +507,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     WgmmaMultiplier<Row, T> m(first_row);
     const Scores<T> scores(given);
     unsigned parity_q = 0;
+    const auto give_turn = [&](int to) {
+      if constexpr (K::in_turns) sm90::arrive_named<256>(K::turn + to);
+    };
+    const auto await_turn = [&] {
+      if constexpr (K::in_turns) sm90::await_named<256>(K::turn + multiplier);
+    };
+    if (multiplier == 1) give_turn(0);
     Counted<c.stages> scored{0}, added{0};  // tiles of K and of V that this multiplier is through with
     order.for_each([&](const Place& at) {
       const WgmmaSequence<T, Uneven> sequence(given, at.batch);
@@ -579,9 +601,11 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         weigh(own.from);
         m.keep_weights();
         for (int tile = own.from + 1; tile < own.to; ++tile) {
+          await_turn();
           start_scores();
           start_values();
-          sm90::wait_products<1>();
+          give_turn(1 - multiplier);
+          sm90::wait_products<K::in_turns ? 0 : 1>();
           end_scores(tile);
           weigh(tile);
           sm90::wait_products<0>();
@@ -636,6 +660,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (threadIdx.x % 4 == 0 && query < a.sq) put_lse(a, at.batch, at.head, query, m.running[r].log_sum());
       }
     });
+    if (multiplier == 0) await_turn();  // nobody leaves the other's behind
     if (speaks) sm90::wait_stores_read<0>();
   }
 }

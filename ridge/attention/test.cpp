@@ -36,6 +36,18 @@ TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "wgmma_256");
 }
 
+TEST(AttentionPlan, StepsOfTheLadderHaveOneType) {
+  AttentionProblem p{.b = 4, .hq = 16, .hkv = 16, .sq = 4096, .sk = 4096, .d = 128, .dtype = bf16};
+  EXPECT_EQ(chosen(p), "wgmma_128");
+  for (const char* step : {"wgmma_alone_128", "wgmma_turns_128"}) {
+    EXPECT_EQ(refusal(p, {.variant = step}), "ok");
+    p.dtype = f16;
+    EXPECT_EQ(refusal(p, {.variant = step}),
+              "attention: variant is " + std::string(step) + "; it must be another one here: not instantiated for f16");
+    p.dtype = bf16;
+  }
+}
+
 TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = f16}, "V100"), "tiled");
 }
@@ -52,6 +64,16 @@ TEST(AttentionPlan, FewQueriesShareOutTheKeys) {
   p.mask = AttentionMask::boolean;
   EXPECT_EQ(refusal(p, {.variant = "decode_128"}),
             "attention: variant is decode_128; it must be another one here: it takes no mask tensor");
+}
+
+TEST(AttentionPlan, FewQueriesOfFloat32ShareOutTheKeysToo) {
+  AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128};
+  EXPECT_EQ(chosen(p), "tiled_split");
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 64);
+  p.lengths = p.block_table = AttentionIndices{};
+  p.page = 16;
+  p.pages = 600;
+  EXPECT_EQ(chosen(p), "tiled_split");
 }
 
 TEST(AttentionPlan, RefusalsSayWhy) {
@@ -133,8 +155,10 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(p), "gradient_64");
   p.dtype = bf16;
   EXPECT_EQ(chosen(p), "wgmma_gradient_64");
+  EXPECT_EQ(chosen(p, "A100"), "mma_gradient_64");
+  EXPECT_EQ(chosen(p, "V100"), "gradient_64");
   p.d = 65;
-  EXPECT_EQ(chosen(p), "gradient_128");
+  EXPECT_EQ(chosen(p), "mma_gradient_128");
   EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
             "attention: variant is mma_64; it must be another one here: it has no gradient");
   p.backward = false;
@@ -392,7 +416,8 @@ TEST(Attention, Float32StaysFloat32) {
                              .o = view(o.data(), {1, 1, sq, d})};
     auto plan = plan_attention(*AttentionProblem::of(t), cpu(), {.variant = std::string(row.name)});
     ASSERT_TRUE(plan.ok()) << plan.error().message();
-    ASSERT_TRUE(plan->run(t).ok());
+    std::vector<std::byte> workspace(plan->workspace_bytes());
+    ASSERT_TRUE(plan->run(t, {workspace.data(), workspace.size()}).ok());
     for (std::int64_t i = 0; i < sq; ++i) {
       std::vector<double> weights(sk);
       double greatest = -INFINITY, sum = 0;

@@ -69,71 +69,87 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum());
 }
 
-// 16 queries of a block, 16 keys at a time: a thread has one score of a tile, and of its query's O every 16th column.
+// 16 rows of a block, 16 keys at a time: a thread has one score of a tile, and of its row's O every 16th column. Rows are
+// queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that heads which share K and V share
+// a block. With more than one split, gridDim.y is their number, and O and LSE go to `partial`, for attention_merge_kernel.
 //   shared  q [16][d + 1]  k [16][d + 1]  v [16][dv]
-// Precondition: gridDim.x is batch * heads * tiles of queries, at least 1.
+// Precondition: gridDim.x is batch * heads / pack * tiles of rows, at least 1. Keys in pages need split.
 template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads) attention_tiled(Arguments<T> a) {
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) attention_tiled(Arguments<T> a) {
   constexpr Config c = Row::config;
   constexpr int side = c.bn, columns = c.dv / side;
   static_assert(c.bm == side && c.threads == side * side);
   float* q = simt::dynamic_shared<float>();
   const int pitch = a.d + 1, rank = simt::thread_rank(), row = rank / side, lane = rank % side;
   float *k = q + side * pitch, *v = k + side * pitch;
-  const Place at((a.sq + side - 1) / side, a.heads);
+  const int pack = c.split ? a.pack : 1;
+  const Place at((a.sq * pack + side - 1) / side, a.heads / pack);
   take_sequence(a, at.batch);
-  if (at.tile * side >= a.sq) return;
-  const int first_query = at.tile * side, i = first_query + row, last_query = ::min(first_query + side, a.sq) - 1;
-  const T* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head;
-  const T* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
-  const T* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  const int rows = a.sq * pack, first_row = at.tile * side;
+  if (first_row >= rows) return;
+  // This thread's query and head, and those of the tile's other rows.
+  const int first_head = at.head * pack, mine = ::min(first_row + row, rows - 1);
+  const int i = mine / pack, head = first_head + mine % pack;
+  const bool there = first_row + row < rows;
+  const KeyRows<T> from_k = k_rows(a, at.batch, first_head), from_v = v_rows(a, at.batch, first_head);
   const Scores<T> scores(a);
-  // `side` rows from `first` on; those past `rows` become 0.
-  const auto load = [=](float* to, int to_pitch, const T* from, const Strides& s, int first, int rows, int width) {
-    for (int n = rank; n < side * width; n += c.threads) {
-      const int r = n / width, column = n % width;
-      to[r * to_pitch + column] =
-          first + r < rows ? static_cast<float>(from[(first + r) * s.row + column * s.element]) : 0.0f;
-    }
+  // This thread's row of a tile: every 16th column; 0 where there is no row.
+  const auto load = [=](float* to, int to_pitch, const T* from, std::int64_t step, int width) {
+    for (int n = lane; n < width; n += side)
+      to[row * to_pitch + n] = from == nullptr ? 0.0f : static_cast<float>(from[n * step]);
   };
-  load(q, pitch, from_q, a.at_q, first_query, a.sq, a.d);
+  const T* from_q = a.q + at.batch * a.at_q.batch + head * a.at_q.head + i * a.at_q.row;
+  load(q, pitch, there ? from_q : nullptr, a.at_q.element, a.d);
 
   const simt::tile<side> lanes;
   RunningRow running = RunningRow::nothing();
   float sums[columns];
   RIDGE_UNROLL_ON_GPU
   for (int n = 0; n < columns; ++n) sums[n] = 0;
-  const Keys keys = keys_of(a, first_query, last_query);
+  const Keys all = keys_of(a, first_row / pack, (::min(first_row + side, rows) - 1) / pack);
+  const Keys keys = c.split ? part_of(all, side, static_cast<int>(blockIdx.y), a.splits) : all;
   for (int first = keys.first; first < keys.last; first += side) {
-    load(k, pitch, from_k, a.at_k, first, a.sk, a.d);
-    load(v, a.dv, from_v, a.at_v, first, a.sk, a.dv);
+    const int key = first + row;
+    load(k, pitch, key < keys.last ? from_k(key) : nullptr, a.at_k.element, a.d);
+    load(v, a.dv, key < keys.last ? from_v(key) : nullptr, a.at_v.element, a.dv);
     __syncthreads();
-    float product = 0;
-    for (int n = 0; n < a.d; ++n) product += q[row * pitch + n] * k[lane * pitch + n];
-    const float score = scores(a, at, i, first + lane, product);
-    const float top = fmaxf(running.top, lanes.reduce(score, [](float x, float y) { return fmaxf(x, y); }));
-    const float change = running.raise(top, scores.factor), weight = running.weight_or_none(score, scores.factor);
-    running.sum += weight;
-    const float rounded = is_no_weight(weight) ? weight : static_cast<float>(T(weight));  // as V's type has it
-    RIDGE_UNROLL_ON_GPU
-    for (int n = 0; n < columns; ++n) sums[n] *= change;
-    for (int key = 0; key < side; ++key) {
-      const float w = lanes.shfl(rounded, key);
-      if (is_no_weight(w)) continue;
+    if (there) {
+      float product = 0;
+      for (int n = 0; n < a.d; ++n) product += q[row * pitch + n] * k[lane * pitch + n];
+      const float score =
+          first + lane < keys.last ? scores(a, at.with_head(head), i, first + lane, product) : minus_infinity;
+      const float top = fmaxf(running.top, lanes.reduce(score, [](float x, float y) { return fmaxf(x, y); }));
+      const float change = running.raise(top, scores.factor), weight = running.weight_or_none(score, scores.factor);
+      running.sum += weight;
+      const float rounded = is_no_weight(weight) ? weight : static_cast<float>(T(weight));  // as V's type has it
       RIDGE_UNROLL_ON_GPU
-      for (int n = 0; n < columns; ++n)
-        if (lane + n * side < a.dv) sums[n] += w * v[key * a.dv + lane + n * side];
+      for (int n = 0; n < columns; ++n) sums[n] *= change;
+      for (int other = 0; other < side; ++other) {
+        const float w = lanes.shfl(rounded, other);
+        if (is_no_weight(w)) continue;
+        RIDGE_UNROLL_ON_GPU
+        for (int n = 0; n < columns; ++n)
+          if (lane + n * side < a.dv) sums[n] += w * v[other * a.dv + lane + n * side];
+      }
     }
     __syncthreads();
   }
   running.sum = lanes.reduce(running.sum, [](float x, float y) { return x + y; });
-  if (i >= a.sq) return;
-  T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
+  if (!there) return;
   const float inverse = running.inverse();
+  if (c.split && a.splits > 1) {
+    const std::int64_t place = blockIdx.y * a.rows + at.batch * a.at_row.batch + head * a.at_row.head + i;
+    RIDGE_UNROLL_ON_GPU
+    for (int n = 0; n < columns; ++n)
+      if (lane + n * side < a.dv) a.partial_o[place * a.dv + lane + n * side] = sums[n] * inverse;
+    if (lane == 0) a.partial_lse[place] = running.log_sum();
+    return;
+  }
+  T* o = a.o + at.batch * a.at_o.batch + head * a.at_o.head + i * a.at_o.row;
   RIDGE_UNROLL_ON_GPU
   for (int n = 0; n < columns; ++n)
     if (lane + n * side < a.dv) o[(lane + n * side) * a.at_o.element] = T(sums[n] * inverse);
-  if (lane == 0) put_lse(a, at.batch, at.head, i, running.log_sum());
+  if (lane == 0) put_lse(a, at.batch, head, i, running.log_sum());
 }
 
 }  // namespace ridge::attention_kernels

@@ -20,7 +20,11 @@ inline constexpr Variant variants[] = {
      {}, 0.01},
     {"tiled", "16x16 scores at a time from shared memory, the softmax online: keys are read once", true, true,
      {.family = Family::tiled, .bm = 16, .bn = 16, .threads = 256}, 0.05},
-    {"register_64", "8x4 scores and 8x4 of O in each thread's registers: 32 multiply-adds for 3 reads of shared memory", true, false,
+    {"tiled_split", "heads that share keys share the 16 rows, and blocks share out the keys: few queries fill the device", true, false,
+     {.family = Family::tiled, .bm = 16, .bn = 16, .threads = 256, .split = true, .blocks_per_sm = 4}, 0.036},
+    {"register_rows_64", "8x4 scores and 8x4 of O in each thread's registers: an element that is read is used 4 or 8 times", true, false,
+     {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3, .turned = false}, 0.2},
+    {"register_64", "Q and K turned in shared memory: 32 multiply-adds for 3 reads of 16 bytes, whose banks are apart", true, false,
      {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3}, 0.45},
     {"register_128", "the same for wider heads", true, false,
      {.family = Family::register_tile, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 8}, 0.45},
@@ -32,7 +36,11 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
     {"mma_256", "and for the widest", false, true,
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.15},
-    {"wgmma_64", "Hopper's tensor cores, which TMA feeds: three warpgroups of 64 queries exponentiate while others multiply", false, true,
+    {"wgmma_alone_128", "Hopper's tensor cores read shared memory, which TMA fills: the next tile is on its way", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 256, .schedule = Schedule::alone}, 0.56},
+    {"wgmma_turns_128", "warps with roles: one loads, and two warpgroups take turns, one's exponentials beside the other's products", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384, .schedule = Schedule::turns}, 0.67},
+    {"wgmma_64", "exponentials beside a warpgroup's own products too, O rescaled where a maximum rises; three of 64 queries", false, true,
      {.family = Family::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.54},
     {"wgmma_64_short", "four warpgroups, and half as many keys at a time: less is lost at the edges of masks, and with few keys", false, true,
      {.family = Family::wgmma, .bm = 256, .bn = 64, .d = 64, .dv = 64, .threads = 640, .stages = 4}, 0.49},
@@ -64,6 +72,12 @@ inline constexpr Variant variants[] = {
      {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 4}, 0.3},
     {"gradient_256", "and for the widest", true, true,
      {.family = Family::gradient_tile, .bm = 32, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 4}, 0.2},
+    {"mma_gradient_64", "gradients by tensor cores from Ampere on: a warp has the sum of its own 32 rows, queries or keys", false, true,
+     {.family = Family::mma_gradient, .bm = 128, .bn = 32, .d = 64, .dv = 64, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
+    {"mma_gradient_128", "the same for wider heads", false, true,
+     {.family = Family::mma_gradient, .bm = 128, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.23},
+    {"mma_gradient_256", "and for the widest", false, true,
+     {.family = Family::mma_gradient, .bm = 64, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.115},
     {"wgmma_gradient_64", "gradients by Hopper's tensor cores: a block owns keys, and dQ is added to in their order", false, true,
      {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.36},
     {"wgmma_gradient_128", "the same for wider heads", false, true,
@@ -72,9 +86,14 @@ inline constexpr Variant variants[] = {
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
+// Whether there is a kernel of it for these elements.
+constexpr bool is_instantiated(const Variant& row, DType dtype) {
+  return dtype == f32 ? row.f32 : row.f16 && (dtype == bf16 || !is_step(row.config));
+}
+
 // Which of the two a row computes; the textbook's row both.
 constexpr bool has_forward(const Config& c) {
-  return c.family != Family::gradient_tile && c.family != Family::wgmma_gradient;
+  return c.family != Family::gradient_tile && c.family != Family::mma_gradient && c.family != Family::wgmma_gradient;
 }
 constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || !has_forward(c); }
 

@@ -1,0 +1,115 @@
+// Runs a case of the book with a gradient that the library does not offer on the CPU, launched as on a GPU and held to the
+// book's tolerances. For tests.
+#pragma once
+#include <ridge/attention/cases.hpp>
+#include <ridge/attention/launch.hpp>
+#include <ridge/attention/sm90_case.hpp>
+#include <ridge/check/harness.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace ridge::attention_detail {
+
+using Inputs = std::vector<check::HostTensor>;  // do, q, k, v, o, lse and what may follow
+
+// Of one head with 32 columns: the first 20 queries, their O and its gradient; and an element of the 51st's gradient.
+inline void spoil_unmet_queries(Inputs& in) {
+  for (int t : {0, 1, 4})
+    for (int n = 0; n < 20 * 32; ++n) in[t].values[n] = n % 3 ? NAN : INFINITY;
+}
+inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
+
+// launch(call): by the table that has the variant. spoil: changes inputs.
+template <class Launch>
+void check_gradient(const std::string& variant, const std::string& text, Launch launch,
+                    void (*spoil)(Inputs&) = nullptr) {
+  SCOPED_TRACE(text);
+  const auto parsed = check::Case::parse("attention:" + text + ":backward");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+  const check::Case& c = *parsed;
+  const auto book = check::find_case_book("attention");
+  ASSERT_TRUE(book.ok());
+  auto inputs = check::fill_inputs(**book, c);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message();
+  if (spoil) spoil(*inputs);
+  auto expected = (*book)->oracle(c, *inputs);
+  (*book)->tolerances(c, *inputs, variant, expected);
+
+  std::vector<Bytes> data;
+  data.reserve(inputs->size() + 3);  // views stay
+  const auto view_of = [&](const TensorType& type, const std::vector<double>* values) {
+    std::int64_t count = 1;
+    for (std::int64_t size : type.shape) count *= size;
+    data.emplace_back(static_cast<std::size_t>(count * size_of(type.dtype)), 0xff);  // poison: NaN
+    if (values) {
+      const auto bytes = check::encode(type.dtype, *values);
+      std::copy(bytes.begin(), bytes.end(), data.back().get());
+    }
+    return TensorView{data.back().get(), type.dtype, Layout::contiguous(type.shape), ridge::cpu().id};
+  };
+  const Request request = *request_of(c.operator_options());
+  const auto lies = [&](const TensorView& v) { return request.rows_first && v.rank() == 4 ? heads_first(v) : v; };
+  std::vector<TensorView> in;
+  for (const auto& tensor : *inputs) in.push_back(view_of(tensor.type, &tensor.values));
+  AttentionGradientTensors t{.q = lies(in[1]),
+                             .k = lies(in[2]),
+                             .v = lies(in[3]),
+                             .o = lies(in[4]),
+                             .lse = in[5],
+                             .grad_o = lies(in[0]),
+                             .grad_q = lies(view_of((*inputs)[1].type, nullptr)),
+                             .grad_k = lies(view_of((*inputs)[2].type, nullptr)),
+                             .grad_v = lies(view_of((*inputs)[3].type, nullptr)),
+                             .max_q = request.max_q,
+                             .max_k = request.max_k};
+  auto further = in.begin() + 6;
+  if (Sizes(c).mask) t.mask = *further++;
+  const CaseSequences sequences(c);
+  if (sequences.packed_q) t.cu_q = *further++;
+  if (sequences.packed_k) t.cu_k = *further++;
+
+  const auto problem = AttentionProblem::of_gradient(t, request.rule);
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  const auto plan = plan_attention(*problem, *device_model("H200"), {.variant = variant});
+  ASSERT_TRUE(plan.ok()) << plan.error().message();
+  Bytes workspace(plan->workspace_bytes(), 0x5b);
+  const AttentionTensors forward{
+      .q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse, .cu_q = t.cu_q, .cu_k = t.cu_k};
+  const Call call{*plan, *problem, forward, {workspace.get(), plan->workspace_bytes()}, {}, &t};
+  std::vector<std::byte> before;
+  for (int run = 0; run < 2; ++run) {  // what one leaves in the workspace does not matter to the next
+    const Status status = launch(call);
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::vector<std::byte> now;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto bytes = expected[i].value.size() * 2;
+      now.insert(now.end(), data[in.size() + i].get(), data[in.size() + i].get() + bytes);
+    }
+    if (run == 1) {
+      EXPECT_TRUE(now == before) << "another result from run to run";
+    }
+    before = std::move(now);
+  }
+  EXPECT_TRUE(workspace.intact());
+  const char* names[] = {"dq", "dk", "dv"};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(data[in.size() + i].intact()) << names[i];
+    const auto got =
+        check::decode(c.dtype, data[in.size() + i].get(), static_cast<std::int64_t>(expected[i].value.size()));
+    double worst = 0;
+    for (std::size_t n = 0; n < got.size(); ++n) {
+      const double want = expected[i].value[n], tolerance = expected[i].tolerance[n];
+      const bool right = std::isnan(want)   ? std::isnan(got[n])
+                         : std::isinf(want) ? got[n] == want
+                                            : std::fabs(got[n] - want) <= tolerance;
+      ASSERT_TRUE(right) << names[i] << " " << n << ": " << got[n] << ", not " << want << " within " << tolerance;
+      if (tolerance > 0) worst = std::max(worst, std::fabs(got[n] - want) / tolerance);
+    }
+    testing::Test::RecordProperty(std::string("worst_") + names[i], std::to_string(worst));
+  }
+}
+
+}  // namespace ridge::attention_detail

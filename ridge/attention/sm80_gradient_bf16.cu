@@ -1,0 +1,8 @@
+// bf16: gradients on tensor cores by mma.sync, from Ampere on.
+#include <ridge/attention/sm80_gradient_launch.cuh>
+
+namespace ridge::attention_detail {
+
+Status launch_mma_gradient_bf16(const Call& call) { return launch_mma_gradient<bfloat16>(call); }
+
+}  // namespace ridge::attention_detail
