@@ -44,7 +44,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 // (n + 1) u of the products' absolute sum; bias and a residual before the activation by one roundoff more each of the
 // whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one unit
 // around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into the type. What
-// underflows on the way is lost whole. Small whole numbers are exact.
+// underflows on the way is lost whole. As TF32 either factor loses less than 2^-10 of itself. Small whole numbers are exact.
 inline void expect(check::Expected& e, const check::Case& c, const Term& of, const Request& r, double bias,
                    double residual) {
   const std::string_view fill = c.options.text("fill", "normal");
@@ -56,7 +56,8 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
   const auto add = [&](double addend) { sum += addend, size += std::fabs(addend); };
   if (r.bias) add(bias);
   if (r.residual && r.epilogue.residual_first) add(residual);
-  long double error = (terms + 1) * u * of.size + 2 * u * size + (terms + 3) * least;
+  const long double lost = r.math == ConvMath::tf32 ? 0x1p-9L * (1 + 0x1p-10L) : 0;
+  long double error = ((terms + 1) * u + lost) * of.size + 2 * u * size + (terms + 3) * least;
   long double value = check::activation_oracle(name(activation), sum);
   if (!linear) {
     const long double a = std::fabs(sum);
@@ -281,6 +282,14 @@ inline check::CaseBook book() {
     test(std::string("f16:n=2,c=72,h=6,w=6,k=24,r=3:pad=1:layout=nhwc:fill=") + fill);
   for (const char* place : {"offset", "padded", "strided"})
     test(std::string("f16:n=2,c=64,h=7,w=8,k=64,r=3:pad=1:layout=nhwc:fill=ints:place=") + place);
+  // TF32: around steps of 32 channels, tiles of 128 pixels, and 64 and 128 filters; copies of what starts anywhere.
+  for (const char* rest :
+       {"n=3,c=36,h=7,w=7,k=72,r=3:pad=1:layout=nhwc", "n=1,c=64,h=8,w=16,k=64,r=1:layout=nhwc:fill=ints",
+        "n=1,c=8,h=1,w=129,k=132,r=1:layout=nhwc", "n=2,c=35,h=9,w=8,k=130,r=3:pad=1",
+        "n=2,c=3,h=21,w=23,k=16,r=7:stride=2:pad=3:fill=ints", "n=2,c=32,h=6,w=6,k=24,r=3:pad=1:layout=nhwc:fill=inf",
+        "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+relu",
+        "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+residual+silu"})
+    test("f32:" + std::string(rest) + ":math=tf32");
   // Epilogues, on every kind of row.
   for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual", "bias+relu+residual",
                                "bias+residual+relu", "bias+residual+silu"}) {
@@ -317,6 +326,7 @@ inline check::CaseBook book() {
                            "n=64,c=512,h=28,w=28,k=512,r=3:pad=1", "n=32,c=3,h=224,w=224,k=64,r=7:stride=2:pad=3",
                            "n=32,c=1024,h=14,w=14,k=256,r=1"}) {
     bench("f32:" + std::string(rest));
+    bench("f32:" + std::string(rest) + ":layout=nhwc:math=tf32");
     for (const char* type : {"bf16:", "f16:"}) bench(std::string(type) + rest + ":layout=nhwc");
     bench("bf16:" + std::string(rest) + ":layout=nhwc:epilogue=bias+relu");
   }

@@ -13,7 +13,8 @@
 //           Strides are free, alignment too.
 // Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused, and
 //           so is a filter whose extent is larger than the padded input.
-// Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32.
+// Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32, unless
+//           ConvMath::tf32 lets products of f32 lose all but the first 10 bits of either factor's fraction. Gradients do not.
 //           Of 3 x 3 filters in float32 the sums may be Winograd's, F(2x2, 3x3): their error is bounded by the
 //           magnitudes of the 4 x 4 inputs around an output, not by those of its own 3 x 3.
 // Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN or
@@ -52,6 +53,8 @@ struct ConvGeometry {
   bool operator==(const ConvGeometry&) const = default;
 };
 
+enum class ConvMath : std::uint8_t { exact, tf32 };
+
 struct ConvEpilogue {
   Activation activation = Activation::none;
   bool residual_first = false;  // added before the activation
@@ -71,6 +74,7 @@ struct ConvProblem {
   DType dtype = DType::f32;
   ConvGeometry geometry = {};
   ConvEpilogue epilogue = {};
+  ConvMath math = ConvMath::exact;  // the least that products must be
   bool backward = false;
   // Axes in the order n, c, h, w and k, c, r, s, whatever the layout. y: or dy. dx and dw are empty in a forward problem.
   Layout x = {}, w = {}, y = {}, dx = {}, dw = {};
@@ -84,7 +88,8 @@ struct ConvProblem {
                                                   std::int64_t s, bool backward = false);
   // What the views need; refuses shapes, dtypes and devices that do not belong together, filters that do not fit, and
   // overlap.
-  RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {});
+  RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {},
+                                          ConvMath = ConvMath::exact);
   RIDGE_API static Result<ConvProblem> of_gradient(const ConvGradientTensors&, const ConvGeometry& = {});
   RIDGE_API std::string text() const;  // "f32 32x64x56x56, 64 filters 3x3, pad 1"
 };
@@ -110,7 +115,8 @@ RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, co
 RIDGE_API Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry&, const Layout& x, const Layout& w);
 
 // Plan (cached per problem and device) and run. Throw ridge::Error.
-RIDGE_API void conv2d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {});
+RIDGE_API void conv2d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {},
+                      ConvMath = ConvMath::exact);
 RIDGE_API void conv2d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
 
 }  // namespace ridge

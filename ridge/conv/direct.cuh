@@ -14,6 +14,8 @@ struct DirectShape {
   int h, w, oh, ow, top, left;
   Divider tiles_w, tiles_h, groups;
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
+  bool pairs = false;  // of neighbours in a row of y start on 8 bytes, and all are there
+  bool units = false;  // of 16 bytes that tiles' rows of x are, whole ones inside and outside of the image
 };
 
 // y = epilogue(conv(x, w)), filters of Config::size, stride and dilation 1          x: [n, c, h, w]  y: [n, k, oh, ow]
@@ -49,26 +51,30 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   // ---- load: all channels' inputs, and all filters, those that are not there as zeros
   const float* plane = x + n * p.x[0] + std::int64_t{group} * p.channels * p.x[1];
   const int row_step = static_cast<int>(p.x[2]), column_step = static_cast<int>(p.x[3]);
-  constexpr int turns = (pitch + direct_lanes - 1) / direct_lanes;  // of a lane along a row of inputs
-  int column[turns];
-  bool inside[turns];
-  RIDGE_UNROLL_ON_GPU
-  for (int t = 0; t < turns; ++t) {
-    const int j = j0 - p.left + t * direct_lanes + lane;
-    column[t] = j * column_step;
-    inside[t] = static_cast<unsigned>(j) < static_cast<unsigned>(p.w);
-  }
-  RIDGE_KEEP_LOOP
-  for (int row = band; row < p.channels * input_rows; row += bands) {
-    const int channel = row / input_rows, i = i0 - p.top + row % input_rows;
-    const float* from = plane + channel * p.x[1] + i * row_step;
-    const bool row_inside = static_cast<unsigned>(i) < static_cast<unsigned>(p.h);
+  const auto load_rows = [&]<int Floats>() {  // of one access
+    constexpr int accesses = pitch / Floats, turns = (accesses + direct_lanes - 1) / direct_lanes;
+    int column[turns];
+    bool inside[turns];
     RIDGE_UNROLL_ON_GPU
-    for (int t = 0; t < turns; ++t)
-      if (t * direct_lanes + lane < pitch)
-        tile::copy_async<4>(image + row * pitch + t * direct_lanes + lane, from + column[t],
-                            row_inside && inside[t] ? 4 : 0);
-  }
+    for (int t = 0; t < turns; ++t) {
+      const int j = j0 - p.left + (t * direct_lanes + lane) * Floats;
+      column[t] = j * column_step;
+      inside[t] = static_cast<unsigned>(j) < static_cast<unsigned>(p.w);
+    }
+    RIDGE_KEEP_LOOP
+    for (int row = band; row < p.channels * input_rows; row += bands) {
+      const int channel = row / input_rows, i = i0 - p.top + row % input_rows;
+      const float* from = plane + channel * p.x[1] + i * row_step;
+      const bool row_inside = static_cast<unsigned>(i) < static_cast<unsigned>(p.h);
+      RIDGE_UNROLL_ON_GPU
+      for (int t = 0; t < turns; ++t)
+        if (t * direct_lanes + lane < accesses)
+          tile::copy_async<Floats * 4>(image + row * pitch + (t * direct_lanes + lane) * Floats, from + column[t],
+                                       row_inside && inside[t] ? Floats * 4 : 0);
+    }
+  };
+  if (p.units) load_rows.template operator()<4>();
+  else load_rows.template operator()<1>();
   // Element e of filter f in row r of channel ch: [f / F][ch][r][e][f % F].
   RIDGE_KEEP_LOOP
   for (int at = static_cast<int>(threadIdx.x); at < filter_groups * p.channels * (S * filter_row); at += c.threads) {
@@ -81,19 +87,22 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   tile::wait_for_copies();
   __syncthreads();
 
-  // Where a lane's outputs go: every 32nd column from `lane` on, of which own[i] are there in row i.
+  // Cheap: a bias, and what is less than `floor` becomes it. NaN is not.
   float* strips = filters + filter_groups * p.channels * (S * filter_row) + band * R * direct_columns;
-  // Cheap: what is less than `floor` becomes it. NaN is not.
   const bool relu = epilogue.activation == Activation::relu;
   const float floor = relu ? 0.0f : -INFINITY;
   const bool cheap = p.y[3] == 1 && !epilogue.residual && (relu || epilogue.activation == Activation::none);
-  const int first_i = i0 + band * R, first_j = j0 + lane;
+  const int first_i = i0 + band * R, first_j = j0 + lane, strip_j = j0 + lane * V;
+  const std::int64_t first_k = std::int64_t{group} * p.filters;
+  // Pairs of outputs are there or not, and start on 8 bytes: threads write their strips. Else every 32nd column from
+  // `lane` on, of which own[i] are there in row i.
+  const bool pairs = cheap && p.pairs;
   int own[R];
   RIDGE_UNROLL_ON_GPU
   for (int i = 0; i < R; ++i)
     own[i] = first_i + i < p.oh && first_j < p.ow ? (p.ow - first_j + direct_lanes - 1) / direct_lanes : 0;
   const bool whole = cheap && i0 + band * R + R <= p.oh && j0 + direct_columns <= p.ow;  // of the warp
-  float* to = y + n * p.y[0] + std::int64_t{group} * p.filters * p.y[1] + first_i * p.y[2] + first_j * p.y[3];
+  float* to = y + n * p.y[0] + first_k * p.y[1] + first_i * p.y[2];
 
   RIDGE_KEEP_LOOP
   for (int first = 0; first < p.filters; first += F) {
@@ -122,23 +131,56 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         RIDGE_UNROLL_ON_GPU
         for (int r = 0; r < unrolled; ++r) {
           load_row((r + R - 1) % R, from + (r0 + r + R - 1) * pitch);
+          float filter[(filter_row + F - 1) / F][F];  // [e][f]
           RIDGE_UNROLL_ON_GPU
           for (int at = 0; at < filter_row; at += 4) {
             const auto unit = simt::load<4>(weights + r * filter_row + at);
             RIDGE_UNROLL_ON_GPU
-            for (int q = 0; q < 4; ++q) {
-              const int e = (at + q) / F, f = (at + q) % F;
-              if (e >= S) continue;
-              RIDGE_UNROLL_ON_GPU
-              for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
-              for (int v = 0; v < V; ++v) sums[i][f][v] += rows[(r + i) % R][v + e] * unit[q];
-            }
+            for (int q = 0; q < 4; ++q) filter[(at + q) / F][(at + q) % F] = unit[q];
+          }
+          // An input is kept while filters run forth, and the next one's back: of a product's three registers two are
+          // new, and less often of one bank than where a filter is kept.
+          RIDGE_UNROLL_ON_GPU
+          for (int e = 0; e < S; ++e) RIDGE_UNROLL_ON_GPU
+          for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v) RIDGE_UNROLL_ON_GPU
+          for (int turn = 0; turn < F; ++turn) {
+            const int f = (i * V + v) % 2 ? F - 1 - turn : turn;
+            sums[i][f][v] += rows[(r + i) % R][v + e] * filter[e][f];
           }
         }
       }
     }
 
-    // ---- finish: a filter's strips pass through shared memory, so that lanes write neighbours.
+    // ---- finish: the bias last, or products would be rounded as it is
+    if (cheap && epilogue.bias) {
+      RIDGE_UNROLL_ON_GPU
+      for (int f = 0; f < F; ++f) {
+        if (first + f >= p.filters) continue;
+        const float bias = epilogue.bias[(first_k + first + f) * epilogue.bias_stride];
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) sums[i][f][v] += bias;
+      }
+    }
+    if (pairs && first + F <= p.filters) {
+      if (relu) {
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+        for (int f = 0; f < F; ++f) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) sums[i][f][v] = sums[i][f][v] < floor ? floor : sums[i][f][v];
+      }
+      float* strip = to + strip_j;
+      to += F * p.y[1];
+      RIDGE_UNROLL_ON_GPU
+      for (int f = 0; f < F; ++f, strip += p.y[1]) RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; v += 2)
+        if (first_i + i < p.oh && strip_j + v < p.ow)
+          simt::store(strip + i * p.y[2] + v, simt::vec<float, 2>{sums[i][f][v], sums[i][f][v + 1]});
+      continue;
+    }
+    // A filter's strips pass through shared memory, so that lanes write neighbours.
     const auto put_strips = [&](int f) {
       lanes.sync();
       RIDGE_UNROLL_ON_GPU
@@ -150,45 +192,39 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
       lanes.sync();
     };
-    const auto bias_of = [&](int f) {  // -0 changes no sum
-      const std::int64_t k = std::int64_t{group} * p.filters + first + f;
-      return epilogue.bias ? epilogue.bias[k * epilogue.bias_stride] : -0.0f;
-    };
-    const auto put = [&](float* row, int i, int v, float bias) {
-      const float sum = strips[i * direct_columns + v * direct_lanes + lane] + bias;
-      row[v * direct_lanes] = sum < floor ? floor : sum;
+    const auto put = [&](int i, int v) {
+      const float sum = strips[i * direct_columns + v * direct_lanes + lane];
+      to[i * p.y[2] + first_j + v * direct_lanes] = sum < floor ? floor : sum;
     };
     if (whole && first + F <= p.filters) {
       RIDGE_UNROLL_ON_GPU
       for (int f = 0; f < F; ++f, to += p.y[1]) {
-        const float bias = bias_of(f);
         put_strips(f);
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) put(to + i * p.y[2], i, v, bias);
+        for (int v = 0; v < V; ++v) put(i, v);
       }
       continue;
     }
     // The filters take turns at place 0: the code is there once.
     RIDGE_KEEP_LOOP
     for (int f = 0; f < F && first + f < p.filters; ++f, to += p.y[1]) {
-      const std::int64_t k = std::int64_t{group} * p.filters + first + f;
       put_strips(0);
       RIDGE_UNROLL_ON_GPU
       for (int g = 1; g < F; ++g) RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
       for (int v = 0; v < V; ++v) sums[i][g - 1][v] = sums[i][g][v];
       if (cheap) {
-        const float bias = bias_of(f);
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v)
-          if (v < own[i]) put(to + i * p.y[2], i, v, bias);
+          if (v < own[i]) put(i, v);
         continue;
       }
       RIDGE_KEEP_LOOP
       for (int at = lane; at < R * direct_columns; at += direct_lanes) {
         const int i = i0 + band * R + at / direct_columns, j = j0 + at % direct_columns;
+        const std::int64_t k = first_k + first + f;
         if (i < p.oh && j < p.ow)
           y[n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3]] = epilogue(strips[at], n, k, i, j);
       }

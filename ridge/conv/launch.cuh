@@ -81,6 +81,12 @@ template <int I, class T> static Status launch_coarse(const Arguments& args) {
                       static_cast<unsigned>(items));
 }
 
+// Whether rows are whole groups of N neighbouring floats, each on as many bytes.
+template <int N> static bool has_groups(const Layout& t, const void* data) {
+  const bool whole = t.shape[3] % N == 0 && t.stride[0] % N == 0 && t.stride[1] % N == 0 && t.stride[2] % N == 0;
+  return whole && t.stride[3] == 1 && reinterpret_cast<std::uintptr_t>(data) % (N * sizeof(float)) == 0;
+}
+
 template <int I> static Status launch_direct(const Arguments& args) {
   constexpr Config c = Row<I>::config;
   const ConvProblem& p = args.plan.problem;
@@ -98,6 +104,8 @@ template <int I> static Status launch_direct(const Arguments& args) {
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
+  s.pairs = has_groups<2>(p.y, args.y);
+  s.units = has_groups<4>(p.x, args.x) && p.geometry.pad.left % 4 == 0;
   simt::Config at = blocks(args, c, direct_grid(c, p));
   at.smem = static_cast<std::size_t>(direct_smem_bytes(c, s.channels, s.filters));
   return simt::launch(at, conv_direct<Row<I>>, static_cast<const float*>(args.x), static_cast<const float*>(args.w),
@@ -315,8 +323,7 @@ template <int I> static Status launch_winograd(const Arguments& args) {
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
-  const bool even = p.y.shape[3] % 2 == 0 && p.y.stride[0] % 2 == 0 && p.y.stride[1] % 2 == 0 && p.y.stride[2] % 2 == 0;
-  s.pairs = even && p.y.stride[3] == 1 && reinterpret_cast<std::uintptr_t>(args.y) % 8 == 0;
+  s.pairs = has_groups<2>(p.y, args.y);
 
   const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
   float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;

@@ -24,6 +24,7 @@ template <class Backend> Status launch_bf16(const Arguments&);
 
 // Rows for Hopper: of Method::fma, and for its tensor cores. Defined in a build with CUDA.
 Status launch_fma(const Arguments&);
+Status launch_wgmma_tf32(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
 

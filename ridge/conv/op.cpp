@@ -53,9 +53,9 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
                                                     const DeviceInfo& device) {
   auto request = request_of(options);
   if (!request) return request.error();
-  auto problem = request->backward
-                     ? ConvProblem::of_gradient(gradient_of(in, out), request->geometry)
-                     : ConvProblem::of(tensors_of(*request, in, out[0]), request->geometry, request->epilogue);
+  auto problem = request->backward ? ConvProblem::of_gradient(gradient_of(in, out), request->geometry)
+                                   : ConvProblem::of(tensors_of(*request, in, out[0]), request->geometry,
+                                                     request->epilogue, request->math);
   if (!problem) return problem.error();
   auto plan = plan_conv2d(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
@@ -82,6 +82,8 @@ static const RegisterOp registered(
                  {"layout", "nchw|nhwc", "of x and y, and of w as kcrs or krsc; default nchw"},
                  {"epilogue", "bias+relu ...",
                   "bias, an activation, residual, joined by + in the order in which they are applied"},
+                 {"math", "exact|tf32",
+                  "tf32: products of f32 on tensor cores, with 10 bits of fractions; default exact"},
                  {"backward", "0|1", "takes dy, x and w, and gives dx and dw"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,

@@ -196,6 +196,7 @@ std::string stem_fits(const Config& c, const ConvProblem& p, const DeviceInfo& d
 std::string fits(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvGeometry& g = p.geometry;
+  if (c.tf32 && p.math != ConvMath::tf32) return "computes as math=tf32, which was not asked for";
   if (!is_compiled(c, p.dtype)) return p.dtype == f32 ? "it is for 16-bit types" : "it is for f32";
   if (gathers(c)) return hopper_fits(c, p, device);
   if (c.method == Method::stem) return stem_fits(c, p, device);
@@ -256,7 +257,8 @@ Cost cost(const ConvProblem& p) {
   }
   if (p.bias) c.bytes_read += real(p.bias->count()) * size;
   if (p.residual) c.bytes_read += real(p.y.count()) * size;
-  c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = 2 * products(p) * (p.backward ? 2 : 1);
+  const Unit unit = p.dtype != f32 ? Unit::fp16_tensor : p.math == ConvMath::tf32 ? Unit::tf32 : Unit::fp32;
+  c.on(unit) = 2 * products(p) * (p.backward ? 2 : 1);
   return c;
 }
 
@@ -322,8 +324,8 @@ constexpr double fma_efficiency = 0.68;      // of multiply-adds' rate in fma ro
 
 roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const gemm_kernels::Config tile = wgmma_tile(c);
-  const Gathering g = gathering_of(p, c.step);
-  const double rate = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  const Gathering g = gathering_of(p, c);
+  const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
   const double step = std::max(real(tile.bm * tile.bn) * tile.bk / rate, lines);
@@ -376,7 +378,7 @@ roofline::Kernel wgmma_gradient_kernel(const Config& c, const ConvProblem& p, co
 }
 
 roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
-  const Gathering g = gathering_of(p, c.step);
+  const Gathering g = gathering_of(p, c);
   const std::int64_t tiles = fma_tiles(c, p), places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
   const std::int64_t most = ceil_div(tiles, places);
   // Four channels at a time, of the last step those that are there; threads alone on a scheduler wait for their reads.
@@ -530,6 +532,7 @@ Status launch(const Arguments& args) {
     using B = decltype(backend);
     if constexpr (std::is_same_v<B, simt::Cuda>) {
       if (is_for_hopper(variants[args.plan.variant].config)) {
+        if (variants[args.plan.variant].config.tf32) return launch_wgmma_tf32(args);
         if (args.plan.problem.dtype == f32) return launch_fma(args);
         return args.plan.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
       }
@@ -556,7 +559,7 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   if (c.method == Method::winograd) plan.workspace = static_cast<std::size_t>(winograd_parts(p).floats) * sizeof(float);
   if (c.method == Method::wgmma && p.backward)
     plan.workspace = static_cast<std::size_t>(turned_filter_bytes(p) + plan.split * p.w.count() * 4);
-  else if (gathers(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c.step).bytes());
+  else if (gathers(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c).bytes());
   return plan;
 }
 
@@ -572,7 +575,7 @@ Explanation ConvPlan::explain() const {
 }
 
 Status ConvPlan::run(const ConvTensors& t, Workspace given, Stream stream) const {
-  RIDGE_TRY(check_run(*this, ConvProblem::of(t, problem.geometry, problem.epilogue), t.x, given));
+  RIDGE_TRY(check_run(*this, ConvProblem::of(t, problem.geometry, problem.epilogue, problem.math), t.x, given));
   if (problem.y.count() == 0) return {};
   return launch({.plan = *this,
                  .x = t.x.data,
@@ -612,8 +615,8 @@ static void run_cached(const Result<ConvProblem>& problem, Device device, Stream
   throw_if(run_with_workspace(**plan, device, stream, [&](Workspace workspace) { return run(**plan, workspace); }));
 }
 
-void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue, Stream stream) {
-  run_cached(ConvProblem::of(t, g, epilogue), t.x.device, stream,
+void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue, Stream stream, ConvMath math) {
+  run_cached(ConvProblem::of(t, g, epilogue, math), t.x.device, stream,
              [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
 

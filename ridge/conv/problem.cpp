@@ -147,6 +147,10 @@ Layout plain(const Layout& like) {
 Status conv_detail::validate(const ConvProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "x.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  if (p.math != ConvMath::exact && p.dtype != f32)
+    return Status::invalid(op, "math", "tf32", "exact, as x is " + std::string(name(p.dtype)) + "; tf32 is for f32");
+  if (p.math != ConvMath::exact && p.backward)
+    return Status::invalid(op, "math", "tf32", "exact: gradients are not computed in tf32");
   return check_geometry(p.geometry, p.x, p.w);
 }
 
@@ -171,7 +175,8 @@ Result<ConvProblem> ConvProblem::contiguous(DType dtype, const ConvGeometry& g, 
   return p;
 }
 
-Result<ConvProblem> ConvProblem::of(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue) {
+Result<ConvProblem> ConvProblem::of(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue,
+                                    ConvMath math) {
   auto p = image_and_filters(g, t.x.layout, t.w.layout);
   if (!p) return p;
   const Layout wanted = Layout::contiguous(output_shape(*p));
@@ -184,6 +189,7 @@ Result<ConvProblem> ConvProblem::of(const ConvTensors& t, const ConvGeometry& g,
       check_together(t.x, {{"x", &t.x}, {"w", &t.w}, {"bias", bias}, {"residual", residual}}, {{"y", &t.y}}, residual));
   p->dtype = t.x.dtype;
   p->epilogue = epilogue;
+  p->math = math;
   p->y = canonical(t.y.layout, g.layout);
   if (bias) p->bias = bias->layout;
   if (residual) p->residual = canonical(residual->layout, g.layout);
@@ -221,6 +227,7 @@ std::string ConvProblem::text() const {
   if (bias) s += ", bias";
   if (epilogue.activation != Activation::none) s += ", " + std::string(name(epilogue.activation));
   if (residual) s += ", residual";
+  if (math == ConvMath::tf32) s += ", tf32";
   return s + (backward ? ", backward" : "");
 }
 

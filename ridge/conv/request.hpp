@@ -10,6 +10,7 @@ namespace ridge::conv_detail {
 struct Request {
   ConvGeometry geometry;
   ConvEpilogue epilogue;
+  ConvMath math = ConvMath::exact;
   bool bias = false, residual = false, backward = false;
 
   std::vector<std::string_view> inputs() const {
@@ -48,7 +49,7 @@ inline Result<ConvPair> pair_of(const Options& options, std::string_view key) {
 }
 
 // stride= dilation= (n or h,w)  pad= (n or h,w or top,left,bottom,right)  groups=  layout=nchw|nhwc
-// epilogue=bias+ACTIVATION+residual, in the order in which they are applied  backward=0|1
+// epilogue=bias+ACTIVATION+residual, in the order in which they are applied  math=exact|tf32  backward=0|1
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, const char* allowed) {
@@ -71,6 +72,9 @@ inline Result<Request> request_of(const Options& options) {
   const std::string_view layout = options.text("layout", "nchw");
   if (layout != "nchw" && layout != "nhwc") return wrong("layout", "nchw or nhwc");
   r.geometry.layout = layout == "nhwc" ? ConvLayout::nhwc : ConvLayout::nchw;
+  const std::string_view math = options.text("math", "exact");
+  if (math != "exact" && math != "tf32") return wrong("math", "exact or tf32");
+  r.math = math == "tf32" ? ConvMath::tf32 : ConvMath::exact;
   auto backward = options.flag("conv2d", "backward");
   if (!backward) return backward.error();
   r.backward = *backward;
@@ -96,7 +100,8 @@ inline Result<Request> request_of(const Options& options) {
           "order; joined by +");
     }
   }
-  if (r.backward && options.has("epilogue")) return wrong("epilogue", "left away in a backward request");
+  for (const char* key : {"epilogue", "math"})
+    if (r.backward && options.has(key)) return wrong(key, "left away in a backward request");
   return r;
 }
 

@@ -43,9 +43,10 @@ struct Gathering {
   std::int64_t channels = 0;
   Walk h = {}, w = {};
   std::int64_t image_pitch = 0;                  // elements from image to image
-  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; float32: from channel to channel
+  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; across: from channel to channel
   CopyShape image = {}, filters = {};            // of what is copied
   TapOrder order = {};
+  bool filters_across = false;   // filters are neighbours, of a tap and a channel: for threads that multiply
   std::int64_t filter_taps = 0;  // of the filters as they are read; 0: those that are walked
   bool is_empty = false;         // there is no tap: one of zeros is read
 
@@ -89,12 +90,13 @@ constexpr bool are_filters_regular(const ConvProblem& p) {
          is_regular(w.shape[3], w.stride[3], p.dtype);
 }
 
-// Filters along `channels` channels of each tap. float32's are turned, so that those of a channel are neighbours: they are
-// read by rows of threads, not by tensor cores.
-constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t channels) {
+// Filters along `channels` channels of each tap; across: turned, so that those of a channel are neighbours, for rows of
+// threads, not of tensor cores.
+constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t channels, bool across) {
   const Layout& w = p.w;
   g.element_bytes = static_cast<int>(size_of(p.dtype));
-  if (p.dtype == f32) {
+  g.filters_across = across;
+  if (across) {
     g.copies_filters = true;
     g.filters = {.n = w.shape[2], .rows = w.shape[3], .columns = channels, .channels = to_units(w.shape[0], p.dtype)};
     g.filters.row_pitch = channels * g.filters.channels;
@@ -124,7 +126,7 @@ constexpr Walk walk_of(const Axis& a, std::int64_t after, std::int64_t pitch) {
 }
 
 // x where it lies, or nothing.
-constexpr bool gather_in_place(Gathering& g, const ConvProblem& p) {
+constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across = false) {
   const Layout& x = p.x;
   if (p.alignment < 16 || x.count() == 0 || x.shape[1] % unit_elements(p.dtype) != 0 ||
       (x.shape[1] > 1 && x.stride[1] != 1))
@@ -135,12 +137,12 @@ constexpr bool gather_in_place(Gathering& g, const ConvProblem& p) {
        .h = walk_of(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
        .w = walk_of(axis_w(p), p.geometry.pad.right, x.stride[3]),
        .image_pitch = x.stride[0]};
-  set_filters(g, p, g.channels);
+  set_filters(g, p, g.channels, across);
   return true;
 }
 
 // A copy of x's pixels, channels innermost.
-inline bool gather_turned(Gathering& g, const ConvProblem& p) {
+inline bool gather_turned(Gathering& g, const ConvProblem& p, bool across) {
   const Layout& x = p.x;
   if (x.count() == 0) return false;
   const std::int64_t channels = to_units(x.shape[1], p.dtype);
@@ -150,12 +152,12 @@ inline bool gather_turned(Gathering& g, const ConvProblem& p) {
   g.image_pitch = g.image.rows * g.image.row_pitch;
   g.h = walk_of(axis_h(p), p.geometry.pad.bottom, g.image.row_pitch);
   g.w = walk_of(axis_w(p), p.geometry.pad.right, channels);
-  set_filters(g, p, channels);
+  set_filters(g, p, channels, across);
   return true;
 }
 
 // A copy of the padded image, as pixels or as windows' rows.
-constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows) {
+constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows, bool across) {
   const Axis h = axis_h(p), w = axis_w(p);
   if (windows && w.dilation != 1) return false;
   std::int64_t channels = p.x.shape[1];
@@ -179,7 +181,7 @@ constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows) {
            .step = w.stride,
            .taps = w.taps,
            .tap = w.dilation};
-  set_filters(g, p, channels);
+  set_filters(g, p, channels, across);
   return true;
 }
 
@@ -195,8 +197,9 @@ constexpr bool is_walkable(const Walk& walk) {
 //   products_of_byte   multiply-adds that take as long as a byte of memory, about, at what either reaches
 //   copy_start         and bytes that take as long as another kernel's start
 // Preconditions: there are outputs and terms; strides are at most most_image_step, and no tap is further than
-// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time.
-inline Gathering gathering_of(const ConvProblem& p, int step) {
+// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time; across: how it
+// reads filters.
+inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;
   double best_score = 0;
@@ -209,11 +212,16 @@ inline Gathering gathering_of(const ConvProblem& p, int step) {
     if (best.channels == 0 || score < best_score) best = g, best_score = score;
   };
   Gathering g;
-  if (gather_in_place(g, p)) consider(g);
-  if (gather_turned(g, p)) consider(g);
+  if (gather_in_place(g, p, across)) consider(g);
+  if (gather_turned(g, p, across)) consider(g);
   for (const bool windows : {false, true})
-    if (gather_copy(g, p, windows)) consider(g);
+    if (gather_copy(g, p, windows, across)) consider(g);
   return best;
+}
+
+// As a row of the table takes them.
+inline Gathering gathering_of(const ConvProblem& p, const Config& c) {
+  return gathering_of(p, c.step, c.method == Method::fma);
 }
 
 // ---- gradients -----------------------------------------------------------------------------------------------------

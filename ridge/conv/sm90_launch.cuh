@@ -60,7 +60,7 @@ template <class T>
   // The filters first: they are few, and have no tail then.
   if (g.copies_filters) {
     Layout filters = p.w;
-    if (p.dtype == f32) {  // taps, and channels as pixels of `filters` neighbours
+    if (g.filters_across) {  // taps, and channels as pixels of `filters` neighbours
       constexpr int axes[] = {2, 0, 3, 1};
       for (int i = 0; i < 4; ++i) filters.shape[i] = p.w.shape[axes[i]], filters.stride[i] = p.w.stride[axes[i]];
     }
@@ -114,7 +114,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                   .step_w = whole(g.w.step),
                                   .step_h = whole(g.h.step)},
                                  bm, line));
-  if (p.dtype == f32)
+  if (g.filters_across)
     return sm90::make_tensor_map(&loader.filters, w, p.dtype,
                                  {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
                                  line);
@@ -123,7 +123,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
-// Outputs by TMA: rows of pixels that follow each other evenly, and nothing added but the bias.
+// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly, and nothing added but the bias.
 static inline bool is_by_columns(const ConvProblem& p, const Layout& y) { return !p.residual && is_matrix(p, y); }
 
 // Row: a config of gemm's kernel.
@@ -131,7 +131,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   namespace gemm = gemm_kernels;
   using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
   const ConvProblem& p = args.plan.problem;
-  const Gathering g = gathering_of(p, K::c.bk);
+  const Gathering g = gathering_of(p, K::c.bk, false);
   const void *x = args.x, *w = args.w;
   RIDGE_TRY(launch_copies<T>(args, g, x, w));
 
@@ -145,7 +145,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   gemm::WgmmaOperand d;
   gemm::ColumnEpilogue by_columns;
   if (is_by_columns(p, p.y)) {
-    store = gemm::Store::tma;
+    store = gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct;
     d = {args.y, pixel_pitch(p.y), 0};
     by_columns.activation = p.epilogue.activation;
     if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
@@ -277,7 +277,7 @@ template <class Row> [[nodiscard]] static Status launch_fma_row(const Arguments&
   using K = FmaTile<Row>;
   constexpr Config c = Row::config;
   const ConvProblem& p = args.plan.problem;
-  const Gathering g = gathering_of(p, c.step);
+  const Gathering g = gathering_of(p, c);
   const void *x = args.x, *w = args.w;
   RIDGE_TRY(launch_copies<float>(args, g, x, w));
   ImageLoader loader;
@@ -356,8 +356,9 @@ template <int I, class T> [[nodiscard]] static Status launch_wgmma_either(const 
 }
 
 template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Arguments&) {
-  if constexpr (variants[I].config.method == Method::wgmma) return launch_wgmma_either<I, T>;
-  else if constexpr (variants[I].config.method == Method::stem) return launch_stem_row<Row<I>, T>;
+  if constexpr (variants[I].config.method == Method::wgmma && is_compiled(variants[I].config, dtype_of<T>))
+    return launch_wgmma_either<I, T>;
+  else if constexpr (variants[I].config.method == Method::stem && dtype_of<T> != f32) return launch_stem_row<Row<I>, T>;
   else return nullptr;  // launched elsewhere
 }
 

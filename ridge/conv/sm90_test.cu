@@ -42,6 +42,8 @@ constexpr int narrow = first_row, thin = first_row + 1, square = first_row + 2, 
               wide = first_row + 4;
 
 constexpr int stem_7 = first_of(Method::stem);
+constexpr int tf32_64 = stem_7 + 1, tf32_128 = stem_7 + 2, tf32_256 = stem_7 + 3;
+static_assert(variants[tf32_64].config.tf32 && variants[tf32_256].config.tf32);
 
 constexpr float untouched = 7;
 
@@ -92,7 +94,7 @@ template <int I, class T> void check(const Case& t) {
   // NaN where nothing is copied, and what must not be written to behind it.
   const bool copies = gathers(variants[I].config);
   const std::size_t workspace_bytes =
-      copies ? static_cast<std::size_t>(gathering_of(*problem, variants[I].config.step).bytes()) : 0;
+      copies ? static_cast<std::size_t>(gathering_of(*problem, variants[I].config).bytes()) : 0;
   std::vector<uint4> workspace(workspace_bytes / 16 + 1, uint4{~0u, ~0u, ~0u, ~0u});
   const Arguments args{.plan = plan,
                        .x = vx.data,
@@ -441,6 +443,45 @@ TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
                                   .geometry = stride_of(stride, 1),
                                   .special_values = true},
                                  2);
+}
+
+// ---- float32 as TF32, of which small whole numbers lose nothing -------------------------------------------------------
+
+TEST(ConvOnHopperTf32, TilesCrossRowsAndImages) {
+  const Case t{.about = "144 pixels", .n = 3, .c = 36, .h = 9, .w = 7, .k = 72, .r = 2, .s = 2};
+  check<tf32_64, float>(t);
+  check<tf32_128, float>(t);
+  check<tf32_256, float>(t);
+}
+TEST(ConvOnHopperTf32, AroundTheTilesEdges) {
+  for (const std::int64_t pixels : {127, 129, 257})
+    check<tf32_64, float>({.about = "pixels", .h = 1, .w = pixels, .k = 64, .r = 1, .s = 1});
+  for (const std::int64_t k : {4, 124, 132})
+    check<tf32_128, float>({.about = "filters", .h = 3, .w = 5, .k = k, .r = 1, .s = 1});
+  for (const std::int64_t c : {4, 28, 68})
+    check<tf32_64, float>({.about = "channels", .c = c, .h = 5, .w = 5, .k = 16, .geometry = padded(1)});
+}
+TEST(ConvOnHopperTf32, WhatStartsAnywhereIsCopied) {
+  check<tf32_64, float>(
+      {.about = "nchw", .n = 2, .c = 24, .h = 9, .w = 10, .k = 41, .geometry = {.pad = {1, 1, 1, 1}}});
+  check<tf32_128, float>({.about = "odd channels", .n = 2, .c = 35, .h = 5, .w = 6, .k = 17, .geometry = padded(1)});
+  check<tf32_64, float>({.about = "windows",
+                         .n = 2,
+                         .c = 3,
+                         .h = 13,
+                         .w = 11,
+                         .r = 7,
+                         .s = 7,
+                         .geometry = stride_of(2, 3),
+                         .special_values = true});
+  check<tf32_64, float>({.about = "gaps", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 3});
+}
+TEST(ConvOnHopperTf32, Epilogues) {
+  Case c{.about = "bias, relu", .n = 2, .h = 9, .w = 9, .k = 72, .r = 1, .s = 1, .bias = true};
+  c.epilogue.activation = Activation::relu;
+  check<tf32_64, float>(c);
+  c.residual = true;
+  check<tf32_128, float>(c);
 }
 
 // ---- few channels ---------------------------------------------------------------------------------------------------

@@ -59,6 +59,25 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
             "fma_64");
 }
 
+TEST(ConvPlan, Tf32IsForThoseWhoAskForIt) {
+  ConvGeometry g = padded_by(1);
+  g.layout = ConvLayout::nhwc;
+  const auto asking = [&](DType dtype, std::int64_t c, std::int64_t h, std::int64_t k, std::int64_t r = 3) {
+    ConvProblem p = *ConvProblem::contiguous(dtype, g, 32, c, h, h, k, r, r);
+    p.math = ConvMath::tf32;
+    return p;
+  };
+  EXPECT_EQ(chosen(asking(f32, 64, 56, 64)), "tf32_64");
+  EXPECT_EQ(chosen(asking(f32, 256, 14, 256)), "tf32_128");
+  EXPECT_EQ(chosen(asking(f32, 512, 56, 512)), "tf32_256");
+  ConvProblem exact = asking(f32, 64, 56, 64);
+  exact.math = ConvMath::exact;
+  EXPECT_EQ(on_tensor_cores(exact, "tf32_64"),
+            "conv2d: variant is tf32_64; it must be another one here: computes as math=tf32, which was not asked for");
+  EXPECT_EQ(on_tensor_cores(asking(bf16, 64, 56, 64), "wgmma_64"),
+            "conv2d: math is tf32; it must be exact, as x is bf16; tf32 is for f32");
+}
+
 TEST(ConvPlan, ImagesArePartedWhereWinogradsSumsAreMany) {
   const auto parts = [](std::int64_t n) {
     return winograd_parts(*ConvProblem::contiguous(f32, padded_by(1), n, 512, 28, 28, 512, 3, 3));

@@ -35,6 +35,7 @@ struct Config {
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
   int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
+  bool tf32 = false;  // wgmma: of float32, whose fractions' first 10 bits are multiplied
   bool operator==(const Config&) const = default;
 };
 
@@ -48,11 +49,11 @@ inline constexpr Variant variants[] = {
     {"naive", "a thread per output; any strides and sizes", {}},
     {"tile_8x4", "8 x 4 outputs of a thread: a filter's element is read once for 32 products", {.method = Method::coarse, .threads = 128}},
     {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
-     {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 4}},
+     {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 6}},
     {"direct_3x3_wide", "the same, four filters at a time",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 4, .rows = 2, .blocks_per_sm = 6}},
     {"direct_6x6", "the same for filters of 6 x 6, six at a time",
-     {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 3}},
+     {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 4}},
     {"depthwise_3x3", "the same for groups of one channel and one filter",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
     {"depthwise_last", "channels innermost: 16 bytes of them at a time, of four outputs beside each other",
@@ -81,20 +82,26 @@ inline constexpr Variant variants[] = {
      {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
     {"stem_7", "7 rows of few channels: windows are read from a part of the image in shared memory, straight into registers",
      {.method = Method::stem, .threads = 512, .size = 7, .tile_filters = 64, .tile_pixels = 64, .stages = 3, .step = 24}},
+    {"tf32_64", "float32 as TF32 on tensor cores, by 32 channels at a time, where math=tf32 allows it",
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8, .step = 32, .tf32 = true}},
+    {"tf32_128", "128 pixels and 128 filters for two warpgroups",
+     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .step = 32, .tf32 = true}},
+    {"tf32_256", "256 filters; clusters of two blocks load them once",
+     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .step = 32, .tf32 = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32,
-// tensor cores for 16-bit types.
+// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, as are
+// tensor cores of TF32; other tensor cores are for 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
   switch (c.method) {
     case Method::direct:
     case Method::winograd:
     case Method::fma: return dtype == f32;
-    case Method::wgmma:
+    case Method::wgmma: return (dtype == f32) == c.tf32;
     case Method::stem: return dtype != f32;
     default: return true;
   }
@@ -244,7 +251,7 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
   tile.bm = c.tile_pixels;
   tile.bn = c.tile_filters;
   tile.bk = c.step;
-  tile.line = c.step * 2;  // bytes of 16-bit types
+  tile.line = c.step * (c.tf32 ? 4 : 2);  // bytes
   tile.stages = c.stages;
   tile.schedule = c.schedule;
   tile.persistent = true;

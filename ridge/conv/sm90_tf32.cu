@@ -1,0 +1,10 @@
+// float32 as TF32 on Hopper's tensor cores.
+#include <ridge/conv/sm90_launch.cuh>
+
+namespace ridge::conv_detail {
+
+Status launch_wgmma_tf32(const Arguments& args) {
+  return launch_wgmma_table<float>(args, std::make_integer_sequence<int, variant_count>{});
+}
+
+}  // namespace ridge::conv_detail
