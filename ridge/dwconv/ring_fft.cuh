@@ -52,7 +52,7 @@ constexpr int reversed_bits(int x, int bits) {
 template <int N> struct RingFft {
   static constexpr int R = fft_radix, threads = fft_threads(N), bits = log2_of(N), radix_bits = log2_of(R);
   static constexpr int passes = (bits + radix_bits - 1) / radix_bits;
-  static_assert(1 << bits == N && 1 << radix_bits == R && passes == 3);
+  static_assert(1 << bits == N && 1 << radix_bits == R && passes >= 3);
 
   // The part that a thread's values of a pass lie in, `step` apart.
   static constexpr int span(int pass) { return pass == passes - 1 ? R : N >> pass * radix_bits; }
@@ -92,21 +92,29 @@ template <int N> struct RingFft {
       z[e + R / 2] = {fmaf(-c.re, b, a), -c.im * b};
     }
     levels<0, false, 1>(z);
-    pass_on<0, 1>(z);
-    levels<1, false>(z);
-    pass_on<1, 2>(z);
-    levels<2, false, levels_done(2)>(z);
+    later_passes<false>(z, std::make_integer_sequence<int, passes - 1>());
   }
   // N times what forward() takes, in the real parts. What the block's threads read last in `exchange` was their own.
   __device__ __forceinline__ void back(Complex (&z)[R]) const {
-    levels<2, true, levels_done(2)>(z);
-    pass_on<2, 1>(z);
-    levels<1, true>(z);
-    pass_on<1, 0>(z);
+    later_passes<true>(z, std::make_integer_sequence<int, passes - 1>());
     levels<0, true>(z);
   }
 
  private:
+  // Those after the first, or back through them to it.
+  template <bool Back, int... P>
+  __device__ __forceinline__ void later_passes(Complex (&z)[R], std::integer_sequence<int, P...>) const {
+    if constexpr (Back) (pass_back<passes - 1 - P>(z), ...);
+    else (pass_forth<P + 1>(z), ...);
+  }
+  template <int Pass> __device__ __forceinline__ void pass_forth(Complex (&z)[R]) const {
+    pass_on<Pass - 1, Pass>(z);
+    levels<Pass, false, levels_done(Pass)>(z);
+  }
+  template <int Pass> __device__ __forceinline__ void pass_back(Complex (&z)[R]) const {
+    levels<Pass, true, levels_done(Pass)>(z);
+    pass_on<Pass, Pass - 1>(z);
+  }
   // The levels of a pass, in which indices of registers and of constants are constants.
   template <int Pass, bool Back, int First = 0> __device__ __forceinline__ void levels(Complex (&z)[R]) const {
     levels<Pass, Back, First>(z, std::make_integer_sequence<int, radix_bits - First>());

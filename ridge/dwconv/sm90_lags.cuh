@@ -161,10 +161,11 @@ __global__ void __launch_bounds__(whole_lags_threads, 1)
                     there ? static_cast<int>(of.size) : 0, of_dy ? dy_whole : k_whole);
       tile::commit_copies();
     };
+    if (thread < 2) tile::sm90::init(shared.done + thread, R::summing * 4);
+    __syncthreads();
     for (int round = 0; round < rounds; ++round) fetch(0, round, true);
     for (int round = 0; round < rounds; ++round) fetch(0, round, false);
     const simt::tile<32> warp;
-    if (thread < 2) tile::sm90::init(shared.done + thread, R::summing * 4);
     bool first = true;
     unsigned turn = 0;  // rounds of all items
 

@@ -37,6 +37,8 @@ TEST(DwconvPlan, TransformsWhereRowsAreLong) {
     EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 32, 768, 1024, 1024, backward)), "fft_row_1024");
     EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 2048, 2048, backward)), "fft_row_2048");
     EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4096, 4096, backward)), "fft_row_4096");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 4097, 4097, backward)), "fft_row_8192");
+    EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 2048, 8192, 8192, backward)), "fft_row_8192");
     EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 16384, backward)), "fft_8192");
   }
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 16384, 64)), "tensor_8");  // a short filter
@@ -187,6 +189,7 @@ void expect_float32(const DeviceInfo& on, std::int64_t B, std::int64_t C, std::i
 TEST(DwconvAccuracy, TransformsOfLongRowsAreFloat32) {
   expect_float32(cpu(), 3, 1, 1600, {"fft_1024", "fft_8192", "fft_row_2048", "fft_row_4096"});
   expect_float32(cpu(), 5, 1, 1000, {"fft_row_1024"});
+  expect_float32(cpu(), 3, 1, 4100, {"fft_row_8192"});
 }
 
 // The tensor cores' sums are as near as those of multiply-adds in float32.
@@ -198,7 +201,7 @@ TEST(DwconvAccuracy, cudaTensorCoresAreFloat32) {
   }
   expect_float32(*gpu, 32, 2, 768, {"tensor_8", "tensor_32"});
   if (gpu->cc == 90) expect_float32(*gpu, 32, 2, 768, {"whole_32", "whole_32_wide"});
-  expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_8192", "fft_row_4096"});
+  expect_float32(*gpu, 3, 1, 2500, {"fft_1024", "fft_8192", "fft_row_4096", "fft_row_8192"});
   expect_float32(*gpu, 35, 1, 1000, {"fft_row_1024", "fft_row_2048"});
 }
 
@@ -213,7 +216,7 @@ TEST(DwconvAccuracy, RowsOfAPairDoNotMeet) {
   for (std::int64_t t = 0; t < T; ++t) k[t] *= 1e-9f;         // beside a row of 1
   for (std::int64_t t = 0; t < T; ++t) k[2 * T + t] *= 1e9f;  // beside a row with a NaN
   k[3 * T + 200] = NAN;
-  for (const char* variant : {"fft_1024", "fft_8192", "fft_row_1024", "fft_row_2048", "fft_row_4096"}) {
+  for (const char* variant : {"fft_1024", "fft_8192", "fft_row_1024", "fft_row_2048", "fft_row_4096", "fft_row_8192"}) {
     const auto run = [&](float* from, std::int64_t rows, float* to) {
       const TensorView x = view(from, {rows, 1, T}), filter = view(w.data(), {1, T}), y = view(to, {rows, 1, T});
       auto plan = plan_dwconv(*DwconvProblem::of(x, filter, y), cpu(), {.variant = variant});

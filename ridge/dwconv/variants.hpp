@@ -44,6 +44,7 @@ inline constexpr Variant variants[] = {
     {"fft_row_1024", "rows of up to 1,024 steps whole, by as many values", {.method = Method::ring, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
     {"fft_row_2048", "of up to 2,048 steps", {.method = Method::ring, .threads = 128, .blocks_per_sm = 4, .points = 2048}},
     {"fft_row_4096", "of up to 4,096 steps", {.method = Method::ring, .threads = 256, .blocks_per_sm = 2, .points = 4096}},
+    {"fft_row_8192", "of up to 8,192 steps, by one exchange more", {.method = Method::ring, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
     {"tensor_8", "the filter as a Toeplitz matrix on tensor cores, eight rows of k", {.method = Method::tensor, .batches = 1, .row_tiles = 4}},
     {"tensor_32", "32 rows of k: a fragment of the filter serves four products", {.method = Method::tensor, .batches = 4}},
     {"whole_32", "32 rows of k whole in shared memory, the filter's fragments in registers: Hopper's wgmma", {.method = Method::whole, .batches = 4}},
