@@ -5,12 +5,12 @@
 #
 #   scripts/sanitize.sh [BUILD] [PROGRAM...]     (build, and every X_test of BUILD/bin that has tests of the GPU)
 #
-#   TOOLS="memcheck racecheck initcheck synccheck"   SHARDS=40   FILTER='*.cuda*'   SECONDS_EACH=300
+#   TOOLS="memcheck racecheck initcheck synccheck"   SHARDS=40   FILTER='*.cuda*:cuda/*'   SECONDS_EACH=300
 set -euo pipefail
 build=${1:-build}
 shift || true
 read -ra tools <<<"${TOOLS:-memcheck racecheck initcheck synccheck}"
-shards=${SHARDS:-40} filter=${FILTER:-*.cuda*} limit=${SECONDS_EACH:-300}
+shards=${SHARDS:-40} filter=${FILTER:-*.cuda*:cuda/*} limit=${SECONDS_EACH:-300}
 
 die() {
   echo "sanitize.sh: $1" >&2
