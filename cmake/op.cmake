@@ -34,6 +34,19 @@ function(ridge_operator)
   endif()
 endfunction()
 
+# ridge_device_test(NAME FILE.cpp) makes tests of the library on the CPU and on a GPU, from suites instantiated as `cpu`
+# and `cuda`; what is of neither runs with the CPU's.
+function(ridge_device_test name source)
+  if(RIDGE_TESTS)
+    add_executable(${name}_test ${CMAKE_CURRENT_LIST_DIR}/${source})
+    target_link_libraries(${name}_test PRIVATE ridge GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name}_test --gtest_filter=-cuda/*)
+    add_test(NAME ${name}.gpu COMMAND ${name}_test --gtest_filter=cuda/*)
+    set_tests_properties(${name} PROPERTIES LABELS cpu)
+    set_tests_properties(${name}.gpu PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "skipped: no GPU")
+  endif()
+endfunction()
+
 # ridge_kernel_test(NAME FILE.cu) makes a test, run as NAME, of kernels that it compiles itself for the CPU runtime.
 function(ridge_kernel_test name source)
   if(RIDGE_TESTS)

@@ -138,9 +138,9 @@ def _conv2d_inputs(case, make):
 
 
 def _conv2d_settings(case):
-    """cuDNN chooses by measuring, and float32 is float32."""
+    """cuDNN chooses by measuring, and float32 is float32 unless the case names TF32."""
     torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = case.option("math") == "tf32"
     left, right, top, bottom = pads = _conv2d_padding(case)
     more = {"stride": pair(case, "stride", 1), "dilation": pair(case, "dilation", 1)}
     more["groups"] = int(case.option("groups", 1))

@@ -18,13 +18,21 @@ def _softmax(function, gradient):
     return peer
 
 
+def _softmax_inputs(function):
+    def inputs(case, make):
+        x = make(*row(case))
+        return [make(*row(case)), function(x, -1)] if is_backward(case) else [x]  # dy, and a y that is one
+
+    return inputs
+
+
 for _name, _function, _gradient in (
     ("softmax", torch.softmax, torch.ops.aten._softmax_backward_data),
     ("log_softmax", torch.log_softmax, torch.ops.aten._log_softmax_backward_data),
 ):
     add(
         _name,
-        inputs=lambda case, make: [make(*row(case)) for _ in range(1 + is_backward(case))],
+        inputs=_softmax_inputs(_function),
         axis="cols",
         peer=_softmax(_function, _gradient),
         cases=ROW_CASES,
