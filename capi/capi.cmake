@@ -2,6 +2,7 @@
 set(capi ${PROJECT_SOURCE_DIR}/capi)
 target_sources(ridge PRIVATE ${capi}/dlpack_view.cpp ${capi}/ridge_c.cpp)
 target_include_directories(ridge PUBLIC $<BUILD_INTERFACE:${capi}/include>)
+set_property(SOURCE ${capi}/dlpack_view.cpp ${capi}/ridge_c.cpp APPEND PROPERTY COMPILE_OPTIONS ${RIDGE_KERNEL_OPTIONS})
 set_property(SOURCE ${capi}/ridge_c.cpp APPEND PROPERTY COMPILE_DEFINITIONS RIDGE_VERSION="${PROJECT_VERSION}")
 
 if(RIDGE_TESTS)

@@ -2,7 +2,7 @@
 function(ridge_cpu_kernels target)
   foreach(source ${ARGN})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
-    set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+    set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++;${RIDGE_KERNEL_OPTIONS}")
     target_sources(${target} PRIVATE ${source})
   endforeach()
 endfunction()

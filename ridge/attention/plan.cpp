@@ -2,6 +2,7 @@
 #include <ridge/attention/launch.hpp>
 #include <ridge/attention/validate.hpp>
 #include <ridge/attention/variants.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 

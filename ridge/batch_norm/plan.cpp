@@ -1,6 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/batch_norm/launch.hpp>
 #include <ridge/batch_norm/variants.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 

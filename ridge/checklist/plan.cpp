@@ -1,6 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/variants.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/roofline/predict.hpp>
 
 namespace ridge {

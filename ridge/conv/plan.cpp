@@ -3,6 +3,7 @@
 #include <ridge/conv/sm90_image.hpp>
 #include <ridge/conv/variants.hpp>
 #include <ridge/core/divider.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 

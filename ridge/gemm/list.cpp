@@ -1,4 +1,5 @@
 // Lists of products: what is refused, which of two kernels serves, and the launch.
+#include <ridge/core/on_backend.hpp>
 #include <ridge/gemm/list_launch.hpp>
 #include <ridge/gemm/validate.hpp>
 

@@ -1,5 +1,6 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/divider.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/pool/launch.hpp>
 #include <ridge/pool/variants.hpp>

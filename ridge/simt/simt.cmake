@@ -5,10 +5,6 @@ list(TRANSFORM simt_runtime PREPEND ${simt}/runtime/)
 list(TRANSFORM simt_runtime APPEND .cpp)
 target_sources(ridge PRIVATE ${simt_runtime} ${simt}/trace/report.cpp ${simt}/trace/none.cpp)
 
-# ThreadSanitizer is to see the kernels, each thread of a block as a thread, and not the scheduler beneath them.
-if(RIDGE_SIMT_MODE STREQUAL "race")
-  set_property(SOURCE ${simt_runtime} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=thread)
-endif()
 # Switching stacks and hardware shadow stacks do not go together: say so in the library's header.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(SOURCE ${simt_runtime} APPEND PROPERTY COMPILE_OPTIONS -fcf-protection=none)
