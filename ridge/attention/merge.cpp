@@ -1,6 +1,7 @@
 // attention_merge: problem, plan, and its face by name. Pure but for run().
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/merge_launch.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>

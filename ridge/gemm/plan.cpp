@@ -1,5 +1,6 @@
 // fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/launch.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/repack.hpp>
