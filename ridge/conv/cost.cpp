@@ -86,8 +86,16 @@ double clocks_of(const Config& c, const ConvProblem& p, const DeviceInfo& device
 // Multiply-adds of 16-bit floats that a multiprocessor's tensor cores take per clock, and what else a tile waits for.
 // Not fitted to measurements of this operator: these are gemm's.
 constexpr double tile_clocks = 1500, start_us = 2;
+// Bytes that TMA brings to a multiprocessor from the L2 cache in a clock, while all of them load, and where none has a
+// second tile. DeviceInfo::l2_gbs, what threads' reads get, is half of it.
+constexpr double l2_bytes_per_clock = 50, l2_bytes_of_one_wave = 64;
 constexpr double winograd_efficiency = 0.7;  // of multiply-adds' rate in its products
 constexpr double fma_efficiency = 0.68;      // of multiply-adds' rate in fma rows, which waits for shared memory leave
+
+// Copies are a kernel of their own, before the product.
+double copy_us(const Gathering& g, const DeviceInfo& device) {
+  return 2 * real(g.bytes()) / (std::max(1.0, device.memory_gbs) * 1e3);
+}
 
 roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const gemm_kernels::Config tile = wgmma_tile(c);
@@ -95,11 +103,13 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
-  const double step = std::max(real(tile.bm * tile.bn) * tile.bk / rate, lines);
   const std::int64_t tiles = gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster;
   const bool ping_pong = tile.schedule == gemm_kernels::Schedule::ping_pong;
   // Persistent blocks: the fullest has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
   const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
+  const double loaded = real((tile.bm + tile.bn / tile.cluster) * tile.line);  // of a step
+  const double step = std::max({real(tile.bm * tile.bn) * tile.bk / rate, lines,
+                                loaded / (most == 1 ? l2_bytes_of_one_wave : l2_bytes_per_clock)});
   const double alone = ping_pong && most == 1 ? 1.5 : 1;
   const double finish = ping_pong && most > 1 ? tile_clocks / 2 : tile_clocks;
   roofline::Kernel k;
@@ -108,8 +118,7 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   k.clocks = real(most) * (real(g.steps(c.step)) * step * alone + finish) * real(k.blocks);
   k.block_us = start_us;
   k.launches = g.bytes() > 0 ? 2 : 1;
-  k.bytes_read = k.bytes_written = real(g.bytes());  // of copies
-  k.l2_bytes = real(tiles) * real(g.steps(c.step)) * (tile.bm + tile.bn / tile.cluster) * tile.line;
+  k.serial_us = copy_us(g, device);
   k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
                       (padded(p.w.shape[0], tile.bn) * padded(pixels_of(p), tile.bm * tile.cluster));
   return k;
@@ -158,7 +167,7 @@ roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceI
   k.clocks = real(most) * tile * real(k.blocks);
   k.block_us = start_us;
   k.launches = g.bytes() > 0 ? 2 : 1;
-  k.bytes_read = k.bytes_written = real(g.bytes());  // of copies
+  k.serial_us = copy_us(g, device);
   k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
                       (padded(p.w.shape[0], c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
   return k;
