@@ -45,7 +45,7 @@
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
 // Repeats   bit for bit, but for dQ where the rule says nondeterministic, which is for speed.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
 #include <optional>

@@ -2,6 +2,7 @@
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/merge_launch.hpp>
 #include <ridge/core/on_backend.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>

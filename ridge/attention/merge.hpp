@@ -10,7 +10,7 @@
 // Empty     without queries nothing is launched; with Dv = 0, LSE is written.
 // Repeats   bit for bit.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
 #include <array>

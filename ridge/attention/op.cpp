@@ -1,6 +1,7 @@
 // attention by name.
 #include <ridge/attention/request.hpp>
 #include <ridge/attention/variants.hpp>
+#include <ridge/core/op.hpp>
 
 namespace ridge {
 

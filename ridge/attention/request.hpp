@@ -1,6 +1,7 @@
 // A request by name: the options of the command line and of cases.
 #pragma once
 #include <ridge/attention/attention.hpp>
+#include <ridge/core/options.hpp>
 
 #include <charconv>
 #include <string_view>

@@ -18,7 +18,6 @@
 // Repeats   bit for bit on one device.
 #pragma once
 #include <ridge/core/memory.hpp>
-#include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
 

@@ -1,6 +1,7 @@
 // batch_norm, batch_norm_stats and batch_norm_train by name.
 #include <ridge/batch_norm/launch.hpp>
 #include <ridge/batch_norm/variants.hpp>
+#include <ridge/core/op.hpp>
 
 namespace ridge {
 

@@ -1,6 +1,7 @@
 // The checklist's operators by name.
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/variants.hpp>
+#include <ridge/core/op.hpp>
 
 namespace ridge {
 

@@ -26,7 +26,7 @@
 // Repeats   bit for bit.
 #pragma once
 #include <ridge/core/activation.hpp>
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
 #include <optional>

@@ -11,10 +11,11 @@ inline constexpr std::int64_t max_grid_yz = 65535;
 
 struct Arguments {
   const ConvPlan& plan;
-  const void *x, *w, *bias, *residual, *dy;  // null where the problem has none
-  void *y, *dx, *dw;
-  void* workspace;
-  Stream stream;
+  // Null where the problem has none.
+  const void *x = nullptr, *w = nullptr, *bias = nullptr, *residual = nullptr, *dy = nullptr;
+  void *y = nullptr, *dx = nullptr, *dw = nullptr;
+  void* workspace = nullptr;
+  Stream stream = {};
 };
 
 // Preconditions: there is an output that has elements, and the pointers are as the plan's problem says.
@@ -27,8 +28,5 @@ Status launch_fma(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
-
-// What plan.cpp knows of problem.cpp.
-Status validate(const ConvProblem&);
 
 }  // namespace ridge::conv_detail

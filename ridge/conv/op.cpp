@@ -1,6 +1,7 @@
 // conv2d by name.
 #include <ridge/conv/request.hpp>
 #include <ridge/conv/variants.hpp>
+#include <ridge/core/op.hpp>
 
 namespace ridge {
 

@@ -1,6 +1,6 @@
 // What conv2d takes: shapes, types and places that belong together, or a sentence.
 #include <ridge/conv/launch.hpp>
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/plan.hpp>
 
 #include <algorithm>
 #include <array>

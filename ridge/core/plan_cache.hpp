@@ -4,10 +4,8 @@
 #include <ridge/core/device.hpp>
 #include <ridge/core/memory.hpp>
 
-#include <algorithm>
-#include <memory>
+#include <list>
 #include <utility>
-#include <vector>
 
 namespace ridge {
 
@@ -15,18 +13,18 @@ template <class Problem, class Plan> class PlanCache {
  public:
   // The cached plan of this problem, or the one that make(problem, device_info) returns.
   template <class Make> Result<const Plan*> find(const Problem& problem, Device device, Make&& make) {
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i]->device == device && entries_[i]->problem == problem) {
-        std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
-        return &entries_.front()->plan;
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
+      if (entry->device == device && entry->problem == problem) {
+        entries_.splice(entries_.begin(), entries_, entry);
+        return &entry->plan;
       }
     auto info = device.kind == DeviceKind::cpu ? Result<DeviceInfo>(cpu()) : ridge::device(device.index);
     if (!info) return info.error();
     auto plan = make(problem, *info);
     if (!plan) return plan.error();
     if (entries_.size() == capacity) entries_.pop_back();
-    entries_.insert(entries_.begin(), std::make_unique<Entry>(Entry{problem, device, std::move(*plan)}));
-    return &entries_.front()->plan;
+    entries_.push_front({problem, device, std::move(*plan)});
+    return &entries_.front().plan;
   }
 
  private:
@@ -36,7 +34,7 @@ template <class Problem, class Plan> class PlanCache {
     Device device;
     Plan plan;
   };
-  std::vector<std::unique_ptr<Entry>> entries_;  // most recently used first
+  std::list<Entry> entries_;  // most recently used first
 };
 
 // What the one-line functions do: plan once per thread, borrow workspace from the stream's memory pool, run.

@@ -4,12 +4,11 @@
 #pragma once
 #include <ridge/core/api.hpp>
 
-#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace ridge {
 
@@ -26,60 +25,66 @@ enum class Code : unsigned char {
 
 RIDGE_API std::string_view name(Code);
 
+// Every source of the library reads this class. What it holds is known to status.cpp alone: <memory>, and a shared_ptr's
+// code in each object, would take a third of the time that a small source takes to compile.
 class [[nodiscard]] Status {
  public:
   Status() = default;
+  Status(const Status& other) : detail_(share(other.detail_)) {}
+  Status(Status&& other) noexcept : detail_(std::exchange(other.detail_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(detail_, other.detail_);
+    return *this;
+  }
+  ~Status() {
+    if (detail_) release(detail_);
+  }
 
   // A plain sentence.
-  static Status error(Code code, std::string sentence) { return Status(code, {}, {}, {}, {}, std::move(sentence)); }
+  RIDGE_API static Status error(Code, std::string sentence);
 
   // "softmax: x.dtype is i32; it must be one of f32 f16 bf16"
-  static Status invalid(std::string_view op, std::string argument, std::string value, std::string constraint) {
-    return refuse(Code::invalid_argument, op, std::move(argument), std::move(value), std::move(constraint));
-  }
+  RIDGE_API static Status invalid(std::string_view op, std::string argument, std::string value, std::string constraint);
   RIDGE_API static Status refuse(Code, std::string_view op, std::string argument, std::string value,
                                  std::string constraint);
 
   bool ok() const { return !detail_; }
   explicit operator bool() const { return ok(); }
-  Code code() const { return detail_ ? detail_->code : Code::ok; }
-  std::string_view message() const { return detail_ ? std::string_view(detail_->sentence) : "ok"; }
+  RIDGE_API Code code() const;
+  RIDGE_API std::string_view message() const;
   // The four parts of a refusal; empty where the error is a plain sentence.
-  std::string_view op() const { return detail_ ? std::string_view(detail_->op) : ""; }
-  std::string_view argument() const { return detail_ ? std::string_view(detail_->argument) : ""; }
-  std::string_view value() const { return detail_ ? std::string_view(detail_->value) : ""; }
-  std::string_view constraint() const { return detail_ ? std::string_view(detail_->constraint) : ""; }
+  RIDGE_API std::string_view op() const;
+  RIDGE_API std::string_view argument() const;
+  RIDGE_API std::string_view value() const;
+  RIDGE_API std::string_view constraint() const;
 
  private:
-  struct Detail {
-    Code code;
-    std::string op, argument, value, constraint, sentence;
-  };
-  Status(Code code, std::string op, std::string argument, std::string value, std::string constraint,
-         std::string sentence)
-      : detail_(std::make_shared<const Detail>(Detail{code, std::move(op), std::move(argument), std::move(value),
-                                                      std::move(constraint), std::move(sentence)})) {}
-  std::shared_ptr<const Detail> detail_;  // null is ok: success allocates nothing
+  struct Detail;  // never changed; copies share it
+  explicit Status(const Detail* detail) : detail_(detail) {}
+  RIDGE_API static const Detail* share(const Detail*) noexcept;  // null: null
+  RIDGE_API static void release(const Detail*) noexcept;
+  const Detail* detail_ = nullptr;  // null is ok: success allocates nothing
 };
 
 // A value, or the Status that explains why there is none.
 template <class T> class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::in_place, std::move(value)) {}
+  Result(Status error) : error_(std::move(error)) {}
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  Status error() const { return ok() ? Status{} : std::get<1>(state_); }
-  T& value() { return std::get<0>(state_); }
-  const T& value() const { return std::get<0>(state_); }
+  Status error() const { return error_; }
+  T& value() { return value_.value(); }
+  const T& value() const { return value_.value(); }
   T& operator*() { return value(); }
   const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
  private:
-  std::variant<T, Status> state_;
+  std::optional<T> value_;
+  Status error_;
 };
 
 // Thrown only by the one-line convenience functions (ridge::softmax(x, y)).

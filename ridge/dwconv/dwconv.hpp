@@ -21,7 +21,7 @@
 // Empty     No batch, channels or steps: nothing is launched for k's gradient or y, and dw is 0. L = 0: y is eps.
 // Repeats   bit for bit.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
 namespace ridge {

@@ -1,4 +1,5 @@
 // dwconv by name.
+#include <ridge/core/op.hpp>
 #include <ridge/dwconv/launch.hpp>
 #include <ridge/dwconv/variants.hpp>
 

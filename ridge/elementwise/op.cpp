@@ -1,4 +1,5 @@
 // The elementwise operators by name.
+#include <ridge/core/op.hpp>
 #include <ridge/elementwise/launch.hpp>
 #include <ridge/elementwise/variants.hpp>
 

@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/elementwise/elementwise.hpp>
 #include <ridge/elementwise/variants.hpp>
 

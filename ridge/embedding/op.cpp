@@ -1,4 +1,5 @@
 // embedding by name.
+#include <ridge/core/op.hpp>
 #include <ridge/embedding/launch.hpp>
 #include <ridge/embedding/variants.hpp>
 

@@ -44,13 +44,14 @@
 // Repeats   bit for bit.
 #pragma once
 #include <ridge/core/activation.hpp>
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
-#include <ridge/core/tuning.hpp>
 
 #include <optional>
 
 namespace ridge {
+
+class Tuning;  // core/tuning.hpp
 
 enum class GemmLayout : std::uint8_t { nn, nt, tn, tt };
 enum class GemmBias : std::uint8_t { none, along_n, along_m };

@@ -1,4 +1,6 @@
 // linear: the views of gemm that a layer's tensors are, and the operator by name.
+#include <ridge/core/op.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/request.hpp>

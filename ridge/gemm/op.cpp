@@ -1,4 +1,6 @@
 // gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
+#include <ridge/core/op.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>

@@ -1,6 +1,7 @@
 // fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/launch.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/repack.hpp>

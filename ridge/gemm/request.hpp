@@ -1,5 +1,6 @@
 // A request by name: the options of the command line and of cases, and the tensors that they ask for.
 #pragma once
+#include <ridge/core/options.hpp>
 #include <ridge/gemm/gemm.hpp>
 
 #include <string_view>

@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/gemm.hpp>
 #include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/raster.hpp>

@@ -17,7 +17,6 @@
 #pragma once
 #include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
-#include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
 
 #include <optional>

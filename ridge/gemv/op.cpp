@@ -1,4 +1,5 @@
 // gemv by name. a is as it is stored, and layout= says whether it is transposed.
+#include <ridge/core/op.hpp>
 #include <ridge/gemv/request.hpp>
 #include <ridge/gemv/variants.hpp>
 

@@ -15,7 +15,7 @@
 // Aliasing  counts may not overlap x.
 // Repeats   bit for bit: integer sums are the same in any order.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
 

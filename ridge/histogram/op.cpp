@@ -1,4 +1,5 @@
 // The histogram by name.
+#include <ridge/core/op.hpp>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/variants.hpp>
 

@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/histogram/bins.cuh>
 #include <ridge/histogram/histogram.hpp>
 #include <ridge/histogram/oracle.hpp>

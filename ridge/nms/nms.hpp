@@ -13,7 +13,7 @@
 // Empty     count is 0.
 // Repeats   bit for bit. Nothing is copied to the host.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
 #include <optional>

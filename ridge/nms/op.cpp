@@ -1,4 +1,5 @@
 // nms by name.
+#include <ridge/core/op.hpp>
 #include <ridge/nms/launch.hpp>
 #include <ridge/nms/variants.hpp>
 

@@ -23,7 +23,6 @@
 //           depend on its neighbours': rows that share a warp take the second pass together.
 #pragma once
 #include <ridge/core/memory.hpp>
-#include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/rows.hpp>
 

@@ -1,4 +1,5 @@
 // The norms by name.
+#include <ridge/core/op.hpp>
 #include <ridge/norm/launch.hpp>
 #include <ridge/norm/request.hpp>
 #include <ridge/norm/variants.hpp>

@@ -1,5 +1,6 @@
 // What an operator of this family is asked for by name: the operator, and its options backward and eps.
 #pragma once
+#include <ridge/core/options.hpp>
 #include <ridge/norm/norm.hpp>
 
 #include <string_view>

@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/norm/norm.hpp>
 #include <ridge/norm/variants.hpp>
 

@@ -1,4 +1,5 @@
 // max_pool2d and avg_pool2d by name.
+#include <ridge/core/op.hpp>
 #include <ridge/pool/launch.hpp>
 #include <ridge/pool/request.hpp>
 #include <ridge/pool/variants.hpp>

@@ -1,4 +1,5 @@
 // The reductions by name.
+#include <ridge/core/op.hpp>
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/variants.hpp>
 

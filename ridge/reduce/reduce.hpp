@@ -26,7 +26,6 @@
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
 #include <ridge/core/memory.hpp>
-#include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
 

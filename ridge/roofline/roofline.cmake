@@ -1,5 +1,6 @@
 if(RIDGE_TESTS)
   add_executable(roofline_test ${CMAKE_CURRENT_LIST_DIR}/test.cpp)
+  ridge_test_options(roofline_test)
   target_link_libraries(roofline_test PRIVATE ridge GTest::gtest_main)
   add_test(NAME roofline COMMAND roofline_test)
   set_tests_properties(roofline PROPERTIES LABELS cpu)

@@ -1,4 +1,5 @@
 // rope by name.
+#include <ridge/core/op.hpp>
 #include <ridge/rope/launch.hpp>
 #include <ridge/rope/variants.hpp>
 

@@ -14,7 +14,7 @@
 // Empty     nothing is launched.
 // Repeats   bit for bit.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
 

@@ -6,10 +6,13 @@
 #include <ridge/simt/cpu/names.hpp>
 #endif
 
-#include <string>
 #include <utility>
 
 namespace ridge::simt {
+
+// "warp width 16; this backend has 32 and 64". Out of line: every kernel's launch comes by here.
+RIDGE_API Status refuse_warp(int width, const char* widths);
+
 inline namespace RIDGE_SIMT_SPACE {
 
 struct Config {
@@ -30,11 +33,10 @@ template <class F> [[nodiscard]] Status with_warp(int warp, F&& f) {
   if (warp == native_warp) return std::forward<F>(f)(std::integral_constant<int, native_warp>{});
 #if RIDGE_SIMT_ON_CPU
   if (warp == 64) return std::forward<F>(f)(std::integral_constant<int, 64>{});
-  const char* widths = "32 and 64";
+  return refuse_warp(warp, "32 and 64");
 #else
-  const std::string widths = std::to_string(native_warp);
+  return refuse_warp(warp, native_warp == 32 ? "32" : "64");
 #endif
-  return Status::error(Code::unsupported, "warp width " + std::to_string(warp) + "; this backend has " + widths);
 }
 
 }  // namespace RIDGE_SIMT_SPACE

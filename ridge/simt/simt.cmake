@@ -28,6 +28,7 @@ set(simt_tests atomics cuda_names faults kernels launch misuse schedule tile vec
 list(TRANSFORM simt_tests PREPEND ${simt}/test/)
 list(TRANSFORM simt_tests APPEND .cu)
 add_executable(simt_test)
+ridge_test_options(simt_test)
 ridge_cpu_kernels(simt_test ${simt_tests})
 target_link_libraries(simt_test PRIVATE ridge GTest::gtest_main Threads::Threads)
 # ThreadSanitizer would wait a second at the end of each of these processes.

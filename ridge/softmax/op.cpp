@@ -1,4 +1,5 @@
 // softmax and log_softmax by name.
+#include <ridge/core/op.hpp>
 #include <ridge/softmax/launch.hpp>
 #include <ridge/softmax/variants.hpp>
 

@@ -10,7 +10,7 @@
 // Empty     no rows, or rows of no columns: nothing is launched.
 // Repeats   bit for bit.
 #pragma once
-#include <ridge/core/op.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/rows.hpp>
 

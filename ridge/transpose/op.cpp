@@ -1,4 +1,5 @@
 // transpose and permute by name.
+#include <ridge/core/op.hpp>
 #include <ridge/transpose/launch.hpp>
 #include <ridge/transpose/variants.hpp>
 

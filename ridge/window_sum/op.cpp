@@ -1,4 +1,5 @@
 // window_sum by name.
+#include <ridge/core/op.hpp>
 #include <ridge/window_sum/launch.hpp>
 #include <ridge/window_sum/variants.hpp>
 

@@ -3,7 +3,7 @@
 #include <ridge/simt/cpu/runtime.hpp>
 #include <ridge/simt/launch.hpp>
 
-#include <tuple>
+#include <utility>
 
 namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
@@ -15,15 +15,11 @@ template <class T> T* dynamic_shared() { return static_cast<T*>(detail::dynamic_
 template <class... P, class... A>
 [[nodiscard]] Status launch(const Config& config, void (*kernel)(P...), A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A), "launch: as many arguments as the kernel has parameters");
-  struct Job {
-    void (*kernel)(P...);
-    std::tuple<P...> arguments;
-  } job{kernel, std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)};
-  return detail::run(
-      config, {.body = [](void* p) { std::apply(static_cast<Job*>(p)->kernel, static_cast<Job*>(p)->arguments); },
-               .arguments = &job,
-               .bytes = sizeof job,
-               .kernel = reinterpret_cast<const void*>(kernel)});
+  auto job = [kernel, ... given = static_cast<P>(std::forward<A>(arguments))] { kernel(given...); };
+  return detail::run(config, {.body = [](void* p) { (*static_cast<decltype(job)*>(p))(); },
+                              .arguments = &job,
+                              .bytes = sizeof job,
+                              .kernel = reinterpret_cast<const void*>(kernel)});
 }
 
 }  // namespace RIDGE_SIMT_SPACE

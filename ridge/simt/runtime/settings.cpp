@@ -1,5 +1,6 @@
 #include <ridge/simt/runtime/settings.hpp>
 
+#include <ridge/simt/launch.hpp>
 #include <ridge/simt/runtime/observer.hpp>
 #include <ridge/simt/runtime/sanitizer.hpp>
 
@@ -43,6 +44,10 @@ Result<Settings> read_settings() {
 #endif
   if constexpr (observe::one_worker) s.workers = 1;
   return s;
+}
+
+Status refuse_warp(int width, const char* widths) {
+  return Status::error(Code::unsupported, "warp width " + std::to_string(width) + "; this backend has " + widths);
 }
 
 }  // namespace ridge::simt
