@@ -14,10 +14,15 @@ from ridge.bench.peers import TABLE  # noqa: E402
 
 
 def small(case):
-    """The same case with sizes of a few: 3 for axes of a permutation and for windows, odd ones for widths."""
+    """The same case with sizes of a few: 3 for axes of a permutation and for windows, odd ones for widths, and of heads
+    as many for each of keys as there were."""
     case = Case.parse(case)
 
     def size(i, key):
+        if key == "hkv":
+            return 2
+        if key == "hq":
+            return 2 * (case["hq"] // case["hkv"])
         if key[0] == "d" and key != "d":
             return 3 + i
         return 3 if key in "rs" and case.op != "rope" else 8 * (1 + i) + (key == "w")
