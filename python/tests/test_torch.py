@@ -172,6 +172,28 @@ def test_gradient_in_float32(op, inputs, options):
         torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"d{name}: {text}")
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "op, inputs, options", [p for p in WITH_GRADIENT if p.values[0].name != "attention" and "math" not in p.values[2]]
+)
+def test_gradient_in_16_bits(op, inputs, options, dtype):
+    """Of numbers of the type, beside the gradient of the same numbers in a wide one, which is checked above. What is
+    rounded to the type, in a chain of four at most: the output or what an activation was given, the gradient on its way,
+    the sum of two, the result."""
+    made = tensors(op, inputs, dtype=dtype, requires_grad=True)
+    to = torch.float64 if "f64" in op.dtypes else torch.float32
+    wide = {k: t.detach().to(to).requires_grad_() if t.requires_grad else t for k, t in made.items()}
+    leaves = [[t for t in of.values() if t.requires_grad] for of in (made, wide)]
+    got, want = (x if isinstance(x, tuple) else (x,) for x in (overload(op)(**t, **options) for t in (made, wide)))
+    random = torch.Generator().manual_seed(5)
+    dy = [torch.randn(y.shape, generator=random).to(dtype) for y in got]
+    found = torch.autograd.grad(got, leaves[0], [d.to(y.dtype) for d, y in zip(dy, got)])
+    right = torch.autograd.grad(want, leaves[1], [d.to(to) for d in dy])
+    for g, w in zip(found, right, strict=True):
+        assert g.dtype == dtype
+        assert (g.double() - w.double()).abs().max() <= 4 * torch.finfo(dtype).eps * w.abs().max()
+
+
 def attention_gradients(q, k, v, do, scale, attends):
     """dq, dk and dv by definition, and of each the sum of magnitudes that roundings are relative to."""
     share = q.shape[1] // k.shape[1]
@@ -261,6 +283,8 @@ def test_functions_take_any_value_that_means_the_same():
     assert counts.dtype == torch.int32 and counts.shape == (4,)
     a, b, bias = torch.randn(4, 6), torch.randn(6, 5), torch.randn(5)
     torch.testing.assert_close(ridge.torch.gemm(a, b, bias=bias, epilogue="bias", alpha=2), 2 * (a @ b) + bias)
+    q = x[None]
+    torch.testing.assert_close(ridge.torch.attention(q, q, q), torch.ops.ridge.attention(q, q, q)[0])
     with pytest.raises(AttributeError, match="no operator 'nothing'"):
         ridge.torch.nothing
 
@@ -301,7 +325,9 @@ def test_inductor():
 def graphs_for(function, *calls):
     """How many graphs torch.compile(dynamic=True) makes for these calls."""
     torch._dynamo.reset()
-    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counter)
     for inputs in calls:
         torch.testing.assert_close(compiled(*inputs), function(*inputs))
@@ -313,6 +339,28 @@ def test_one_graph_for_all_sizes():
     assert graphs_for(layer, *((torch.randn(m, k), torch.randn(k, n), torch.randn(n)) for m, k, n in sizes)) == 1
     for function in (lambda x: torch.ops.ridge.permute(x, axes="2,0,1"), lambda x: torch.ops.ridge.sum(x, axis=-1)):
         assert graphs_for(function, *((torch.randn(*s),) for s in sizes)) == 1
+    attend = lambda x: torch.ops.ridge.attention(x, x, x, causal="upper_left")[0]  # noqa: E731
+    assert graphs_for(attend, *((torch.randn(2, *s),) for s in sizes)) == 1
+
+
+def test_a_block_of_attention_compiles():
+    """Lists, optional results and the gradients that are computed again, in one graph with its backward pass."""
+
+    def block(table, indices, gamma, w):
+        x = torch.ops.ridge.embedding(table, indices)  # [b, s, h * d]
+        h, _ = torch.ops.ridge.add_rms_norm(x, x, gamma)
+        q, k, v = torch.ops.ridge.linear(h, w).unflatten(-1, (3, 2, 8)).unbind(-3)
+        q, k = torch.ops.ridge.rope(q), torch.ops.ridge.rope(k)
+        return ridge.torch.attention(q, k, v, causal="upper_left", layout="bshd").flatten(-2)
+
+    indices = torch.tensor([[1, 4, 0], [2, 2, 5]])
+    weights = [torch.randn(shape, requires_grad=True) for shape in ((6, 16), (16,), (48, 16))]
+    torch._dynamo.reset()
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    runs = [(f(weights[0], indices, *weights[1:]), weights) for f in (block, compiled)]
+    torch.testing.assert_close(*(y for y, _ in runs))
+    dy = torch.randn(runs[0][0].shape)
+    torch.testing.assert_close(*(torch.autograd.grad(y, leaves, dy) for y, leaves in runs))
 
 
 def symbolic(*sizes):

@@ -1,8 +1,8 @@
 """Gradients. Each formula is a pair: what to keep of the forward call, and the gradients of the inputs from that.
 
 A formula's backward takes (call, *gradients of the outputs) and returns {input name: gradient}; inputs that it does not
-name have none. The gradient of an output that nothing came from is None; one of several is never all there is. Operators
-without a formula say so when a gradient is asked of them.
+name have none. Of several outputs, those that nothing came back through have None for a gradient; one output has one.
+Operators without a formula say so when a gradient is asked of them.
 """
 
 import torch
@@ -241,12 +241,12 @@ def _(call, do, dlse=None):
         o, lse = _ridge("attention")(call.q, call.k, call.v, *among, lse=True, **options, **again)
     v, columns = call.v, o.shape[-1]
     if dlse is not None:
-        # Scores' gradients are p (do v^T - sum of do o + dlse). One column more, of ones in do, of zeros in v and of -dlse
-        # in o, makes dlse a part of that sum; further zeros keep rows on 16 bytes.
+        # Scores' gradients are p (do v^T - sum of do o + dlse). One column more, of ones in do, of zeros in v and of
+        # -dlse in o, makes dlse a part of that sum; further zeros keep rows on 16 bytes.
         heads_inside = call.cu_q is not None or options.get("layout") == "bshd"
         minus = -(dlse.mT if heads_inside else dlse).unsqueeze(-1).to(o.dtype)
-        do = torch.zeros_like(o) if do is None else do
-        do, o = (torch.nn.functional.pad(torch.cat(pair, -1), (0, 7)) for pair in ((do, minus.new_ones(minus.shape)), (o, minus)))
+        do = torch.cat((torch.zeros_like(o) if do is None else do, torch.ones_like(minus)), -1)
+        do, o = (torch.nn.functional.pad(x, (0, 7)) for x in (do, torch.cat((o, minus), -1)))
         v = torch.nn.functional.pad(v, (0, 8))
     dq, dk, dv = _ridge("attention_backward")(do, call.q, call.k, v, o, lse, *among, **options)
     return {"q": dq, "k": dk, "v": dv[..., :columns]}
