@@ -194,6 +194,23 @@ def test_gradient_in_16_bits(op, inputs, options, dtype):
         assert (g.double() - w.double()).abs().max() <= 4 * torch.finfo(dtype).eps * w.abs().max()
 
 
+@pytest.mark.parametrize("math_of_products, lost", [("tf32", 2.0**-9), ("3xtf32", 0)])
+def test_gradient_by_named_math(math_of_products, lost):
+    """Each factor of TF32 loses what comes after 10 bits; the sums are float32's."""
+    random = torch.Generator().manual_seed(6)
+    x, w, dy = (torch.randn(s, generator=random) for s in ((9, 40), (7, 40), (9, 7)))
+    want = (dy.double() @ w.double(), dy.T.double() @ x.double())
+    size = (dy.abs().double() @ w.abs().double(), dy.T.abs().double() @ x.abs().double())
+    for product in (
+        lambda x, w: torch.ops.ridge.linear(x, w, math=math_of_products),
+        lambda x, w: torch.ops.ridge.gemm(x, w, layout="nt", math=math_of_products),
+    ):
+        leaves = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+        found = torch.autograd.grad(product(*leaves), leaves, dy)
+        for g, right, s in zip(found, want, size, strict=True):
+            assert ((g.double() - right).abs() <= (lost + 16 * 2.0**-24) * s).all()
+
+
 def attention_gradients(q, k, v, do, scale, attends):
     """dq, dk and dv by definition, and of each the sum of magnitudes that roundings are relative to."""
     share = q.shape[1] // k.shape[1]
@@ -324,9 +341,9 @@ def test_inductor():
 
 def graphs_for(function, *calls):
     """How many graphs torch.compile(dynamic=True) makes for these calls."""
-    torch._dynamo.reset()
     from torch._dynamo.testing import CompileCounterWithBackend
 
+    torch._dynamo.reset()
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counter)
     for inputs in calls:
