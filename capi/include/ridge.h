@@ -71,9 +71,9 @@ RIDGE_C_API const char* ridge_version(void); /* "0.1.0" */
 RIDGE_C_API int ridge_has_cuda(void);        /* 1: the GPU variants are built in; 0: the CPU's alone */
 RIDGE_C_API int ridge_device_count(void);    /* GPUs that can be used now; 0 also without CUDA or without a driver */
 
-/* Every operator, as JSON: {"operators": [{"name", "family", "summary", "inputs", "optional_inputs", "outputs", "dtypes"
- * (of the first input), "options": [{"name", "values", "help"}], "variants": [{"name", "step", "item"}]}]}. Lives as
- * long as the process. NULL only where memory has run out. */
+/* Every operator, as JSON: {"operators": [{"name", "family", "summary", "inputs", "optional_inputs", "outputs",
+ * "optional_outputs", "dtypes" (of the first input), "options": [{"name", "values", "help"}], "variants": [{"name",
+ * "step", "item"}]}]}. Lives as long as the process. NULL only where memory has run out. */
 RIDGE_C_API const char* ridge_ops_json(void);
 
 /* ---- outputs' types ---------------------------------------------------------------------------------------------- */

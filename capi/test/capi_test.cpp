@@ -113,6 +113,7 @@ TEST(Capi, ListsOperatorsAsJson) {
   EXPECT_EQ(probe->at("inputs"), (nlohmann::json{"a", "b"}));
   EXPECT_EQ(probe->at("optional_inputs"), nlohmann::json::array());
   EXPECT_EQ(probe->at("outputs"), (nlohmann::json{"y", "s"}));
+  EXPECT_EQ(probe->at("optional_outputs"), nlohmann::json::array());
   EXPECT_EQ(probe->at("dtypes").size(), static_cast<std::size_t>(ridge::dtype_count));
   EXPECT_EQ(probe->at("options").at(0).at("name"), "bytes");
   EXPECT_EQ(probe->at("variants").at(0).at("name"), "only \"one\"");

@@ -26,7 +26,7 @@ def ops():
     return _docs.operators()
 
 
-def trace(x, /, **options):
+def trace(x, **options):
     """A case's text is traced (ridge.trace_case); anything else goes to the operator `trace`, the diagonal's sum."""
     if isinstance(x, str):
         return trace_case(x, **options)

@@ -52,10 +52,14 @@ def signature(op):
 
 
 def docstring(op):
-    optional = optional_inputs(op)
+    optional = {*optional_inputs(op), *op.get("optional_outputs", ())}
+
+    def names(tensors):
+        return ", ".join(f"{n} (optional)" if n in optional else n for n in tensors)
+
     lines = [op["summary"] + ".", ""]
-    lines.append("Takes     " + ", ".join(f"{n} (optional)" if n in optional else n for n in op["inputs"]))
-    lines.append("Gives     " + ", ".join(op["outputs"]) + ", as arrays of the first input's library, or in `out`")
+    lines.append("Takes     " + names(op["inputs"]))
+    lines.append("Gives     " + names(op["outputs"]) + ", as arrays of the first input's library, or in `out`")
     lines.append("Dtypes    " + " ".join(op["dtypes"]) + f", of {op['inputs'][0]}")
     options = [*op["options"], {"name": "variant", "values": " ".join(v["name"] for v in op["variants"]), "help": ""}]
     lines.append("Options")
@@ -80,7 +84,8 @@ def gradient(op):
         "name": op["name"] + "_backward",
         "gradient_of": op["name"],
         "summary": f"{', '.join(request['outputs'])}: the gradient of {op['name']}",
-        "options": [option for option in op["options"] if option["name"] != "backward"],
+        # An option that asks for an output is none where that is an input.
+        "options": [option for option in op["options"] if option["name"] not in ("backward", *request["inputs"])],
         "backward": None,
     }
 

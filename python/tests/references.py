@@ -103,9 +103,8 @@ def reduction(function, error, empty=False):
     """error(x, axis, roundoff) bounds the computation; None: the answer is exact."""
 
     def cases(dtype, rng):
-        for shape, options in [((1,), {}), ((1000,), {}), ((7, 65), {"axis": -1}), ((7, 65), {})] + [
-            ((0,), {})
-        ] * empty:
+        shapes = [((1,), {}), ((1000,), {}), ((7, 65), {"axis": -1}), ((7, 65), {}), ((7, 65), {"axis": 0})]
+        for shape, options in [*shapes, ((3, 40, 6), {"axis": 1})] + [((0,), {})] * empty:
             x = make(rng, dtype, *shape)
             axis = options.get("axis")
             with np.errstate(all="ignore"):
@@ -391,6 +390,8 @@ def conv2d(dtype, rng):
         want, magnitude = sums(double(x), double(w)), sums(np.abs(double(x)), np.abs(double(w)))
         bound = (w[0].size + 8) * unit * (magnitude + np.abs(double(bias))[:, None, None])
         yield Case((x, w), options, (want,), (bound,))
+        if dtype == "f32":  # either factor may lose what comes after 10 bits
+            yield Case((x, w), options | {"math": "tf32"}, (want,), (bound + 2.0**-9 * magnitude,))
         want = np.maximum(want + double(bias)[:, None, None], 0)
         yield Case((x, w, bias), options | {"epilogue": "bias+relu"}, (want,), (bound,))
 

@@ -41,6 +41,15 @@ def test_gradients_are_functions(name):
     assert all(output in function.__doc__ for output in request["outputs"])
 
 
+def test_optional_outputs():
+    """What a request has to ask for; a gradient's option to ask for what it takes is none of its own."""
+    optional = {name: op["optional_outputs"] for name, op in ridge.ops().items() if op["optional_outputs"]}
+    assert optional == ({"attention": ["lse"]} if "attention" in ridge.ops() else {})
+    if optional:
+        assert "Gives     o, lse (optional)," in ridge.attention.__doc__
+        assert "    lse=" in ridge.attention.__doc__ and "    lse=" not in ridge.attention_backward.__doc__
+
+
 @pytest.mark.skipif("layer_norm" not in GRADIENTS, reason="this build has no layer_norm")
 def test_gradient_of_layer_norm():
     random = np.random.default_rng(1)

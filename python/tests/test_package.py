@@ -96,7 +96,7 @@ def test_the_library_is_in_the_package():
 def test_trace():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     if "trace" in ridge.ops():
-        assert ridge.trace(x) == 15
+        assert ridge.trace(x) == ridge.trace(x=x) == 15
     else:
         with pytest.raises(ridge.Unsupported):
             ridge.trace(x)

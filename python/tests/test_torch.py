@@ -1,5 +1,7 @@
 """ridge.torch on CPU tensors: every operator of the registry is PyTorch's, by PyTorch's own checks."""
 
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -78,12 +80,16 @@ def test_gradient(op, inputs, options):
 
 
 # Operators that do not take float64: in float32, beside PyTorch's formula in float64.
-def _conv2d(x, w, bias=None, residual=None, *, stride="1", pad="0", groups="1", layout="nchw", epilogue=""):
+def _conv2d(
+    x, w, bias=None, residual=None, *, stride="1", pad="0", dilation="1", groups="1", layout="nchw", epilogue=""
+):
     if layout == "nhwc":
         x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
-    pairs = [[int(n) for n in text.split(",")] for text in (stride, pad)]
-    strides, pads = (pair * 2 if len(pair) == 1 else pair for pair in pairs)
-    y = torch.nn.functional.conv2d(x, w, None, strides, pads, 1, int(groups))
+    pairs = [[int(n) for n in text.split(",")] for text in (stride, dilation, pad)]
+    strides, dilations, pads = (pair * 2 if len(pair) == 1 else pair for pair in pairs)
+    top, left, bottom, right = pads * (4 // len(pads))
+    x = torch.nn.functional.pad(x, (left, right, top, bottom))
+    y = torch.nn.functional.conv2d(x, w, None, strides, 0, dilations, int(groups))
     y = y.permute(0, 2, 3, 1) if layout == "nhwc" else y
     for part in filter(None, epilogue.split("+")):
         if part == "bias":
@@ -100,7 +106,48 @@ def _dwconv(k, w, *, eps=0.0):
     return torch.nn.functional.conv1d(padded, w[:, None], groups=w.shape[0]) + eps
 
 
-IN_FLOAT32 = {"conv2d": _conv2d, "dwconv": _dwconv}
+def _attention(q, k, v, mask=None, cu_q=None, cu_k=None, *, causal="", window="-1,-1", layout="", softcap=0, scale=None):
+    if cu_q is not None:  # one sequence after the other
+        parts = [
+            [x[first[i] : first[i + 1]].unsqueeze(0) for x, first in ((q, cu_q), (k, cu_k), (v, cu_k))]
+            for i in range(cu_q.numel() - 1)
+        ]
+        return torch.cat([_attention(*p, causal=causal, layout="bshd", softcap=softcap, scale=scale)[0] for p in parts])
+    if layout == "bshd":
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+    sq, sk = scores.shape[-2:]
+    away = torch.arange(sk) - torch.arange(sq)[:, None] - (sk - sq if causal == "lower_right" else 0)
+    left, right = (int(n) if int(n) >= 0 else sk + sq for n in window.split(","))
+    attends = (-away <= left) & (away <= (0 if causal else right))
+    o = scores.masked_fill(~attends, -math.inf).softmax(-1) @ v
+    return o.transpose(1, 2) if layout == "bshd" else o
+
+
+def _rope(x, positions=None, cos=None, sin=None, *, style="neox", rotary_dim=None):
+    turned = rotary_dim or x.shape[-1]
+    if cos is None:
+        positions = torch.arange(x.shape[-3]) if positions is None else positions
+        angles = positions[:, None] * 10000.0 ** (-torch.arange(0, turned, 2).double() / turned)
+        cos, sin = angles.cos(), angles.sin()
+    cos, sin = cos[:, None].double(), sin[:, None].double()  # [s, 1, pairs]
+    a, b = (x[..., :turned:2], x[..., 1:turned:2]) if style == "gptj" else x[..., :turned].chunk(2, -1)
+    pairs = (a * cos - b * sin, b * cos + a * sin)
+    y = torch.stack(pairs, -1).flatten(-2) if style == "gptj" else torch.cat(pairs, -1)
+    return torch.cat((y, x[..., turned:]), -1)
+
+
+def _embedding(table, indices, *, scale=1.0):
+    inside = (indices >= 0) & (indices < table.shape[0])
+    return table[torch.where(inside, indices, 0)] * inside[..., None] * scale
+
+
+IN_FLOAT32 = {"conv2d": _conv2d, "dwconv": _dwconv, "attention": _attention, "rope": _rope, "embedding": _embedding}
+NO_ARITHMETIC = ("lse", "max_q", "max_k", "math")  # options of the request alone
 
 
 def test_every_gradient_is_checked():
@@ -112,14 +159,123 @@ def test_every_gradient_is_checked():
 @pytest.mark.parametrize("op, inputs, options", [p for p in WITH_GRADIENT if p.values[0].name in IN_FLOAT32])
 def test_gradient_in_float32(op, inputs, options):
     made = tensors(op, inputs, requires_grad=True)
-    wide = {name: t.detach().double().requires_grad_() for name, t in made.items()}
-    got, want = overload(op)(**made, **options), IN_FLOAT32[op.name](**wide, **options)
+    wide = {k: t.detach().double().requires_grad_() if t.requires_grad else t for k, t in made.items()}
+    got = overload(op)(**made, **options)
+    got = got[0] if isinstance(got, list) else got
+    want = IN_FLOAT32[op.name](**wide, **{k: v for k, v in options.items() if k not in NO_ARITHMETIC})
     torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-5)
     dy = torch.randn(got.shape, generator=torch.Generator().manual_seed(2))
-    found = torch.autograd.grad(got, list(made.values()), dy)
-    wanted = torch.autograd.grad(want, list(wide.values()), dy.double())
-    for name, g, w in zip(made, found, wanted, strict=True):
+    names = [name for name, t in made.items() if t.requires_grad]
+    found = torch.autograd.grad(got, [made[name] for name in names], dy)
+    wanted = torch.autograd.grad(want, [wide[name] for name in names], dy.double())
+    for name, g, w in zip(names, found, wanted, strict=True):
         torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"d{name}: {text}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "op, inputs, options", [p for p in WITH_GRADIENT if p.values[0].name != "attention" and "math" not in p.values[2]]
+)
+def test_gradient_in_16_bits(op, inputs, options, dtype):
+    """Of numbers of the type, beside the gradient of the same numbers in a wide one, which is checked above. What is
+    rounded to the type, in a chain of four at most: the output or what an activation was given, the gradient on its way,
+    the sum of two, the result."""
+    made = tensors(op, inputs, dtype=dtype, requires_grad=True)
+    to = torch.float64 if "f64" in op.dtypes else torch.float32
+    wide = {k: t.detach().to(to).requires_grad_() if t.requires_grad else t for k, t in made.items()}
+    leaves = [[t for t in of.values() if t.requires_grad] for of in (made, wide)]
+    got, want = (x if isinstance(x, tuple) else (x,) for x in (overload(op)(**t, **options) for t in (made, wide)))
+    random = torch.Generator().manual_seed(5)
+    dy = [torch.randn(y.shape, generator=random).to(dtype) for y in got]
+    found = torch.autograd.grad(got, leaves[0], [d.to(y.dtype) for d, y in zip(dy, got)])
+    right = torch.autograd.grad(want, leaves[1], [d.to(to) for d in dy])
+    for g, w in zip(found, right, strict=True):
+        assert g.dtype == dtype
+        assert (g.double() - w.double()).abs().max() <= 4 * torch.finfo(dtype).eps * w.abs().max()
+
+
+@pytest.mark.parametrize("math_of_products, lost", [("tf32", 2.0**-9), ("3xtf32", 0)])
+def test_gradient_by_named_math(math_of_products, lost):
+    """Each factor of TF32 loses what comes after 10 bits; the sums are float32's."""
+    random = torch.Generator().manual_seed(6)
+    x, w, dy = (torch.randn(s, generator=random) for s in ((9, 40), (7, 40), (9, 7)))
+    want = (dy.double() @ w.double(), dy.T.double() @ x.double())
+    size = (dy.abs().double() @ w.abs().double(), dy.T.abs().double() @ x.abs().double())
+    for product in (
+        lambda x, w: torch.ops.ridge.linear(x, w, math=math_of_products),
+        lambda x, w: torch.ops.ridge.gemm(x, w, layout="nt", math=math_of_products),
+    ):
+        leaves = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+        found = torch.autograd.grad(product(*leaves), leaves, dy)
+        for g, right, s in zip(found, want, size, strict=True):
+            assert ((g.double() - right).abs() <= (lost + 16 * 2.0**-24) * s).all()
+
+
+def attention_gradients(q, k, v, do, scale, attends):
+    """dq, dk and dv by definition, and of each the sum of magnitudes that roundings are relative to."""
+    share = q.shape[1] // k.shape[1]
+
+    def of_group(x):  # heads that share keys, summed
+        return x.reshape(x.shape[0], -1, share, *x.shape[2:]).sum(2)
+
+    wide_k, wide_v = (x.repeat_interleave(share, 1) for x in (k, v))
+    p = (scale * q @ wide_k.mT).masked_fill(~attends, -math.inf).softmax(-1)
+    o, dp = p @ wide_v, do @ wide_v.mT
+    ds = p * (dp - (do * o).sum(-1, keepdim=True)) * scale
+    size = p * (do.abs() @ wide_v.mT.abs() + (do * o).abs().sum(-1, keepdim=True)) * scale
+    right = (ds @ wide_k, of_group(ds.mT @ q), of_group(p.mT @ do))
+    return right, (size @ wide_k.abs(), of_group(size.mT @ q.abs()), of_group(p.mT @ do.abs()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("rule", ["", "causal", "window", "mask"])
+def test_gradient_of_attention_in_16_bits(dtype, rule):
+    """Heads that share keys, D other than Dv, masks. What is rounded to the type: O, weights, gradients of scores, results;
+    the rest is float32, and its error small beside these."""
+    random = torch.Generator().manual_seed(3)
+    shapes = ((2, 4, 7, 24), (2, 2, 11, 24), (2, 2, 11, 16), (2, 4, 7, 16))
+    q, k, v, do = (torch.randn(shape, generator=random).to(dtype) for shape in shapes)
+    away = torch.arange(11) - torch.arange(7)[:, None]
+    mask = torch.rand((4, 7, 11), generator=random) < 0.6
+    attends = {"causal": away <= 4, "window": (away <= 1) & (away >= -3), "mask": mask}.get(rule, away < 99)
+    options = {"causal": {"causal": "lower_right"}, "window": {"window": "3,1"}}.get(rule, {})
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    [o] = torch.ops.ridge.attention(*leaves, mask if rule == "mask" else None, **options)
+    found = torch.autograd.grad(o, leaves, do)
+    right, sizes = attention_gradients(*(x.double() for x in (q, k, v, do)), 24**-0.5, attends)
+    for got, want, size in zip(found, right, sizes, strict=True):
+        assert got.dtype == dtype
+        assert ((got.double() - want).abs() <= 4 * torch.finfo(dtype).eps / 2 * size + 2.0**-24).all()
+
+
+@pytest.mark.parametrize("layout", ["bhsd", "bshd"])
+@pytest.mark.parametrize("of_o", [False, True])
+def test_gradient_of_lse(layout, of_o):
+    """Of the logarithm of the sum, alone and beside O."""
+    random = torch.Generator().manual_seed(4)
+    q, k, v = (torch.randn(2, 3, 5, 8, generator=random, requires_grad=True) for _ in range(3))
+    to_layout = (lambda x: x.transpose(1, 2)) if layout == "bshd" else (lambda x: x)
+    o, lse = torch.ops.ridge.attention(*map(to_layout, (q, k, v)), lse=True, layout=layout, scale=0.7)
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    scores = 0.7 * wide[0] @ wide[1].mT
+    weights = torch.randn(o.shape, generator=random)
+    right = lambda o, lse: lse.sin().sum() + (o * weights).sum() * of_o  # noqa: E731
+    found = torch.autograd.grad(right(o, lse), (q, k, v))
+    want = torch.autograd.grad(right(to_layout(scores.softmax(-1) @ wide[2]), scores.logsumexp(-1)), wide)
+    for g, w in zip(found, want, strict=True):
+        torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-5)
+
+
+def test_a_sum_alone_has_a_gradient():
+    """Of an operator with two results, only one of which is used."""
+    x, residual, gamma = torch.randn(3, 9), torch.randn(3, 9), torch.randn(9)
+    leaves = [t.requires_grad_() for t in (x, residual, gamma)]
+    y, total = torch.ops.ridge.add_rms_norm(*leaves)
+    dx, dresidual, dgamma = torch.autograd.grad(total.sum(), leaves, allow_unused=True)
+    assert bool((dx == 1).all()) and bool((dresidual == 1).all()) and dgamma is None
+    y, _ = torch.ops.ridge.add_rms_norm(*leaves)
+    want = torch.autograd.grad(torch.nn.functional.rms_norm(x + residual, (9,), gamma, 1e-5).sum(), leaves)
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), leaves), want, rtol=1e-5, atol=1e-5)
 
 
 def test_no_gradient_is_refused():
@@ -144,6 +300,8 @@ def test_functions_take_any_value_that_means_the_same():
     assert counts.dtype == torch.int32 and counts.shape == (4,)
     a, b, bias = torch.randn(4, 6), torch.randn(6, 5), torch.randn(5)
     torch.testing.assert_close(ridge.torch.gemm(a, b, bias=bias, epilogue="bias", alpha=2), 2 * (a @ b) + bias)
+    q = x[None]
+    torch.testing.assert_close(ridge.torch.attention(q, q, q), torch.ops.ridge.attention(q, q, q)[0])
     with pytest.raises(AttributeError, match="no operator 'nothing'"):
         ridge.torch.nothing
 
@@ -183,8 +341,10 @@ def test_inductor():
 
 def graphs_for(function, *calls):
     """How many graphs torch.compile(dynamic=True) makes for these calls."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     torch._dynamo.reset()
-    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counter)
     for inputs in calls:
         torch.testing.assert_close(compiled(*inputs), function(*inputs))
@@ -196,6 +356,28 @@ def test_one_graph_for_all_sizes():
     assert graphs_for(layer, *((torch.randn(m, k), torch.randn(k, n), torch.randn(n)) for m, k, n in sizes)) == 1
     for function in (lambda x: torch.ops.ridge.permute(x, axes="2,0,1"), lambda x: torch.ops.ridge.sum(x, axis=-1)):
         assert graphs_for(function, *((torch.randn(*s),) for s in sizes)) == 1
+    attend = lambda x: torch.ops.ridge.attention(x, x, x, causal="upper_left")[0]  # noqa: E731
+    assert graphs_for(attend, *((torch.randn(2, *s),) for s in sizes)) == 1
+
+
+def test_a_block_of_attention_compiles():
+    """Lists, optional results and the gradients that are computed again, in one graph with its backward pass."""
+
+    def block(table, indices, gamma, w):
+        x = torch.ops.ridge.embedding(table, indices)  # [b, s, h * d]
+        h, _ = torch.ops.ridge.add_rms_norm(x, x, gamma)
+        q, k, v = torch.ops.ridge.linear(h, w).unflatten(-1, (3, 2, 8)).unbind(-3)
+        q, k = torch.ops.ridge.rope(q), torch.ops.ridge.rope(k)
+        return ridge.torch.attention(q, k, v, causal="upper_left", layout="bshd").flatten(-2)
+
+    indices = torch.tensor([[1, 4, 0], [2, 2, 5]])
+    weights = [torch.randn(shape, requires_grad=True) for shape in ((6, 16), (16,), (48, 16))]
+    torch._dynamo.reset()
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    runs = [(f(weights[0], indices, *weights[1:]), weights) for f in (block, compiled)]
+    torch.testing.assert_close(*(y for y, _ in runs))
+    dy = torch.randn(runs[0][0].shape)
+    torch.testing.assert_close(*(torch.autograd.grad(y, leaves, dy) for y, leaves in runs))
 
 
 def symbolic(*sizes):

@@ -32,6 +32,8 @@ def exact_float32():
 def test_same_as_on_the_cpu(op, inputs, options):
     if "variant" in options:
         pytest.skip("a variant by name may not fit both devices")
+    if "math" in options:
+        pytest.skip("where products may be rounded, a device may do without")
     on_cpu, on_gpu = tensors(op, inputs), tensors(op, inputs, "cuda")
     want, got = overload(op)(**on_cpu, **options), overload(op)(**on_gpu, **options)
     for g, w in zip(*(x if isinstance(x, (tuple, list)) else (x,) for x in (got, want)), strict=True):
@@ -51,6 +53,20 @@ def test_gradient(op, inputs, options):
     assert torch.autograd.gradcheck(
         lambda *given: overload(op)(**dict(zip(made, given)), **options), tuple(made.values())
     )
+
+
+@pytest.mark.parametrize("op, inputs, options", [p for p in WITH_GRADIENT if "f64" not in p.values[0].dtypes])
+def test_gradient_as_on_the_cpu(op, inputs, options):
+    if "math" in options:
+        pytest.skip("where products may be rounded, a device may do without")
+    found = []
+    for device in ("cpu", "cuda"):
+        made = tensors(op, inputs, device, requires_grad=True)
+        y = overload(op)(**made, **options)
+        y = y[0] if isinstance(y, (tuple, list)) else y
+        dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(2)).to(device)
+        found.append([g.cpu() for g in torch.autograd.grad(y, [t for t in made.values() if t.requires_grad], dy)])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-4)
 
 
 def layer(x, w, b):

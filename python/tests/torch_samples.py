@@ -9,7 +9,7 @@ import ridge
 SAMPLES = {
     "add": [({"a": (3, 5), "b": (3, 5)}, {}), ({"a": (4, 6), "b": (6,)}, {})],
     "mul": [({"a": (3, 5), "b": (3, 5)}, {}), ({"a": (4, 6), "b": (6,)}, {})],
-    "sum": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
+    "sum": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1}), ({"x": (3, 5, 2)}, {"axis": 1})],
     "mean": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
     "max": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
     "min": [({"x": (3, 5)}, {}), ({"x": (3, 5)}, {"axis": -1})],
@@ -33,6 +33,10 @@ SAMPLES = {
             {"x": (1, 3, 5, 5), "w": (4, 3, 1, 1), "residual": (1, 4, 5, 5)},
             {"epilogue": "residual+relu"},
         ),
+        (
+            {"x": (1, 2, 6, 7), "w": (3, 2, 2, 2)},
+            {"math": "tf32", "dilation": "2,1", "pad": "0,1,2,1", "epilogue": "silu"},
+        ),
     ],
     "conv2d_backward": [({"dy": (2, 4, 5, 4), "x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {})],
     "dwconv_backward": [({"dy": (2, 3, 9), "k": (2, 3, 9), "w": (3, 4)}, {})],
@@ -47,9 +51,49 @@ SAMPLES = {
             {"iou": 0.3},
         ),
     ],
-    "embedding": [({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {})],
-    "rope": [({"x": (2, 5, 3, 8)}, {}), ({"x": (5, 3, 8), "cos": (5, 4), "sin": (5, 4)}, {"style": "gptj"})],
-    "attention": [({"q": (2, 4, 5, 8), "k": (2, 2, 7, 8), "v": (2, 2, 7, 6)}, {"causal": "lower_right", "lse": True})],
+    "embedding": [
+        ({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {}),
+        ({"table": (9, 8), "indices": torch.tensor([4, 9, 4], dtype=torch.int32)}, {"scale": 0.5}),
+    ],
+    "rope": [
+        ({"x": (2, 5, 3, 8)}, {}),
+        ({"x": (5, 3, 8), "positions": torch.tensor([7, -2, 0, 4, 3])}, {"rotary_dim": 6}),
+        (
+            {
+                "x": (5, 3, 8),
+                "cos": torch.linspace(0, 3, 20).reshape(5, 4).cos(),
+                "sin": torch.linspace(0, 3, 20).reshape(5, 4).sin(),
+            },
+            {"style": "gptj"},
+        ),
+    ],
+    "attention": [
+        ({"q": (2, 4, 5, 8), "k": (2, 2, 7, 8), "v": (2, 2, 7, 6)}, {"causal": "lower_right", "lse": True}),
+        ({"q": (1, 2, 5, 8), "k": (1, 2, 7, 8), "v": (1, 2, 7, 8)}, {}),
+        (
+            {
+                "q": (1, 2, 5, 8),
+                "k": (1, 1, 7, 8),
+                "v": (1, 1, 7, 6),
+                "mask": torch.arange(35).reshape(5, 7) % 3 > 0,
+            },
+            {"scale": 0.5, "softcap": 2.0, "math": "bf16x6"},
+        ),
+        (
+            {"q": (1, 5, 2, 8), "k": (1, 7, 2, 8), "v": (1, 7, 2, 8), "mask": torch.linspace(-2, 2, 7)},
+            {"layout": "bshd", "window": "3,1", "lse": True},
+        ),
+        (
+            {
+                "q": (8, 2, 8),
+                "k": (9, 1, 8),
+                "v": (9, 1, 6),
+                "cu_q": torch.tensor([0, 3, 8], dtype=torch.int32),
+                "cu_k": torch.tensor([0, 4, 9], dtype=torch.int32),
+            },
+            {"causal": "lower_right", "max_q": 5, "max_k": 5},
+        ),
+    ],
     "attention_backward": [
         (
             {
@@ -65,6 +109,7 @@ SAMPLES = {
     ],
     "attention_merge": [({"o_a": (1, 2, 3, 4), "lse_a": (1, 2, 3), "o_b": (1, 2, 3, 4), "lse_b": (1, 2, 3)}, {})],
     "window_sum": [({"x": (3, 20)}, {"w": 5})],
+    "trace": [({"x": (4, 6)}, {"accumulate": "two_float"})],
     "dot": [({"x": (40,), "z": (40,)}, {})],
     "histogram": [
         ({"x": (50,)}, {"bins": 8, "range": "-2,2"}),
@@ -130,14 +175,14 @@ def samples(op):
 
 
 def tensors(op, inputs, device="cpu", dtype=None, requires_grad=False):
-    """A sample's tensors by name. Shapes are filled with random numbers of `dtype`, by default one that it takes."""
+    """A sample's tensors by name. Shapes are filled with random numbers of `dtype`, by default one that it takes; those
+    are what requires a gradient."""
     random = torch.Generator().manual_seed(1)
     made = {}
     for name, given in inputs.items():
         if isinstance(given, tuple):
             kind = dtype or (torch.float32 if "f32" in op.dtypes else getattr(torch, {"i32": "int32"}[op.dtypes[0]]))
             given = torch.randn(given, generator=random, dtype=torch.float64).to(kind)
+            given = given.to(device).requires_grad_(requires_grad and kind.is_floating_point)
         made[name] = given.to(device)
-        if requires_grad and made[name].is_floating_point():
-            made[name].requires_grad_()
     return made

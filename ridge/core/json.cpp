@@ -139,6 +139,15 @@ static std::string backward_request(const OpInfo& op) {
                  {"optional_outputs", optional(*outputs)}});
 }
 
+// What a request without options does not get.
+static std::vector<std::string_view> optional_outputs(const OpInfo& op) {
+  std::vector<std::string_view> some;
+  if (const auto given = output_names(op, {}))
+    std::ranges::copy_if(op.outputs, std::back_inserter(some),
+                         [&](auto name) { return std::ranges::find(*given, name) == given->end(); });
+  return some;
+}
+
 std::string json_text(const OpInfo& op) {
   return object(
       {{"name", quoted(op.name)},
@@ -147,6 +156,7 @@ std::string json_text(const OpInfo& op) {
        {"inputs", strings(op.inputs)},
        {"optional_inputs", strings(optional_inputs(op))},
        {"outputs", strings(op.outputs)},
+       {"optional_outputs", strings(optional_outputs(op))},
        {"backward", backward_request(op)},
        {"dtypes", array(op.dtypes, [](DType dtype) { return quoted(name(dtype)); })},
        {"options",

@@ -3,21 +3,28 @@
 import torch
 
 
-class Gradient:
-    """A peer of (gradient of the output, *inputs). The forward pass is done once, and not in the measured calls."""
+def _one_output(dy, *inputs):
+    return [dy], inputs
 
-    def __init__(self, forward):
-        self._forward = forward
+
+class Gradient:
+    """A peer of (gradient of the output, *inputs), or of what `arrange` makes ([gradients of outputs], [inputs]) of. The
+    forward pass is done once, and not in the measured calls."""
+
+    def __init__(self, forward, arrange=_one_output):
+        self._forward, self._arrange = forward, arrange
         self._recorded = {}  # by stream: the backward pass runs where the forward pass ran
 
     def compiled(self, compile):
-        return Gradient(compile(self._forward))
+        return Gradient(compile(self._forward), self._arrange)
 
     @torch.enable_grad()
-    def __call__(self, dy, *inputs):
-        stream = torch.cuda.current_stream(dy.device).cuda_stream if dy.is_cuda else None
+    def __call__(self, *taken):
+        gradients, inputs = self._arrange(*taken)
+        device = inputs[0].device
+        stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None
         if stream not in self._recorded:
             leaves = [x.detach().requires_grad_() for x in inputs]
             self._recorded[stream] = self._forward(*leaves), leaves
         y, leaves = self._recorded[stream]
-        return torch.autograd.grad(y, leaves, dy, retain_graph=True)
+        return torch.autograd.grad(y, leaves, gradients, retain_graph=True)

@@ -5,7 +5,7 @@
     y = ridge.torch.permute(x, axes=(2, 0, 1))
 
 torch.ops.ridge.* take options in the type of their schema; the functions of this module take any value that means the
-same. Tensors may lie on the GPU or on the CPU, where Ridge's CPU runtime runs them. docs/torch.md.
+same, and give a single result as it is where the schema has a list. Tensors may lie on the GPU or on the CPU, where Ridge's CPU runtime runs them. docs/torch.md.
 """
 
 import functools
@@ -44,7 +44,8 @@ def _function(name):
     @functools.wraps(overload)
     def function(*tensors, **options):
         given = {k: v if k in inputs else _convert(types.get(k, str), v) for k, v in options.items()}
-        return overload(*tensors, **given)
+        found = overload(*tensors, **given)
+        return found[0] if isinstance(found, list) and len(found) == 1 else found
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{op.summary}\n\ntorch.ops.ridge.{overload._schema}"

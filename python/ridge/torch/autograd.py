@@ -1,7 +1,8 @@
 """Gradients. Each formula is a pair: what to keep of the forward call, and the gradients of the inputs from that.
 
 A formula's backward takes (call, *gradients of the outputs) and returns {input name: gradient}; inputs that it does not
-name have none. Operators without a formula say so when a gradient is asked of them.
+name have none. Of several outputs, those that nothing came back through have None for a gradient; one output has one.
+Operators without a formula say so when a gradient is asked of them.
 """
 
 import torch
@@ -183,7 +184,7 @@ def _(call, dy):
 
 @formula("add_layer_norm", "add_rms_norm", keep=("sum", "gamma"))
 def _(call, dy, dsum):
-    gradients = _norm(call, dy, call.sum, dsum)
+    gradients = {"x": dsum} if dy is None else _norm(call, dy, call.sum, dsum)
     return gradients | {"residual": gradients["x"]}
 
 
@@ -201,6 +202,7 @@ def _(call, dy):
     """y = act(the cross-correlation of x with w + bias) + residual, its parts in the order that epilogue names them in."""
     options = call.options
     geometry = {k: options[k] for k in ("stride", "pad", "dilation", "groups", "layout") if k in options}
+    again = geometry | {k: options[k] for k in ("math",) if k in options}  # of gradients there is no math but exact
     parts = [part for part in (options.get("epilogue") or "").split("+") if part]
     at = next((i for i, part in enumerate(parts) if part in _ACTIVATIONS), len(parts))
     gradients, g = {}, dy
@@ -210,7 +212,7 @@ def _(call, dy):
         before = parts[:at]
         bias = call.bias if "bias" in before else None
         residual = call.residual if "residual" in before else None
-        given = _ridge("conv2d")(call.x, call.w, bias, residual, epilogue="+".join(before) or None, **geometry)
+        given = _ridge("conv2d")(call.x, call.w, bias, residual, epilogue="+".join(before) or None, **again)
         g = _ACTIVATIONS[parts[at]](g, given)
     if call.residual is not None:
         gradients.setdefault("residual", g)
@@ -220,6 +222,54 @@ def _(call, dy):
     if call.needs["x"] or call.needs["w"]:
         gradients["x"], gradients["w"] = _ridge("conv2d_backward")(g, call.x, call.w, **geometry)
     return gradients
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+
+@formula("attention", keep=("q", "k", "v", "mask", "cu_q", "cu_k", "lengths", "block_table", "o", "lse"))
+def _(call, do, dlse=None):
+    """Without lse among the outputs the forward pass is computed again."""
+    if call.lengths is not None or call.block_table is not None:
+        raise NotImplementedError("ridge::attention has no gradient with lengths or a block_table")
+    if call.needs["mask"]:
+        raise NotImplementedError("ridge::attention has no gradient of its mask: detach() that")
+    options = {k: v for k, v in call.options.items() if k not in ("lse", "math", "variant")}
+    o, lse, among = call.o, call.lse, (call.mask, call.cu_q, call.cu_k)
+    if lse is None:
+        again = {k: call.options[k] for k in ("math",) if k in call.options}
+        o, lse = _ridge("attention")(call.q, call.k, call.v, *among, lse=True, **options, **again)
+    v, columns = call.v, o.shape[-1]
+    if dlse is not None:
+        # Scores' gradients are p (do v^T - sum of do o + dlse). One column more, of ones in do, of zeros in v and of
+        # -dlse in o, makes dlse a part of that sum; further zeros keep rows on 16 bytes.
+        heads_inside = call.cu_q is not None or options.get("layout") == "bshd"
+        minus = -(dlse.mT if heads_inside else dlse).unsqueeze(-1).to(o.dtype)
+        do = torch.cat((torch.zeros_like(o) if do is None else do, torch.ones_like(minus)), -1)
+        do, o = (torch.nn.functional.pad(x, (0, 7)) for x in (do, torch.cat((o, minus), -1)))
+        v = torch.nn.functional.pad(v, (0, 8))
+    dq, dk, dv = _ridge("attention_backward")(do, call.q, call.k, v, o, lse, *among, **options)
+    return {"q": dq, "k": dk, "v": dv[..., :columns]}
+
+
+@formula("rope", keep=("positions", "cos", "sin"))
+def _(call, dy):
+    """A turn back by the same angle."""
+    if call.needs["cos"] or call.needs["sin"]:
+        raise NotImplementedError("ridge::rope has no gradient of its tables: detach() them")
+    if call.sin is not None:
+        return {"x": _ridge("rope")(dy, call.positions, call.cos, -call.sin, **call.options)}
+    positions = torch.arange(dy.shape[-3], device=dy.device) if call.positions is None else call.positions
+    return {"x": _ridge("rope")(dy, -positions, **call.options)}
+
+
+@formula("embedding", keep=("table", "indices"))
+def _(call, dy):
+    """Indices outside of the table read no row of it: their gradients go to one behind the last, which is cut off."""
+    rows, indices, scale = call.table.shape[0], call.indices, call.options.get("scale")
+    inside = torch.where((indices >= 0) & (indices < rows), indices, rows)
+    dtable = torch.ops.aten.embedding_dense_backward(dy, inside, rows + 1, rows, False)[:rows]
+    return {"table": dtable if scale is None else dtable * scale}
 
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------

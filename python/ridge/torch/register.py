@@ -60,15 +60,21 @@ def _gradient(op, names):
     def setup_context(ctx, inputs, keyword_only_inputs, output):
         known = dict(zip(names, inputs))
         known.update(zip(op.outputs, output if isinstance(output, (tuple, list)) else (output,)))
+        ctx.set_materialize_grads(False)  # zeros for an output that nothing came from need not be read
         ctx.options = _given(keyword_only_inputs)
         ctx.save_for_backward(*(known.get(name) for name in keep))
 
     def backward(ctx, *gradients):
         if formula is None:
             raise NotImplementedError(f"ridge::{op.name} has no gradient; call it on tensors that do not require one")
-        needs = dict.fromkeys(names, False) | dict(zip(names, ctx.needs_input_grad))  # of those that were given
+        if schema.returns_list(op):
+            [gradients] = gradients
+        given = names[: len(ctx.needs_input_grad)]
+        if all(gradient is None for gradient in gradients):
+            return (None,) * len(given)
+        needs = dict.fromkeys(names, False) | dict(zip(given, ctx.needs_input_grad))
         found = formula(Call(op.name, dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
-        results = tuple(found.get(name) if needs[name] else None for name in names)
+        results = tuple(found.get(name) if needs[name] else None for name in given)
         return results if len(results) > 1 else results[0]
 
     return backward, setup_context

@@ -4,6 +4,7 @@
     gemm      (Tensor a, Tensor b, Tensor? c=None, ..., *, str? layout=None, float? alpha=None, ...) -> Tensor
 
     layer_norm_backward   (Tensor dy, Tensor x, Tensor? gamma=None, *, ..., str? outputs=None) -> Tensor[]
+    attention             (Tensor q, Tensor k, Tensor v, Tensor? mask=None, ..., *, ..., bool? lse=None) -> Tensor[]
 
 Inputs are positional, since a gradient is defined for positional tensors only. Options are keyword-only, and None where
 the request does not have them.
@@ -29,7 +30,7 @@ def option_type(values):
 def option_types(op):
     """{name: type} of every option; those that every operator takes come last."""
     types = {option.name: option_type(option.values) for option in op.options}
-    if op.optional_outputs:
+    if not set(op.optional_outputs) <= set(types):  # no option of its own name asks for it
         types["outputs"] = str  # which of them, "dx,dgamma"
     types.setdefault("variant", str)
     return types

@@ -35,7 +35,7 @@ for _name, _function, _gradient in (
         inputs=_softmax_inputs(_function),
         axis="cols",
         peer=_softmax(_function, _gradient),
-        cases=ROW_CASES,
+        cases=ROW_CASES + tuple(f"{case}:backward" for case in ROW_CASES),
     )
 
 
@@ -64,9 +64,14 @@ def _norm(case):
         return y if beta is None else y + beta
 
     if is_backward(case):
-        if "dsum" in names or case.option("outputs", "dx,dgamma") != "dx,dgamma":
+        if "gamma" not in names or case.option("outputs", "dx,dgamma") != "dx,dgamma":
             raise NotImplementedError("the peer's gradients are those of x and gamma")
-        return Gradient(normalised)
+
+        def forward(x, gamma):
+            y = normalised(x, gamma)
+            return (y, x.clone()) if "dsum" in names else y  # the sum has other uses than y
+
+        return Gradient(forward, lambda dy, x, gamma, *dsum: ([dy, *dsum], [x, gamma]))
 
     def peer(*inputs):
         given = dict(zip(names, inputs))
@@ -86,7 +91,7 @@ def _norm_comparable(case, outputs, inputs):
 for _name in ("layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"):
     _x = "x,residual," if _name.startswith("add_") else "x,"
     _given = _x + ("gamma,beta" if _name.endswith("layer_norm") else "gamma")
-    _gradients = "" if _name.startswith("add_") else ":inputs=dy,x,gamma:outputs=dx,dgamma"
+    _taken = "dy,sum,gamma,dsum" if _name.startswith("add_") else "dy,x,gamma"
     add(
         _name,
         inputs=_norm_inputs,
@@ -94,5 +99,5 @@ for _name in ("layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"):
         comparable=_norm_comparable,
         axis="cols",
         cases=tuple(f"{case}:inputs={_given}" for case in ROW_CASES)
-        + (tuple(f"{case}:backward{_gradients}" for case in ROW_CASES) if _gradients else ()),
+        + tuple(f"{case}:backward:inputs={_taken}:outputs=dx,dgamma" for case in ROW_CASES),
     )

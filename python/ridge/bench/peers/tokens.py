@@ -1,10 +1,14 @@
 """What a language model does to tokens: embedding, rotation, attention."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ridge.bench.peers.table import add, typed
+import ridge
+from ridge.bench.gradient import Gradient
+from ridge.bench.peers.table import add, is_backward, typed
 
 
 def _embedding_inputs(case, make):
@@ -78,18 +82,24 @@ def _attention_tensors(case, make):
         return make(case["b"], rows, heads, columns) if rows_first else make(case["b"], heads, rows, columns)
 
     columns = case.get("dv") or case["d"]
-    return [
+    q, k, v = (
         tensor(case["hq"], case["sq"], case["d"]),
         tensor(case["hkv"], case["sk"], case["d"]),
         tensor(case["hkv"], case["sk"], columns),
-    ]
+    )
+    if not is_backward(case):
+        return [q, k, v]
+    of_forward = ("causal", "window", "align", "scale", "softcap", "layout")
+    options = {key: value for key, value in case.options.items() if key in of_forward}
+    o, lse = ridge.attention(q, k, v, lse=True, **options)
+    return [tensor(case["hq"], case["sq"], columns), q, k, v, o, lse]
 
 
 def _attention(backend):
     """scaled_dot_product_attention, by one of its backends. It has upper-left causality alone, and no window."""
 
     def peer(case):
-        for option in ("window", "softcap", "align", "lse", "backward"):
+        for option in ("window", "softcap", "align", "lse"):
             if case.option(option) is not None:
                 raise ValueError(f"case '{case.text}': the peer has no {option}")
         causal = case.option("causal") is not None
@@ -115,7 +125,7 @@ def _attention(backend):
                 )
             return o.transpose(1, 2) if rows_first else o
 
-        return run
+        return Gradient(run, lambda do, q, k, v, *kept: ([do], [q, k, v])) if is_backward(case) else run
 
     return peer
 
@@ -130,9 +140,12 @@ add(
         "efficient": _attention([SDPBackend.EFFICIENT_ATTENTION]),
     },
     axis="sq",
+    # of gradients, sums over the queries that see a key, of all heads that share it
+    scale=lambda case: math.sqrt(case["hq"] // case["hkv"]) if is_backward(case) else 1.0,
     cases=tuple(
-        f"bf16:b={16384 // s},hq={2048 // d},hkv={2048 // d},sq={s},sk={s},d={d}{causal}"
-        for d in (64, 128, 256)
+        f"bf16:b={16384 // s},hq={2048 // d},hkv={2048 // d},sq={s},sk={s},d={d}{causal}{backward}"
+        for backward, widths in (("", (64, 128, 256)), (":backward", (64, 128)))
+        for d in widths
         for s in (1024, 4096, 16384)
         for causal in ("", ":causal")
     )
