@@ -2,6 +2,7 @@
 #include <ridge/attention/launch.hpp>
 #include <ridge/attention/validate.hpp>
 #include <ridge/attention/variants.hpp>
+#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -253,26 +254,20 @@ Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const Pl
 Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
+    const DType dtype = call.problem.dtype;
     if constexpr (std::is_same_v<B, simt::Cuda>) {
-      if (variants[call.plan.variant].config.family == Family::mma_gradient)
-        return call.problem.dtype == f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma_gradient)
-        return call.problem.dtype == f16 ? launch_wgmma_gradient_f16(call) : launch_wgmma_gradient_bf16(call);
+      switch (variants[call.plan.variant].config.family) {
+        case Family::mma_sync: return dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+        case Family::mma_gradient: return dtype == f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
+        case Family::wgmma: return dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
+        case Family::wgmma_terms: return launch_wgmma_terms(call);
+        case Family::decode: return launch_decode(call);
+        case Family::wgmma_gradient: return launch_wgmma_gradient(call);
+        default: break;  // portable
+      }
     }
-    if (call.gradient)
-      return call.problem.dtype == f32   ? launch_gradient_f32<B>(call)
-             : call.problem.dtype == f16 ? launch_gradient_f16<B>(call)
-                                         : launch_gradient_bf16<B>(call);
-    if constexpr (std::is_same_v<B, simt::Cuda>) {
-      if (variants[call.plan.variant].config.family == Family::mma_sync)
-        return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma_terms) return launch_wgmma_terms(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma)
-        return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::decode)
-        return call.problem.dtype == f16 ? launch_decode_f16(call) : launch_decode_bf16(call);
-    }
-    return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
+    if (call.gradient) return dtype == f32 ? launch_gradient_f32<B>(call) : launch_gradient_16bit<B>(call);
+    return dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
   });
 }
 

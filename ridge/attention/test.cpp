@@ -159,6 +159,7 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(p, "V100"), "gradient_64");
   p.d = 65;
   EXPECT_EQ(chosen(p), "mma_gradient_128");
+  EXPECT_EQ(chosen(p, "V100"), "naive");  // wider rows without tensor cores are float32's
   EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
             "attention: variant is mma_64; it must be another one here: it has no gradient");
   p.backward = false;
