@@ -2,7 +2,6 @@
 #include <ridge/attention/launch.hpp>
 #include <ridge/attention/validate.hpp>
 #include <ridge/attention/variants.hpp>
-#include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -206,18 +205,21 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                          : !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
                          : padded_sums           ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
                                                  : static_cast<double>(4 * p.d + 3 * p.dv);
-  const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
+  // Tensor cores take whole tiles of keys. At each edge of a mask, of which a window has two, half of one is met in vain,
+  // and a whole one's scores are looked at one by one and its values searched, which takes half as long again. wgmma's
+  // efficiencies are those without a mask; others' have the edge of a causal one in them.
+  const bool near = p.rule.right >= 0 && c.family == Family::wgmma;
+  const bool far = p.rule.left >= 0 && static_cast<double>(p.rule.left) + 1 < std::max(sq, sk);
+  const int edges = tensor && !p.backward ? near + far : 0;
+  const int step = c.family == Family::decode ? decode_warps(c) * c.bn : c.bn;    // keys that a block takes at a time
+  const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edges * step);  // of a query
+  const double scores = static_cast<double>(p.b * p.hq) * sq * keys * rows;
   constexpr double emulation = 6;  // products of bf16 for one of float32
   const double rate = (tensor ? device.fp16_tflops / (emulated ? emulation : 1) : device.fp32_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   if (c.family == Family::wgmma && rate > 0) {
-    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of
-    // its queries in vain, or of a multiplier's alone where others leave such tiles out.
-    constexpr double tile_clocks = 4000;  // measured on an H200, as efficiencies are
-    const bool masked = p.rule.left >= 0 || p.rule.right >= 0;
-    const int edge = masked ? ((c.bm > c.bn ? 64 : c.bm) + c.bn) / 2 : 0;
-    const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edge);
+    constexpr double tile_clocks = 4000;  // a tile's beginning and end; measured on an H200, as efficiencies are
     k.clocks =
         static_cast<double>(p.b * p.hq) * tiles * (keys * c.bm * columns / (rate * row.efficiency) + tile_clocks);
   }
