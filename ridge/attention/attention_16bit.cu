@@ -4,7 +4,7 @@
 namespace ridge::attention_detail {
 
 template <> Status launch_16bit<simt::Backend>(const Call& call) {
-  return call.problem.dtype == f16 ? launch_table<half>(call) : launch_table<bfloat16>(call);
+  return call.problem.dtype == f16 ? launch_portable<half>(call) : launch_portable<bfloat16>(call);
 }
 
 }  // namespace ridge::attention_detail

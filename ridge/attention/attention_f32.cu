@@ -3,6 +3,6 @@
 
 namespace ridge::attention_detail {
 
-template <> Status launch_f32<simt::Backend>(const Call& call) { return launch_table<float>(call); }
+template <> Status launch_f32<simt::Backend>(const Call& call) { return launch_portable<float>(call); }
 
 }  // namespace ridge::attention_detail

@@ -3,6 +3,8 @@
 
 namespace ridge::attention_detail {
 
-template <> Status launch_gradient_f32<simt::Backend>(const Call& call) { return launch_gradient_table<float>(call); }
+template <> Status launch_gradient_f32<simt::Backend>(const Call& call) {
+  return launch_row<GradientRows<float>>(call);
+}
 
 }  // namespace ridge::attention_detail

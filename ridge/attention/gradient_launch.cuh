@@ -1,9 +1,7 @@
-// Launches the row of the table that a plan for gradients chose. Internal to its unit, as launch.cuh is.
+// Launches of the portable rows of the gradients, and what the others' have in common with them.
 #pragma once
 #include <ridge/attention/gradient_tile.cuh>
-#include <ridge/attention/launch_arguments.cuh>
-
-#include <utility>
+#include <ridge/attention/launch_table.cuh>
 
 namespace ridge::attention_detail {
 namespace {
@@ -29,49 +27,33 @@ template <class T> GradientArguments<T> gradient_arguments_of(const Call& call) 
   return a;
 }
 
-// The rows of one side, if there are any.
-template <Side S, int I, class T> Status launch_side(const Call& call, const GradientArguments<T>& args, int warp) {
-  constexpr Config c = variants[I].config;
-  const std::int64_t blocks = S == Side::queries ? query_blocks(c, call.problem) : key_blocks(c, call.problem);
-  if (blocks == 0) return {};
-  simt::Config at = grid_of(c, call, warp);
-  at.grid = dim3(static_cast<unsigned>(blocks));
-  if constexpr (c.family == Family::naive) return simt::launch(at, attention_gradient_naive<S, Row<I>, T>, args);
-  else return simt::launch(at, attention_gradient_tile<S, Row<I>, T>, args);
-}
-
-template <class T> Status launch_facts(const Call& call, const GradientArguments<T>& args, int warp) {
+template <class T> Status launch_facts(const Call& call, const GradientArguments<T>& args) {
   constexpr std::int64_t rows = facts_threads / facts_lanes;
-  if (args.rows == 0) return {};
   return simt::launch({.grid = dim3(static_cast<unsigned>((args.rows + rows - 1) / rows)),
                        .block = dim3(facts_threads),
                        .smem = 0,
                        .stream = call.stream.handle,
-                       .warp = warp},
+                       .warp = call.plan.device.warp},
                       attention_gradient_facts<T>, args);
 }
 
-template <int I, class T> Status launch_gradient_row(const Call& call) {
-  const auto args = gradient_arguments_of<T>(call);
-  const int warp = call.plan.device.warp;
-  RIDGE_TRY(launch_facts(call, args, warp));
-  RIDGE_TRY((launch_side<Side::keys, I>(call, args, warp)));
-  return launch_side<Side::queries, I>(call, args, warp);
-}
-
-template <class T, int I> constexpr auto gradient_launcher() -> Status (*)(const Call&) {
-  if constexpr (has_gradient(variants[I].config) && is_portable(variants[I].config)) return launch_gradient_row<I, T>;
-  else return nullptr;  // refused by fits(), or launched elsewhere
-}
-
-template <class T, int... I> Status launch_gradient_table(const Call& call, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Call&) = {gradient_launcher<T, I>()...};
-  return launchers[call.plan.variant](call);
-}
-
-template <class T> Status launch_gradient_table(const Call& call) {
-  return launch_gradient_table<T>(call, std::make_integer_sequence<int, variant_count>{});
-}
+template <class T> struct GradientRows {
+  static constexpr bool has(const Variant& row) {
+    return is_portable(row.config) && has_gradient(row.config) && is_instantiated(row, dtype_of<T>);
+  }
+  template <Side S, int I> static Status launch_side(const Call& call, const GradientArguments<T>& args) {
+    constexpr Config c = variants[I].config;
+    const auto at = grid_of(c, call, S == Side::queries ? query_blocks(c, call.problem) : key_blocks(c, call.problem));
+    if constexpr (c.family == Family::naive) return simt::launch(at, attention_gradient_naive<S, Row<I>, T>, args);
+    else return simt::launch(at, attention_gradient_tile<S, Row<I>, T>, args);
+  }
+  template <int I> static Status launch(const Call& call) {
+    const auto args = gradient_arguments_of<T>(call);
+    RIDGE_TRY(launch_facts(call, args));
+    RIDGE_TRY((launch_side<Side::keys, I>(call, args)));
+    return launch_side<Side::queries, I>(call, args);
+  }
+};
 
 }  // namespace
 }  // namespace ridge::attention_detail

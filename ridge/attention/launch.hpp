@@ -22,8 +22,7 @@ template <class Backend> Status launch_16bit(const Call&);  // f16, bf16
 
 // Preconditions: a tensor of the gradients has elements, and the tensors are as the problem says.
 template <class Backend> Status launch_gradient_f32(const Call&);
-template <class Backend> Status launch_gradient_f16(const Call&);
-template <class Backend> Status launch_gradient_bf16(const Call&);
+template <class Backend> Status launch_gradient_16bit(const Call&);
 
 // Rows of Family::mma_sync. Defined in a build with CUDA.
 Status launch_mma_f16(const Call&);
@@ -34,14 +33,12 @@ Status launch_wgmma_bf16(const Call&);
 // Of Family::wgmma_terms.
 Status launch_wgmma_terms(const Call&);
 // Of Family::decode.
-Status launch_decode_f16(const Call&);
-Status launch_decode_bf16(const Call&);
+Status launch_decode(const Call&);
 // Of Family::mma_gradient.
 Status launch_mma_gradient_f16(const Call&);
 Status launch_mma_gradient_bf16(const Call&);
 // Of Family::wgmma_gradient.
-Status launch_wgmma_gradient_f16(const Call&);
-Status launch_wgmma_gradient_bf16(const Call&);
+Status launch_wgmma_gradient(const Call&);
 
 // Whether rows are contiguous and start on 16 bytes.
 inline bool has_vectors(const AttentionOperand& o, DType dtype) {

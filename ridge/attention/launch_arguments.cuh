@@ -1,4 +1,5 @@
-// What every launch of a row of the table makes of its arguments. Internal to its unit, as launch.cuh is.
+// What every launch of a row of the table makes of its arguments. Everything here is internal to its unit: the same text
+// is compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/launch.hpp>
@@ -14,13 +15,14 @@ namespace {
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
 template <int I> struct Row { static constexpr Config config = variants[I].config; };
 
-simt::Config grid_of(const Config& c, const Call& call, int warp) {
+// blocks: of each part of the keys; where there are none, nothing is launched
+simt::Config grid_of(const Config& c, const Call& call, std::int64_t blocks) {
   const AttentionProblem& p = call.problem;
-  return {.grid = dim3(static_cast<unsigned>(call.plan.blocks), static_cast<unsigned>(call.plan.splits)),
+  return {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(call.plan.splits)),
           .block = dim3(static_cast<unsigned>(c.threads)),
           .smem = static_cast<std::size_t>(smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv))),
           .stream = call.stream.handle,
-          .warp = warp};
+          .warp = call.plan.device.warp};
 }
 
 Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at) {

@@ -206,18 +206,21 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                          : !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
                          : padded_sums           ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
                                                  : static_cast<double>(4 * p.d + 3 * p.dv);
-  const double scores = static_cast<double>(p.b * p.hq) * pairs(p) * rows;
+  // Tensor cores take whole tiles of keys. At each edge of a mask, of which a window has two, half of one is met in vain,
+  // and a whole one's scores are looked at one by one and its values searched, which takes half as long again. wgmma's
+  // efficiencies are those without a mask; others' have the edge of a causal one in them.
+  const bool near = p.rule.right >= 0 && c.family == Family::wgmma;
+  const bool far = p.rule.left >= 0 && static_cast<double>(p.rule.left) + 1 < std::max(sq, sk);
+  const int edges = tensor && !p.backward ? near + far : 0;
+  const int step = c.family == Family::decode ? decode_warps(c) * c.bn : c.bn;    // keys that a block takes at a time
+  const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edges * step);  // of a query
+  const double scores = static_cast<double>(p.b * p.hq) * sq * keys * rows;
   constexpr double emulation = 6;  // products of bf16 for one of float32
   const double rate = (tensor ? device.fp16_tflops / (emulated ? emulation : 1) : device.fp32_tflops) * 1e3 /
                       (2 * device.sms * std::max(device.clock_ghz, 0.1));  // multiply-adds per clock
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   if (c.family == Family::wgmma && rate > 0) {
-    // A tile of queries begins and ends by itself, and meets whole tiles of keys: of a mask's edge, half of one and of
-    // its queries in vain, or of a multiplier's alone where others leave such tiles out.
-    constexpr double tile_clocks = 4000;  // measured on an H200, as efficiencies are
-    const bool masked = p.rule.left >= 0 || p.rule.right >= 0;
-    const int edge = masked ? ((c.bm > c.bn ? 64 : c.bm) + c.bn) / 2 : 0;
-    const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edge);
+    constexpr double tile_clocks = 4000;  // a tile's beginning and end; measured on an H200, as efficiencies are
     k.clocks =
         static_cast<double>(p.b * p.hq) * tiles * (keys * c.bm * columns / (rate * row.efficiency) + tile_clocks);
   }
@@ -254,26 +257,20 @@ Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const Pl
 Status launch(const Call& call) {
   return on_backend(call.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
+    const DType dtype = call.problem.dtype;
     if constexpr (std::is_same_v<B, simt::Cuda>) {
-      if (variants[call.plan.variant].config.family == Family::mma_gradient)
-        return call.problem.dtype == f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma_gradient)
-        return call.problem.dtype == f16 ? launch_wgmma_gradient_f16(call) : launch_wgmma_gradient_bf16(call);
+      switch (variants[call.plan.variant].config.family) {
+        case Family::mma_sync: return dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
+        case Family::mma_gradient: return dtype == f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
+        case Family::wgmma: return dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
+        case Family::wgmma_terms: return launch_wgmma_terms(call);
+        case Family::decode: return launch_decode(call);
+        case Family::wgmma_gradient: return launch_wgmma_gradient(call);
+        default: break;  // portable
+      }
     }
-    if (call.gradient)
-      return call.problem.dtype == f32   ? launch_gradient_f32<B>(call)
-             : call.problem.dtype == f16 ? launch_gradient_f16<B>(call)
-                                         : launch_gradient_bf16<B>(call);
-    if constexpr (std::is_same_v<B, simt::Cuda>) {
-      if (variants[call.plan.variant].config.family == Family::mma_sync)
-        return call.problem.dtype == f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma_terms) return launch_wgmma_terms(call);
-      if (variants[call.plan.variant].config.family == Family::wgmma)
-        return call.problem.dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
-      if (variants[call.plan.variant].config.family == Family::decode)
-        return call.problem.dtype == f16 ? launch_decode_f16(call) : launch_decode_bf16(call);
-    }
-    return call.problem.dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
+    if (call.gradient) return dtype == f32 ? launch_gradient_f32<B>(call) : launch_gradient_16bit<B>(call);
+    return dtype == f32 ? launch_f32<B>(call) : launch_16bit<B>(call);
   });
 }
 

@@ -3,8 +3,6 @@
 
 namespace ridge::attention_detail {
 
-Status launch_mma_f16(const Call& call) {
-  return launch_mma_table<half>(call, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_mma_f16(const Call& call) { return launch_row<MmaRows<half>>(call); }
 
 }  // namespace ridge::attention_detail

@@ -3,6 +3,6 @@
 
 namespace ridge::attention_detail {
 
-Status launch_mma_gradient_bf16(const Call& call) { return launch_mma_gradient<bfloat16>(call); }
+Status launch_mma_gradient_bf16(const Call& call) { return launch_row<MmaGradientRows<bfloat16>>(call); }
 
 }  // namespace ridge::attention_detail

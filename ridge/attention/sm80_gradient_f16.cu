@@ -3,6 +3,6 @@
 
 namespace ridge::attention_detail {
 
-Status launch_mma_gradient_f16(const Call& call) { return launch_mma_gradient<half>(call); }
+Status launch_mma_gradient_f16(const Call& call) { return launch_row<MmaGradientRows<half>>(call); }
 
 }  // namespace ridge::attention_detail

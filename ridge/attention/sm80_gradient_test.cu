@@ -7,7 +7,8 @@ namespace {
 
 void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr) {
   const auto launch = [](const Call& call) {
-    return call.problem.dtype == f16 ? launch_mma_gradient<half>(call) : launch_mma_gradient<bfloat16>(call);
+    return call.problem.dtype == f16 ? launch_row<MmaGradientRows<half>>(call)
+                                     : launch_row<MmaGradientRows<bfloat16>>(call);
   };
   check_gradient(variant, text, launch, spoil);
 }

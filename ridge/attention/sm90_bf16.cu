@@ -3,8 +3,6 @@
 
 namespace ridge::attention_detail {
 
-Status launch_wgmma_bf16(const Call& call) {
-  return launch_wgmma_table<bfloat16>(call, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_wgmma_bf16(const Call& call) { return launch_row<WgmmaRows<bfloat16>>(call); }
 
 }  // namespace ridge::attention_detail

@@ -8,8 +8,7 @@ namespace {
 
 void check(const std::string& variant, const std::string& text, int splits = 0) {
   const auto launch = [](const Call& call) {
-    const auto all = std::make_integer_sequence<int, variant_count>{};
-    return call.problem.dtype == f16 ? launch_decode_table<half>(call, all) : launch_decode_table<bfloat16>(call, all);
+    return call.problem.dtype == f16 ? launch_row<DecodeRows<half>>(call) : launch_row<DecodeRows<bfloat16>>(call);
   };
   check_on_hopper(variant, text, launch, splits);
 }

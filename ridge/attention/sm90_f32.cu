@@ -3,8 +3,6 @@
 
 namespace ridge::attention_detail {
 
-Status launch_wgmma_terms(const Call& call) {
-  return launch_wgmma_terms_table(call, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_wgmma_terms(const Call& call) { return launch_row<WgmmaTermsRows>(call); }
 
 }  // namespace ridge::attention_detail

@@ -1,10 +1,8 @@
-// Launches the row of Family::wgmma_gradient that a plan chose.
+// Launches of the rows of Family::wgmma_gradient.
 #pragma once
 #include <ridge/attention/gradient_launch.cuh>
 #include <ridge/attention/sm90_gradient.cuh>
 #include <ridge/attention/sm90_launch.cuh>
-
-#include <utility>
 
 namespace ridge::attention_detail {
 namespace {
@@ -28,61 +26,49 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   return work;
 }
 
-template <int I, class T> Status launch_wgmma_gradient_row(const Call& call) {
-  constexpr Config c = variants[I].config;
-  const AttentionProblem& p = call.problem;
-  const AttentionGradientTensors& t = *call.gradient;
-  const auto a = gradient_arguments_of<T>(call);
-  const GradientWork work = gradient_work_of(c, call);
-  const bool as_is = a.softcap == 0 && a.scale > 0;
-  const auto blocks_of = [&](std::int64_t threads, std::int64_t count, std::size_t smem) {
-    return simt::Config{.grid = dim3(static_cast<unsigned>(count)),
-                        .block = dim3(static_cast<unsigned>(threads)),
-                        .smem = smem,
-                        .stream = call.stream.handle,
-                        .warp = simt::native_warp};
-  };
-  constexpr std::int64_t starts = gradient_start_threads / (c.dv / tile::unit_elements<T>);  // rows of a block
-  const std::int64_t rows = p.b * p.hq * work.tiles * c.bn;
-  const std::int64_t start_blocks = std::max<std::int64_t>(1, (rows + starts - 1) / starts);
-  RIDGE_TRY(simt::launch(blocks_of(gradient_start_threads, start_blocks, 0), attention_wgmma_gradient_start<Row<I>, T>,
-                         a, work));
-  if (const std::int64_t blocks = key_blocks(c, p); blocks > 0) {
-    WgmmaGradientMaps maps;
-    RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bm));
-    RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, p.sk, p.hkv, p.b, c.bm));
-    RIDGE_TRY(make_map<T>(&maps.grad_k, t.grad_k.data, *p.grad_k, p.d, p.sk, p.hkv, p.b, 64));  // a multiplier's rows
-    RIDGE_TRY(make_map<T>(&maps.grad_v, t.grad_v.data, *p.grad_v, p.dv, p.sk, p.hkv, p.b, 64));
-    maps.q = maps.k;  // of no queries there is no map
-    maps.grad_o = maps.v;
-    if (rows > 0) {
-      RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, c.bn));
-      RIDGE_TRY(make_map<T>(&maps.grad_o, t.grad_o.data, *p.grad_o, p.dv, p.sq, p.hq, p.b, c.bn));
+template <class T> struct WgmmaGradientRows : RowsOf<Family::wgmma_gradient, T> {
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const AttentionProblem& p = call.problem;
+    const AttentionGradientTensors& t = *call.gradient;
+    const auto a = gradient_arguments_of<T>(call);
+    const GradientWork work = gradient_work_of(c, call);
+    const bool as_is = a.softcap == 0 && a.scale > 0;
+    const auto blocks_of = [&](std::int64_t threads, std::int64_t count, std::size_t smem) {
+      return simt::Config{.grid = dim3(static_cast<unsigned>(count)),
+                          .block = dim3(static_cast<unsigned>(threads)),
+                          .smem = smem,
+                          .stream = call.stream.handle,
+                          .warp = call.plan.device.warp};
+    };
+    constexpr std::int64_t starts = gradient_start_threads / (c.dv / tile::unit_elements<T>);  // rows of a block
+    const std::int64_t rows = p.b * p.hq * work.tiles * c.bn;
+    const std::int64_t start_blocks = std::max<std::int64_t>(1, (rows + starts - 1) / starts);
+    RIDGE_TRY(simt::launch(blocks_of(gradient_start_threads, start_blocks, 0),
+                           attention_wgmma_gradient_start<Row<I>, T>, a, work));
+    if (const std::int64_t blocks = key_blocks(c, p); blocks > 0) {
+      WgmmaGradientMaps maps;
+      RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, p.sk, p.hkv, p.b, c.bm));
+      RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, p.sk, p.hkv, p.b, c.bm));
+      RIDGE_TRY(make_map<T>(&maps.grad_k, t.grad_k.data, *p.grad_k, p.d, p.sk, p.hkv, p.b, 64));  // a multiplier's rows
+      RIDGE_TRY(make_map<T>(&maps.grad_v, t.grad_v.data, *p.grad_v, p.dv, p.sk, p.hkv, p.b, 64));
+      maps.q = maps.k;  // of no queries there is no map
+      maps.grad_o = maps.v;
+      if (rows > 0) {
+        RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, p.sq, p.hq, p.b, c.bn));
+        RIDGE_TRY(make_map<T>(&maps.grad_o, t.grad_o.data, *p.grad_o, p.dv, p.sq, p.hq, p.b, c.bn));
+      }
+      const auto at = blocks_of(c.threads, blocks, static_cast<std::size_t>(smem_bytes(c, c.d, c.dv)));
+      RIDGE_TRY(tile::sm90::launch_clusters(
+          at, 1, as_is ? attention_wgmma_gradient<Row<I>, T, true> : attention_wgmma_gradient<Row<I>, T, false>, maps,
+          a, work));
     }
-    const auto at = blocks_of(c.threads, blocks, static_cast<std::size_t>(smem_bytes(c, c.d, c.dv)));
-    RIDGE_TRY(tile::sm90::launch_clusters(
-        at, 1, as_is ? attention_wgmma_gradient<Row<I>, T, true> : attention_wgmma_gradient<Row<I>, T, false>, maps, a,
-        work));
+    const std::int64_t units = p.b * p.hq * p.sq * (c.d / 8);
+    if (units == 0) return {};
+    return simt::launch(blocks_of(gradient_end_threads, (units + gradient_end_threads - 1) / gradient_end_threads, 0),
+                        attention_wgmma_gradient_end<Row<I>, T>, a, work);
   }
-  const std::int64_t units = p.b * p.hq * p.sq * (c.d / 8);
-  if (units == 0) return {};
-  return simt::launch(blocks_of(gradient_end_threads, (units + gradient_end_threads - 1) / gradient_end_threads, 0),
-                      attention_wgmma_gradient_end<Row<I>, T>, a, work);
-}
-
-template <class T, int I> constexpr auto wgmma_gradient_launcher() -> Status (*)(const Call&) {
-  if constexpr (variants[I].config.family == Family::wgmma_gradient) return launch_wgmma_gradient_row<I, T>;
-  else return nullptr;  // refused by fits(), or launched elsewhere
-}
-
-template <class T, int... I> Status launch_wgmma_gradient_table(const Call& call, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Call&) = {wgmma_gradient_launcher<T, I>()...};
-  return launchers[call.plan.variant](call);
-}
-
-template <class T> Status launch_wgmma_gradient(const Call& call) {
-  return launch_wgmma_gradient_table<T>(call, std::make_integer_sequence<int, variant_count>{});
-}
+};
 
 }  // namespace
 }  // namespace ridge::attention_detail

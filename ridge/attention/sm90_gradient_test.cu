@@ -8,7 +8,8 @@ namespace {
 
 void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr) {
   const auto launch = [](const Call& call) {
-    return call.problem.dtype == f16 ? launch_wgmma_gradient<half>(call) : launch_wgmma_gradient<bfloat16>(call);
+    return call.problem.dtype == f16 ? launch_row<WgmmaGradientRows<half>>(call)
+                                     : launch_row<WgmmaGradientRows<bfloat16>>(call);
   };
   check_gradient(variant, text, launch, spoil);
 }

@@ -1,9 +1,7 @@
-// Launches the row of Family::wgmma that a plan chose.
+// Launches of the rows of Family::wgmma.
 #pragma once
-#include <ridge/attention/launch_arguments.cuh>
+#include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/sm90_steps.cuh>
-
-#include <utility>
 
 namespace ridge::attention_detail {
 namespace {
@@ -23,41 +21,33 @@ WgmmaOrder order_of(const Config& c, const AttentionProblem& p, const DeviceInfo
                         p.rule.right >= 0 && p.rule.left < 0, static_cast<unsigned>(device.sms));
 }
 
-template <int I, class T> Status launch_wgmma_row(const Call& call) {
-  constexpr Config c = variants[I].config;
-  const AttentionProblem& p = call.problem;
-  const AttentionTensors& t = call.tensors;
-  WgmmaMaps maps;
-  // Sequences that follow each other are one batch.
-  const std::int64_t sq = p.cu_q ? p.total_q : p.sq, b_q = p.cu_q ? 1 : p.b;
-  const std::int64_t sk = p.cu_k ? p.total_k : p.sk, b_k = p.cu_k ? 1 : p.b;
-  RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, sq, p.hq, b_q, 64));
-  RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, sk, p.hkv, b_k, c.bn));
-  RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
-  RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
-  simt::Config at = grid_of(c, call, simt::native_warp);
-  if constexpr (c.schedule == Schedule::alone) {
-    return tile::sm90::launch_clusters(at, 1, attention_wgmma_alone<Row<I>, T>, maps, arguments_of<T>(call));
-  } else {
-    const WgmmaOrder order = order_of(c, p, call.plan.device);
-    at.grid.x = order.blocks;
-    if constexpr (takes_lengths(c))
-      if (has_lengths(p))
-        return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call), order);
-    return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
+template <class T> struct WgmmaRows : RowsOf<Family::wgmma, T> {
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const AttentionProblem& p = call.problem;
+    const AttentionTensors& t = call.tensors;
+    WgmmaMaps maps;
+    // Sequences that follow each other are one batch.
+    const std::int64_t sq = p.cu_q ? p.total_q : p.sq, b_q = p.cu_q ? 1 : p.b;
+    const std::int64_t sk = p.cu_k ? p.total_k : p.sk, b_k = p.cu_k ? 1 : p.b;
+    RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, sq, p.hq, b_q, 64));
+    RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, sk, p.hkv, b_k, c.bn));
+    RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
+    RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
+    if constexpr (c.schedule == Schedule::alone) {
+      return tile::sm90::launch_clusters(grid_of(c, call, call.plan.blocks), 1, attention_wgmma_alone<Row<I>, T>, maps,
+                                         arguments_of<T>(call));
+    } else {
+      const WgmmaOrder order = order_of(c, p, call.plan.device);
+      const simt::Config at = grid_of(c, call, order.blocks);
+      if constexpr (takes_lengths(c))
+        if (has_lengths(p))
+          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
+                                             order);
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
+    }
   }
-}
-
-template <class T, int I> constexpr auto wgmma_launcher() -> Status (*)(const Call&) {
-  if constexpr (variants[I].config.family == Family::wgmma && is_instantiated(variants[I], dtype_of<T>))
-    return launch_wgmma_row<I, T>;
-  else return nullptr;  // refused by fits(), or launched elsewhere
-}
-
-template <class T, int... I> Status launch_wgmma_table(const Call& call, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Call&) = {wgmma_launcher<T, I>()...};
-  return launchers[call.plan.variant](call);
-}
+};
 
 }  // namespace
 }  // namespace ridge::attention_detail

@@ -9,9 +9,7 @@ namespace ridge::attention_detail {
 namespace {
 
 void check(const std::string& variant, const std::string& text) {
-  check_on_hopper(variant, text + ":math=bf16x6", [](const Call& call) {
-    return launch_wgmma_terms_table(call, std::make_integer_sequence<int, variant_count>{});
-  });
+  check_on_hopper(variant, text + ":math=bf16x6", [](const Call& call) { return launch_row<WgmmaTermsRows>(call); });
 }
 
 constexpr const char *narrow = "wgmma_bf16x6_64", *wide = "wgmma_bf16x6_128";

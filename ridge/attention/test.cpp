@@ -36,6 +36,32 @@ TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "wgmma_256");
 }
 
+// A window has two edges, and at each of them the row with shorter tiles of keys loses less (attention_windows.json).
+TEST(AttentionPlan, NarrowWindowsTakeShortTilesOfKeys) {
+  const DeviceInfo hopper{.name = "of 132 multiprocessors",
+                          .id = {DeviceKind::cuda, 0},
+                          .cc = 90,
+                          .sms = 132,
+                          .smem_per_sm = 233472,
+                          .smem_optin = 232448,
+                          .l2_bytes = 50 << 20,
+                          .clock_ghz = 1.98,
+                          .memory_gbs = 4600,
+                          .l2_gbs = 7000,
+                          .fp32_tflops = 66.9,
+                          .fp16_tflops = 989.4};
+  AttentionProblem p{
+      .b = 1, .hq = 32, .hkv = 32, .sq = 16384, .sk = 16384, .d = 64, .dtype = bf16, .rule = {.right = 0}};
+  const auto row = [&](std::int64_t left) {
+    p.rule.left = left;
+    const auto plan = plan_attention(p, hopper);
+    return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
+  };
+  for (const std::int64_t left : {255, 511, 1023, 1024}) EXPECT_EQ(row(left), "wgmma_64_short") << left;
+  for (const std::int64_t left : {4095, 8191, -1}) EXPECT_EQ(row(left), "wgmma_64") << left;
+  EXPECT_EQ(row(16383), row(-1));  // it excludes no key: there is no second edge
+}
+
 TEST(AttentionPlan, StepsOfTheLadderHaveOneType) {
   AttentionProblem p{.b = 4, .hq = 16, .hkv = 16, .sq = 4096, .sk = 4096, .d = 128, .dtype = bf16};
   EXPECT_EQ(chosen(p), "wgmma_128");
@@ -159,6 +185,7 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(p, "V100"), "gradient_64");
   p.d = 65;
   EXPECT_EQ(chosen(p), "mma_gradient_128");
+  EXPECT_EQ(chosen(p, "V100"), "naive");  // wider rows without tensor cores are float32's
   EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
             "attention: variant is mma_64; it must be another one here: it has no gradient");
   p.backward = false;

@@ -1,0 +1,21 @@
+// Brings together what blocks left of parts of the keys. Internal to its unit, as launch_arguments.cuh is.
+#pragma once
+#include <ridge/attention/launch_arguments.cuh>
+#include <ridge/attention/merge.cuh>
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> Status launch_parts(const Call& call, const Arguments<T>& args) {
+  if (args.splits == 1) return {};  // O was written as it is
+  const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
+  return simt::launch({.grid = dim3(static_cast<unsigned>(queries)),
+                       .block = dim3(merge_threads),
+                       .smem = 0,
+                       .stream = call.stream.handle,
+                       .warp = call.plan.device.warp},
+                      attention_merge_kernel<T, PartsInWorkspace>, merge_of(args));
+}
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,0 +1,126 @@
+// Which tiles blocks of Hopper's kernels take: of queries, block by block, and of their keys. Plain arithmetic, that says
+// nothing of how tiles come or what is made of them.
+#pragma once
+#include <ridge/attention/arguments.cuh>
+
+namespace ridge::attention_kernels {
+
+// The tiles of queries in the order in which blocks take them: heads one after the other, so that blocks share the keys
+// that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at once,
+// and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest, and a block
+// has one of the longer tiles and one of the shorter ones at a time: all such pairs take alike.
+struct WgmmaOrder {
+  unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
+  bool pairs;
+  unsigned blocks, places_on, kv_on, members_on,
+      batches_on;  // what a block goes on by, so that the device divides once
+
+  // all_heads: in all of the batch; group: heads that share K and V
+  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool pairs,
+                                unsigned most_blocks) {
+    const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
+    const unsigned blocks = steps < most_blocks ? steps : most_blocks;
+    if (steps == 0) return {};
+    const unsigned kv_heads = heads_of_batch / group, heads_on = blocks / of_head;
+    return {.tiles = tiles,
+            .group = group,
+            .kv_heads = kv_heads,
+            .steps_of_head = of_head,
+            .steps = steps,
+            .pairs = pairs,
+            .blocks = blocks,
+            .places_on = blocks % of_head,
+            .kv_on = heads_on % kv_heads,
+            .members_on = heads_on / kv_heads % group,
+            .batches_on = heads_on / heads_of_batch};
+  }
+  // f(Place) of the tiles of this block.
+  template <class F> __device__ __forceinline__ void for_each(F f) const {
+    unsigned place = blockIdx.x % steps_of_head, kv = blockIdx.x / steps_of_head;
+    unsigned member = kv / kv_heads, batch = member / group;
+    kv %= kv_heads;
+    member %= group;
+    bool shorter = false;  // the second of a pair
+#pragma unroll 1
+    for (unsigned step = blockIdx.x; step < steps;) {
+      const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
+      f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
+      shorter = pairs && !shorter && tile != place;
+      if (shorter) continue;
+      step += blocks;
+      place += places_on;
+      kv += kv_on;
+      member += members_on;
+      batch += batches_on;
+      if (place >= steps_of_head) place -= steps_of_head, ++kv;
+      if (kv >= kv_heads) kv -= kv_heads, ++member;
+      if (member >= group) member -= group, ++batch;
+    }
+  }
+};
+
+// A tile's sequence: its arguments, and where it lies in the tensors that maps show.
+template <class T, bool Uneven> struct WgmmaSequence {
+  const Arguments<T>& given;
+  int batch_q, batch_k;
+  Begin begin{0, 0};
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : given(all), batch_q(batch), batch_k(batch) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return given; }
+};
+template <class T> struct WgmmaSequence<T, true> {
+  Arguments<T> own;
+  int batch_q, batch_k;
+  Begin begin;
+  __device__ __forceinline__ WgmmaSequence(const Arguments<T>& all, int batch)
+      : own(all),
+        batch_q(all.sequences.from_q.data ? 0 : batch),
+        batch_k(all.sequences.from_k.data ? 0 : batch),
+        begin(take_sequence(own, batch)) {}
+  __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
+};
+
+// The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and its
+// values are looked through while its scores are computed.
+template <class Row, class T> struct WgmmaWalk {
+  static constexpr Config c = Row::config;
+  static constexpr int bn = c.bn;
+  // From one tile to another, which is not among them.
+  struct Tiles {
+    int from, to;
+    __device__ __forceinline__ bool contains(int tile) const { return tile >= from && tile < to; }
+  };
+
+  const Arguments<T>& a;
+  int first_query, last_query;
+  Keys keys;
+  int tiles;
+  Tiles whole;  // that all queries attend to, key by key
+
+  __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query)
+      : a(args), first_query(query), last_query(::min(query + c.bm, args.sq) - 1) {
+    keys = keys_of(a, first_query, last_query);
+    tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
+    whole = whole_of(first_query, last_query);
+  }
+  __device__ __forceinline__ int first(int tile) const { return keys.first + (tiles - 1 - tile) * bn; }
+  // The tiles that queries i to j attend to all of.
+  __device__ __forceinline__ Tiles whole_of(int i, int j) const {
+    const int last = ::min(keys.last, keys_of(a, i).last), begin = keys_of(a, j).first;
+    return {tiles - ::max(0, last - keys.first) / bn, tiles - ::max(0, begin - keys.first + bn - 1) / bn};
+  }
+  // The tiles that any of a multiplier's queries attends to, from `first_row` of the tile on. Where they are as many
+  // keys as a block has queries, multipliers have about the same.
+  __device__ __forceinline__ Tiles own(int first_row) const {
+    if constexpr (c.bm <= bn) {
+      return {0, tiles};
+    } else {
+      const int i = first_query + first_row;
+      const Keys mine = keys_of(a, i, ::min(i + 63, last_query));
+      if (i > last_query || mine.last <= mine.first) return {tiles, tiles};
+      return {tiles - (mine.last - keys.first + bn - 1) / bn, tiles - (mine.first - keys.first) / bn};
+    }
+  }
+};
+
+}  // namespace ridge::attention_kernels
