@@ -91,6 +91,59 @@ TEST(GemmPlan, NoPredictionBeatsTheRoof) {
     }
 }
 
+// Every row of the table, in its own account: what is summed is what the row was chosen or left by.
+TEST(GemmPlan, TheTermsAddUpToThePrediction) {
+  for (const DType dtype : {f64, f32, f16, i8, f8e4m3})
+    for (GemmProblem p : {GemmProblem{.m = 8192, .n = 8192, .k = 8192},
+                          {.m = 4095, .n = 4095, .k = 4095},
+                          {.m = 16, .n = 4096, .k = 4096, .layout = GemmLayout::nt},
+                          {.m = 65, .n = 63, .k = 17, .batch = 3},
+                          {.m = 2048, .n = 2048, .k = 2048, .gate = true},
+                          {.m = 2048, .n = 2048, .k = 2048, .batch = 8, .layout = GemmLayout::nt, .grouped = true},
+                          {.m = 64, .n = 64, .k = 0}})
+      for (const GemmMath math : {GemmMath::exact, GemmMath::tf32, GemmMath::tf32x3, GemmMath::fast})
+        for (const auto& row : variants)
+          for (const char* device : {"H200", "A100", "V100"}) {
+            p.dtype = dtype;
+            p.scalars.math = math;
+            const auto plan = plan_gemm(p, *device_model(device), {.variant = std::string(row.name)});
+            if (!plan) continue;
+            const Explanation e = plan->explain();
+            double sum = 0;
+            for (const Analysis::Term& term : e.analysis.terms) {
+              EXPECT_GT(term.us, 0) << p.text() << " " << row.name << " on " << device << ": " << term.name;
+              sum += term.us;
+            }
+            EXPECT_NEAR(sum, e.predicted_us, 1e-6 * e.predicted_us) << p.text() << " " << row.name << " on " << device;
+          }
+}
+
+TEST(GemmPlan, TheAccountSaysWhereTheTimeGoes) {
+  const auto us_of = [](const Explanation& e, std::string_view term) {
+    for (const Analysis::Term& t : e.analysis.terms)
+      if (t.name == term) return t.us;
+    return 0.0;
+  };
+  const auto explained = [](const GemmProblem& p, const char* variant) {
+    return plan_gemm(p, *device_model("H200"), {.variant = variant})->explain();
+  };
+  const GemmProblem large{.m = 8192, .n = 8192, .k = 8192, .dtype = bf16, .layout = GemmLayout::nt};
+  const Explanation e = explained(large, "ping_pong_128x192");
+  EXPECT_NEAR(us_of(e, "products"), 2 * std::pow(8192.0, 3) / 990e6, 1);  // the data sheet's 990 TFLOP/s
+  EXPECT_GT(us_of(e, "products"), 0.5 * e.predicted_us);
+  EXPECT_EQ(e.analysis.blocks, 132);  // persistent
+  EXPECT_EQ(e.analysis.blocks_per_sm, 1);
+  EXPECT_NEAR(e.analysis.tile_efficiency, 8192 / (43 * 192.0), 1e-12);
+  EXPECT_EQ(us_of(e, "copies"), 0);
+  // 133 tiles of 128 x 256 on 132 multiprocessors: half of the products' time is a second wave's.
+  const Explanation wave = explained({.m = 133 * 128, .n = 256, .k = 8192, .dtype = bf16}, "persistent");
+  EXPECT_NEAR(us_of(wave, "waves"), us_of(wave, "products"), 0.02 * us_of(wave, "products"));
+  EXPECT_GT(us_of(explained({.m = 4095, .n = 4095, .k = 4095, .dtype = bf16}, "multicast"), "copies"), 10);
+  const GemmProblem few{.m = 16, .n = 8192, .k = 8192, .dtype = bf16, .layout = GemmLayout::nt};
+  const Explanation narrow = explained(few, "narrow_16");
+  EXPECT_GT(us_of(narrow, "memory"), us_of(narrow, "products"));
+}
+
 TEST(GemmPlan, EveryTypeHasAVariant) {
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = f64}, "V100"), "f64_128x64");
   EXPECT_EQ(chosen({.m = 2048, .n = 2048, .k = 2048, .dtype = bf16}, "V100"), "widened");
