@@ -1,4 +1,5 @@
 // The case book on every device, and what views, a gate, groups and linear do.
+#include <ridge/bench/bench.hpp>
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/gemm/gemm.hpp>
 #include <ridge/gemm/linear.hpp>
@@ -157,6 +158,35 @@ TEST(GemmGroups, ShapesThatDoNotFitAreRefused) {
             "gemm: offsets.dtype is f32; it must be i32");
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .bias = view(s.b.data(), {2}), .offsets = s.O}),
             "gemm: bias.shape is 2; it must be 3x2, one for each group");
+}
+
+// ---- benchmarks -----------------------------------------------------------------------------------------------------
+
+bench::Accuracy accuracy_of(const std::string& text) {
+  const auto measured = bench::measure(*check::Case::parse(text), cpu(), {.peers = true, .repeats = 1});
+  EXPECT_EQ(measured[0].error, "") << text;
+  EXPECT_TRUE(measured[0].accuracy) << text;
+  return measured[0].accuracy.value_or(bench::Accuracy{.largest_error = HUGE_VAL});
+}
+
+TEST(GemmBench, ErrorsAreThoseAgainstAProductInDouble) {
+  for (const char* layout : {"nn", "nt", "tn", "tt"}) {
+    const std::string with = std::string(":layout=") + layout;
+    // Whole numbers: any element that is compared with another's value shows.
+    for (const char* options : {"", ":epilogue=bias+relu+residual:beta=2", ":epilogue=bias_m+gate"}) {
+      const bench::Accuracy exact = accuracy_of("gemm:f32:m=37,n=70,k=24,batch=2:fill=ints" + with + options);
+      EXPECT_EQ(exact.largest_error, 0) << layout << options;
+      EXPECT_EQ(exact.elements, 1024);
+    }
+    // Sums of 100 products of size 1 in float32, and in float32 and then rounded to 8 bits.
+    const bench::Accuracy f32_error = accuracy_of("gemm:f32:m=40,n=72,k=100" + with),
+                          bf16_error = accuracy_of("gemm:bf16:m=40,n=72,k=100" + with);
+    EXPECT_GT(f32_error.rms_error, 10 * 0x1p-26);
+    EXPECT_LT(f32_error.rms_error, 10 * 0x1p-21);
+    EXPECT_GT(bf16_error.rms_error, 10 * 0x1p-11);
+    EXPECT_LT(bf16_error.rms_error, 10 * 0x1p-8);
+    EXPECT_GE(f32_error.largest_error, f32_error.rms_error);
+  }
 }
 
 // ---- linear -------------------------------------------------------------------------------------------------------
