@@ -58,13 +58,26 @@ Json driver_version(const DeviceInfo& device) {
 
 Json to_json(const bench::Timing& t) { return {{"us", t.us}, {"noise", t.noise}}; }
 
+// Not finite numbers become null.
+Json to_json(const bench::Accuracy& a) {
+  return {{"rms_error", a.rms_error}, {"largest_error", a.largest_error}, {"elements", a.elements}};
+}
+
+Json to_json(const Measurement& m, const bench::PeerMeasurement& peer) {
+  Json json{{"name", peer.name},
+            {"us", peer.time.us},
+            {"noise", peer.time.noise},
+            {"times_faster", m.time.us > 0 ? peer.time.us / m.time.us : 0}};
+  if (!m.accuracy || !peer.accuracy) return json;
+  json["accuracy"] = to_json(*peer.accuracy);
+  json["error_ratio"] = {{"rms", bench::error_ratio(m.accuracy->rms_error, peer.accuracy->rms_error)},
+                         {"largest", bench::error_ratio(m.accuracy->largest_error, peer.accuracy->largest_error)}};
+  return json;
+}
+
 Json to_json(const Measurement& m) {
   Json peers = Json::array();
-  for (const auto& [peer, time] : m.peers)
-    peers.push_back({{"name", peer},
-                     {"us", time.us},
-                     {"noise", time.noise},
-                     {"times_faster", m.time.us > 0 ? time.us / m.time.us : 0}});
+  for (const bench::PeerMeasurement& peer : m.peers) peers.push_back(to_json(m, peer));
   Json json{{"case", m.case_text}, {"variant", m.variant}, {"device", m.device}, {"chosen", m.chosen}};
   if (!m.error.empty()) {
     json["error"] = m.error;
@@ -77,6 +90,7 @@ Json to_json(const Measurement& m) {
                {"predicted_us", m.predicted_us},
                {"least_us", m.least_us},
                {"plan_us", m.plan_us},
+               {"accuracy", m.accuracy ? to_json(*m.accuracy) : Json(nullptr)},
                {"peers", peers}});
   return json;
 }
@@ -146,7 +160,7 @@ Json report(const DeviceInfo& device, const Request& request, const bench::Setti
 }
 
 // The table's widths are known before the first measurement, so each line is printed as soon as it is there.
-Table measurement_table(const std::vector<KnownCase>& cases) {
+Table measurement_table(const std::vector<KnownCase>& cases, bool peers) {
   std::size_t case_width = 0, variant_width = 0;
   for (const KnownCase& known : cases) {
     case_width = std::max(case_width, known.c.text().size());
@@ -158,13 +172,18 @@ Table measurement_table(const std::vector<KnownCase>& cases) {
                 {"noise", Align::right, 6},
                 {"GB/s (% of copy)", Align::right},
                 {"TFLOP/s", Align::right, 8},
-                {"x peer"}});
+                {peers ? "x peer (rms and largest error over the peer's)" : "x peer"}});
 }
 
 std::string peers_text(const Measurement& m) {
   std::string text;
-  for (const auto& [peer, time] : m.peers)
-    text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", m.time.us > 0 ? time.us / m.time.us : 0.0, peer);
+  for (const bench::PeerMeasurement& peer : m.peers) {
+    text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", m.time.us > 0 ? peer.time.us / m.time.us : 0.0,
+                        peer.name);
+    if (m.accuracy && peer.accuracy)
+      text += fmt::format(" ({:.2f}, {:.2f})", bench::error_ratio(m.accuracy->rms_error, peer.accuracy->rms_error),
+                          bench::error_ratio(m.accuracy->largest_error, peer.accuracy->largest_error));
+  }
   return text.empty() ? "-" : text;
 }
 
@@ -229,7 +248,7 @@ Result<int> measure(const Request& request) {
                                  .chain = request.chain};
 
   if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
-  const Table table = measurement_table(cases);
+  const Table table = measurement_table(cases, settings.peers);
   if (!json_only) table.print_titles();
   std::vector<Measurement> measurements;
   {
@@ -277,7 +296,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto request = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("bench", "Measure with a cold cache, beside the peers");
   command->add_option("CASE|OP", request->what, "Cases (OP:DTYPE:k=v,k=v...) or operators (default: all benchmarks)");
-  command->add_flag("--peers", request->peers, "Measure CUB, cudaMemcpy, ... in the same run");
+  command->add_flag("--peers", request->peers, "Measure CUB, cuBLAS, ... in the same run, and errors beside theirs");
   command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
   command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));

@@ -46,55 +46,62 @@ struct Set {
 // host would take minutes to make 2^28 normal numbers. The block's length is prime, so no pattern meets a tile.
 constexpr std::int64_t unique_elements = 16777213;
 
-Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& device, const OpInfo& op) {
-  auto book = check::find_case_book(c.op);
-  if (!book) return book.error();
-  auto types = check::case_inputs(**book, c);
+// What goes into one input: its bytes, or those of a block that repeats.
+struct Image {
+  TensorType type;
+  std::vector<std::byte> bytes;
+};
+
+Result<std::vector<Image>> make_images(const check::CaseBook& book, const check::Case& c) {
+  auto types = check::case_inputs(book, c);
   if (!types) return types.error();
-  std::int64_t elements = 0, bytes = 0;
-  for (const TensorType& type : *types) {
-    std::int64_t n = 1;
-    for (std::int64_t extent : type.shape) n *= extent;
-    elements = std::max(elements, n);
-    bytes += n * static_cast<std::int64_t>(size_of(type.dtype));
-  }
-  // What goes in: exactly the case's tensors where they are small, a repeated block where they are large.
-  std::vector<std::vector<std::byte>> images;
+  std::int64_t elements = 0;
+  for (const TensorType& type : *types) elements = std::max(elements, Layout::contiguous(type.shape).count());
+  // Exactly the case's tensors where they are small, a repeated block where they are large.
+  std::vector<Image> images;
   if (elements <= unique_elements) {
-    auto host = check::fill_inputs(**book, c);
+    auto host = check::fill_inputs(book, c);
     if (!host) return host.error();
-    for (const auto& tensor : *host) images.push_back(check::encode(tensor.type.dtype, tensor.values));
-  } else {
-    std::vector<check::HostTensor> small(types->size());
-    for (std::size_t i = 0; i < types->size() && (*book)->adjusts_small; ++i) {
-      small[i].type = (*types)[i];
-      const std::int64_t n = small[i].rows() * small[i].cols();
-      if (!is_floating(small[i].type.dtype) && n <= unique_elements)
-        small[i].values.resize(static_cast<std::size_t>(n));
-    }
-    if ((*book)->adjusts_small) (*book)->adjust(c, small);
-    for (std::size_t i = 0; i < types->size(); ++i) {
-      if (!small[i].values.empty()) {
-        images.push_back(check::encode((*types)[i].dtype, small[i].values));
-        continue;
-      }
-      check::CaseBook line = **book;  // the same fill on a line of the block's length
-      line.keys = {"n"};
-      line.optional_keys.clear();
-      line.inputs = [](const check::Case& k) -> Result<std::vector<TensorType>> {
-        return std::vector<TensorType>{{k.dtype, {k.dim("n")}}};
-      };
-      line.adjust = nullptr;
-      check::Case block = c;
-      block.dims = {{"n", unique_elements}};
-      block.dtype = (*types)[i].dtype;
-      block.options.set("seed", std::to_string(i + 1));
-      auto host = check::fill_inputs(line, block);
-      if (!host) return host.error();
-      images.push_back(check::encode(block.dtype, (*host)[0].values));
-    }
+    for (const auto& tensor : *host) images.push_back({tensor.type, check::encode(tensor.type.dtype, tensor.values)});
+    return images;
   }
+  std::vector<check::HostTensor> small(types->size());
+  for (std::size_t i = 0; i < types->size() && book.adjusts_small; ++i) {
+    small[i].type = (*types)[i];
+    const std::int64_t n = small[i].rows() * small[i].cols();
+    if (!is_floating(small[i].type.dtype) && n <= unique_elements) small[i].values.resize(static_cast<std::size_t>(n));
+  }
+  if (book.adjusts_small) book.adjust(c, small);
+  for (std::size_t i = 0; i < types->size(); ++i) {
+    const TensorType& type = (*types)[i];
+    if (!small[i].values.empty()) {
+      images.push_back({type, check::encode(type.dtype, small[i].values)});
+      continue;
+    }
+    check::CaseBook line = book;  // the same fill on a line of the block's length
+    line.keys = {"n"};
+    line.optional_keys.clear();
+    line.inputs = [](const check::Case& k) -> Result<std::vector<TensorType>> {
+      return std::vector<TensorType>{{k.dtype, {k.dim("n")}}};
+    };
+    line.adjust = nullptr;
+    check::Case block = c;
+    block.dims = {{"n", unique_elements}};
+    block.dtype = type.dtype;
+    block.options.set("seed", std::to_string(i + 1));
+    auto host = check::fill_inputs(line, block);
+    if (!host) return host.error();
+    images.push_back({type, check::encode(block.dtype, (*host)[0].values)});
+  }
+  return images;
+}
+
+Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& device, const OpInfo& op,
+                                   const std::vector<Image>& images) {
   // Enough sets that one round is four times the last-level cache.
+  std::int64_t bytes = 0;
+  for (const Image& image : images)
+    bytes += Layout::contiguous(image.type.shape).count() * static_cast<std::int64_t>(size_of(image.type.dtype));
   const std::int64_t cache = std::max<std::int64_t>(device.l2_bytes, 1 << 20);
   const int count =
       device.is_cpu()
@@ -111,18 +118,29 @@ Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& devic
     return {};
   };
   for (Set& set : sets) {
-    for (std::size_t i = 0; i < types->size(); ++i) {
-      RIDGE_TRY(add(set, set.in, (*types)[i]));
+    for (const Image& image : images) {
+      RIDGE_TRY(add(set, set.in, image.type));
       const std::size_t total = set.buffers.back().bytes();
-      for (std::size_t at = 0; at < total; at += images[i].size())
-        RIDGE_TRY(copy_bytes(static_cast<std::byte*>(set.in.back().data) + at, device.id, images[i].data(), {},
-                             std::min(images[i].size(), total - at)));
+      for (std::size_t at = 0; at < total; at += image.bytes.size())
+        RIDGE_TRY(copy_bytes(static_cast<std::byte*>(set.in.back().data) + at, device.id, image.bytes.data(), {},
+                             std::min(image.bytes.size(), total - at)));
     }
     auto outputs = infer_op(op, set.in, c.operator_options());
     if (!outputs) return outputs.error();
     for (const TensorType& type : *outputs) RIDGE_TRY(add(set, set.out, type));
   }
   return sets;
+}
+
+std::optional<Sample> make_sample(const check::CaseBook& book, const check::Case& c, const std::vector<Image>& images,
+                                  const std::vector<TensorView>& outputs) {
+  if (!book.elements || outputs.empty()) return {};
+  std::vector<check::HostTensor> inputs;
+  for (const Image& image : images) {
+    const auto count = static_cast<std::int64_t>(image.bytes.size() / size_of(image.type.dtype));
+    inputs.push_back({image.type, check::decode(image.type.dtype, image.bytes.data(), count)});
+  }
+  return Sample::make(book, c, inputs, outputs[0]);
 }
 
 // A 1 GiB copy, to be measured between the others' turns.
@@ -142,7 +160,9 @@ struct CopyCeiling {
 
 struct Contender {
   std::function<Result<double>()> measure;
+  std::function<Status(int)> work;  // queues run i
   std::vector<double> us;
+  std::optional<Accuracy> accuracy;
   std::unique_ptr<OpPlan> plan;  // null: a peer
   std::vector<Buffer> workspaces;
   std::string name;
@@ -174,7 +194,11 @@ std::vector<const Peer*> peers_of(std::string_view op) {
 std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device, const Settings& settings) {
   auto op = find_op(c.op);
   if (!op) return {failed(c, device, op.error())};
-  auto sets = make_sets(c, device, **op);
+  auto book = check::find_case_book(c.op);
+  if (!book) return {failed(c, device, book.error())};
+  auto images = make_images(**book, c);
+  if (!images) return {failed(c, device, images.error())};
+  auto sets = make_sets(c, device, **op, *images);
   if (!sets) return {failed(c, device, sets.error())};
   auto clock = make_clock(device);
   if (!clock) return {failed(c, device, clock.error())};
@@ -190,8 +214,9 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     const int runs =
         device.is_cpu() ? 1 : static_cast<int>(std::clamp(group_us / std::max(estimate_us, 1.0), 1.0, 64.0));
     const int grouped = settings.chain > 0 && !device.is_cpu() ? settings.chain : std::max(runs, std::min(rotation, 8));
-    auto measured = (*clock)->prepare(queued ? 1 : grouped, std::move(work), queued);
+    auto measured = (*clock)->prepare(queued ? 1 : grouped, work, queued);
     if (!measured) return measured.error();
+    contender.work = std::move(work);
     contender.measure = std::move(*measured);
     contenders.push_back(std::move(contender));
     return {};
@@ -264,6 +289,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
           },
           estimate);
     }
+  const std::size_t ours_and_peers = contenders.size();
 
   if (settings.chain > 0 && !device.is_cpu()) {
     Contender contender;
@@ -298,12 +324,26 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       if (round >= 0) contender.us.push_back(*us);
     }
 
+  // Each once more, into an output of bytes that are no number of any float: who writes nothing is not taken for right.
+  if (const auto sample = settings.peers ? make_sample(**book, c, *images, first.out) : std::nullopt)
+    for (std::size_t i = 0; i < ours_and_peers; ++i) {
+      const TensorView& out = first.out[0];
+      Status ran =
+          fill_bytes(out.data, device.id, 0xff, static_cast<std::size_t>(out.count()) * size_of(out.dtype), stream);
+      if (ran.ok()) ran = contenders[i].work(0);
+      if (ran.ok()) ran = synchronize(device.id);
+      if (!ran.ok()) return {failed(c, device, ran)};
+      auto accuracy = sample->accuracy_of(out);
+      if (!accuracy) return {failed(c, device, accuracy.error())};
+      contenders[i].accuracy = *accuracy;
+    }
+
   double copy = 0;
-  std::vector<std::pair<std::string, Timing>> peers;
+  std::vector<PeerMeasurement> peers;
   for (std::size_t i = ours; i < contenders.size(); ++i) {
     const Timing t = summarise(contenders[i].us);
     if (contenders[i].name == "copy") copy = ceiling->gbs(t.us);
-    else peers.emplace_back(contenders[i].name, t);
+    else peers.push_back({contenders[i].name, t, contenders[i].accuracy});
   }
   for (std::size_t i = 0; i < ours; ++i) {
     const Contender& contender = contenders[i];
@@ -315,6 +355,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     m.problem = e.problem;
     m.device = device.name;
     m.time = summarise(contender.us);
+    m.accuracy = contender.accuracy;
     m.gbs = e.cost.bytes() / m.time.us * 1e-3;
     m.copy_share = copy > 0 ? m.gbs / copy : 0;
     m.tflops = e.cost.all_operations() / m.time.us * 1e-6;

@@ -1,9 +1,11 @@
 // Benchmarks: a case timed with a cold cache and rotated inputs, interleaved with its peers and with a plain copy.
 #pragma once
+#include <ridge/bench/accuracy.hpp>
 #include <ridge/check/case.hpp>
 #include <ridge/core/op.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,12 @@ struct Timing {
   double noise = 0;  // half the interquartile range, as a share of the median
 };
 
+struct PeerMeasurement {
+  std::string name;
+  Timing time;
+  std::optional<Accuracy> accuracy;  // as ours
+};
+
 struct Measurement {
   std::string case_text, variant, device;
   std::string op, problem;  // as the plan's Explanation names them
@@ -33,8 +41,9 @@ struct Measurement {
   double copy_share = 0;  // of the copy measured in the same run (GPU); 0 where not measured
   double tflops = 0;
   double predicted_us = 0, least_us = 0, plan_us = 0;
-  bool chosen = true;  // the variant that the plan chooses
-  std::vector<std::pair<std::string, Timing>> peers;
+  bool chosen = true;                // the variant that the plan chooses
+  std::optional<Accuracy> accuracy;  // with Settings::peers, where the case book has `elements`
+  std::vector<PeerMeasurement> peers;
   std::string error;  // empty where the measurement stands
 };
 

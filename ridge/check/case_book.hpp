@@ -13,7 +13,11 @@ namespace ridge::check {
 // Values in double, whatever the dtype: what oracles read. Row-major.
 struct HostTensor {
   TensorType type;
-  std::vector<double> values;
+  std::vector<double> values;  // in benchmarks perhaps fewer than elements: a block that repeats
+  double at(std::int64_t element) const {
+    const auto count = static_cast<std::int64_t>(values.size());  // not 0
+    return values[static_cast<std::size_t>(element < count ? element : element % count)];
+  }
   std::int64_t rows() const;  // product of all axes but the last
   std::int64_t cols() const;  // the last axis; 1 for a scalar
 };
@@ -31,6 +35,10 @@ struct CaseBook {
   Result<std::vector<TensorType>> (*inputs)(const Case&) = nullptr;
   // Serial, in double, sharing no code with the kernels. One Expected per output.
   std::vector<Expected> (*oracle)(const Case&, const std::vector<HostTensor>& inputs) = nullptr;
+  // The same of some elements of the first output, at these offsets into it: what benchmarks hold errors against, where
+  // all elements would take too long. Reads inputs by HostTensor::at(). May be null.
+  Expected (*elements)(const Case&, const std::vector<HostTensor>& inputs,
+                       const std::vector<std::int64_t>& offsets) = nullptr;
   // Changes the filled inputs where a plain fill is not a legal or useful input; may be null.
   void (*adjust)(const Case&, std::vector<HostTensor>& inputs) = nullptr;
   // Changes the tolerances for a variant whose errors have another bound than the others'; may be null.

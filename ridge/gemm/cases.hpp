@@ -73,7 +73,7 @@ class ElementOracle {
   std::int64_t k() const { return k_; }  // 0 where alpha is: then there is no product at all, not even of NaN
 
   struct Addends {
-    const double *c = nullptr, *bias = nullptr, *residual = nullptr;  // the element's
+    std::optional<double> c, bias, residual;  // the element's
   };
   void add_to(check::Expected& e, const DotOracle& dot, const DotOracle* gate, const Addends& addends) const {
     const double u = u_;
@@ -130,33 +130,62 @@ class ElementOracle {
   double u_, lost_, least_;
 };
 
-inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
-  const Request r = *request_of(c.operator_options());
-  const ElementOracle element(c, r);
-  const std::int64_t m = c.dim("m"), n = c.dim("n"), all_k = c.dim("k"), batch = c.dim("batch");
-  std::size_t next = 2;
-  const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
-  const double* bias = r.bias != GemmBias::none ? in[next++].values.data() : nullptr;
-  const double* residual = r.residual ? in[next++].values.data() : nullptr;
-  const double* gate = r.gate ? in[next++].values.data() : nullptr;
+inline std::optional<double> at_if(const check::HostTensor* tensor, std::int64_t element) {
+  return tensor ? std::optional(tensor->at(element)) : std::nullopt;
+}
 
+// The elements of D of a case, one at a time.
+class CaseOracle {
+ public:
+  CaseOracle(const check::Case& c, const std::vector<check::HostTensor>& in)
+      : request_(*request_of(c.operator_options())),
+        element_(c, request_),
+        m_(c.dim("m")),
+        n_(c.dim("n")),
+        k_(c.dim("k")),
+        a_(&in[0]),
+        b_(&in[1]) {
+    std::size_t next = 2;
+    if (request_.has_c()) c_ = &in[next++];
+    if (request_.bias != GemmBias::none) bias_ = &in[next++];
+    if (request_.residual) residual_ = &in[next++];
+    if (request_.gate) gate_ = &in[next++];
+  }
+
+  void add_to(check::Expected& e, std::int64_t offset) const {  // offset: of the element in D, [batch, m, n]
+    const std::int64_t j = offset % n_, i = offset / n_ % m_, matrix = offset / n_ / m_;
+    const auto product = [&](const check::HostTensor& by) {
+      const Line x{*a_, matrix * m_ * k_ + (request_.transposed_a() ? i : i * k_), request_.transposed_a() ? m_ : 1};
+      const Line y{by, matrix * k_ * n_ + (request_.transposed_b() ? j * k_ : j), request_.transposed_b() ? 1 : n_};
+      return DotOracle(x, y, element_.k());
+    };
+    const std::optional<DotOracle> by = gate_ ? std::optional(product(*gate_)) : std::nullopt;
+    element_.add_to(e, product(*b_), by ? &*by : nullptr,
+                    {.c = at_if(c_, offset),
+                     .bias = at_if(bias_, request_.bias == GemmBias::along_n ? j : i),
+                     .residual = at_if(residual_, offset)});
+  }
+
+ private:
+  Request request_;
+  ElementOracle element_;
+  std::int64_t m_, n_, k_;
+  const check::HostTensor *a_, *b_, *c_ = nullptr, *bias_ = nullptr, *residual_ = nullptr, *gate_ = nullptr;
+};
+
+inline check::Expected case_elements(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                     const std::vector<std::int64_t>& offsets) {
+  const CaseOracle oracle(c, in);
   check::Expected e;
-  for (std::int64_t b = 0; b < batch; ++b)
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        const double* x = in[0].values.data() + b * m * all_k + (r.transposed_a() ? i : i * all_k);
-        const auto product = [&](const double* by) {
-          return DotOracle(x, r.transposed_a() ? m : 1, by + b * all_k * n + (r.transposed_b() ? j * all_k : j),
-                           r.transposed_b() ? 1 : n, element.k());
-        };
-        const std::int64_t at = (b * m + i) * n + j;
-        const DotOracle dot = product(in[1].values.data());
-        const std::optional<DotOracle> by = r.gate ? std::optional(product(gate)) : std::nullopt;
-        element.add_to(e, dot, by ? &*by : nullptr,
-                       {.c = cs ? cs + at : nullptr,
-                        .bias = bias ? bias + (r.bias == GemmBias::along_n ? j : i) : nullptr,
-                        .residual = residual ? residual + at : nullptr});
-      }
+  for (std::int64_t offset : offsets) oracle.add_to(e, offset);
+  return e;
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const CaseOracle oracle(c, in);
+  const std::int64_t count = c.dim("batch") * c.dim("m") * c.dim("n");
+  check::Expected e;
+  for (std::int64_t offset = 0; offset < count; ++offset) oracle.add_to(e, offset);
   return {e};
 }
 
@@ -166,6 +195,7 @@ inline check::CaseBook book() {
                        .optional_keys = {"batch"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
+                       .elements = case_elements,
                        .adjust = nullptr,
                        .tests = {},
                        .benches = {}};
@@ -387,20 +417,18 @@ inline std::vector<check::Expected> grouped_oracle(const check::Case& c, const s
   const ElementOracle element(c, r);
   const std::int64_t m = c.dim("m"), n = c.dim("n"), k = c.dim("k"), groups = c.dim("groups");
   std::size_t next = 3;
-  const double* cs = r.has_c() ? in[next++].values.data() : nullptr;
-  const double* bias = r.bias != GemmBias::none ? in[next++].values.data() : nullptr;
-  const double* residual = r.residual ? in[next++].values.data() : nullptr;
+  const check::HostTensor* cs = r.has_c() ? &in[next++] : nullptr;
+  const check::HostTensor* bias = r.bias != GemmBias::none ? &in[next++] : nullptr;
+  const check::HostTensor* residual = r.residual ? &in[next++] : nullptr;
   check::Expected e;
   for (std::int64_t g = 0; g < groups; ++g)
     for (auto i = static_cast<std::int64_t>(in[2].values[g]); i < static_cast<std::int64_t>(in[2].values[g + 1]); ++i)
       for (std::int64_t j = 0; j < n; ++j) {
-        const double* x = in[0].values.data() + (r.transposed_a() ? i : i * k);
-        const double* y = in[1].values.data() + g * k * n + (r.transposed_b() ? j * k : j);
-        const DotOracle dot(x, r.transposed_a() ? m : 1, y, r.transposed_b() ? 1 : n, element.k());
-        element.add_to(e, dot, nullptr,
-                       {.c = cs ? cs + i * n + j : nullptr,
-                        .bias = bias ? bias + g * n + j : nullptr,
-                        .residual = residual ? residual + i * n + j : nullptr});
+        const Line x{in[0], r.transposed_a() ? i : i * k, r.transposed_a() ? m : 1};
+        const Line y{in[1], g * k * n + (r.transposed_b() ? j * k : j), r.transposed_b() ? 1 : n};
+        element.add_to(
+            e, DotOracle(x, y, element.k()), nullptr,
+            {.c = at_if(cs, i * n + j), .bias = at_if(bias, g * n + j), .residual = at_if(residual, i * n + j)});
       }
   return {e};
 }

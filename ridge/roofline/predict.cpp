@@ -147,9 +147,9 @@ void account_resources(Analysis& a, const Resources& block, std::int64_t blocks,
   a.tail_share = w.tail;
 }
 
-void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
+static void account_for(Explanation& e, const Kernel& k, const Prediction& p, std::vector<Analysis::Term> terms,
+                        const DeviceInfo& d) {
   const Cost& cost = k.cost;
-  const Prediction p = predict(k, d);
   const Bound b = bound(cost, d);
   e.device = d.name;
   e.cost = cost;
@@ -158,7 +158,7 @@ void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
   e.predicted_us = p.us;
 
   Analysis& a = e.analysis;
-  a.terms = terms_of(k, p, d);
+  a.terms = std::move(terms);
   if (b.arithmetic_us > 0) {
     a.unit = name(b.unit);
     a.intensity = intensity(cost, b.unit);
@@ -166,11 +166,24 @@ void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
   for (Level level : levels)
     if (const double gbs = bandwidth_gbs(d, level); gbs > 0)
       a.levels.push_back({std::string(name(level)), gbs, a.unit.empty() ? 0 : balance(d, b.unit, level)});
-  account_resources(a, k.block, k.blocks, "the plan's figure for sm_90a", d);
+  account_resources(a, k.block, k.blocks, k.registers_source, d);
   a.tile_efficiency = k.tile_efficiency;
   a.bytes_in_flight = p.bytes_in_flight;
   a.bytes_needed = bytes_to_saturate(d) / d.sms;
   a.advice = advice_of(k, p, b, d);
+}
+
+void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
+  const Prediction p = predict(k, d);
+  account_for(e, k, p, terms_of(k, p, d), d);
+}
+
+void account(Explanation& e, const Kernel& k, double predicted_us, std::vector<Analysis::Term> terms,
+             const DeviceInfo& d) {
+  Prediction p = predict(k, d);  // for how the grid lies; its times are another model's
+  p.us = predicted_us;
+  p.latency_us = 0;
+  account_for(e, k, p, std::move(terms), d);
 }
 
 }  // namespace ridge::roofline

@@ -12,6 +12,7 @@ struct Kernel {
   Cost cost;  // what the operator must do; a prediction is never below its arithmetic
   std::int64_t blocks = 1;
   Resources block;
+  std::string_view registers_source = "the plan's figure for sm_90a";
   int launches = 1;                          // of the whole run, this kernel's among them
   double bytes_read = 0, bytes_written = 0;  // of memory, by all blocks
   double memory_share = 1;                   // of memory's rate, that the row's accesses reach; measured
@@ -41,6 +42,10 @@ RIDGE_API Prediction predict(const Kernel&, const DeviceInfo&);
 
 // Fills cost, bound, times and analysis of an explanation.
 RIDGE_API void account(Explanation&, const Kernel&, const DeviceInfo&);
+
+// The same of a kernel whose time the plan predicts by itself: the terms add up to it.
+RIDGE_API void account(Explanation&, const Kernel&, double predicted_us, std::vector<Analysis::Term>,
+                       const DeviceInfo&);
 
 // Puts what a block really takes, and what follows from it, into an analysis. `source` says where the figures are from.
 RIDGE_API void account_resources(Analysis&, const Resources& block, std::int64_t blocks, std::string_view source,

@@ -337,6 +337,21 @@ TEST(Account, ShowsWhatTheFiguresCameFrom) {
   EXPECT_GE(a.advice.size(), 3u);  // memory, occupancy, bytes in flight
 }
 
+TEST(Account, OfAnotherModelTheTermsAreItsOwn) {
+  Explanation e;
+  Kernel k = reading(1 << 28, 256, 4);
+  k.cost.bytes_read = 1 << 28;
+  k.block.registers = 64;
+  k.registers_source = "a guess";
+  account(e, k, 90, {{"first", 30, "of two"}, {"second", 60, "the other"}}, model("H200"));
+  EXPECT_EQ(e.predicted_us, 90);
+  ASSERT_EQ(e.analysis.terms.size(), 2u);
+  EXPECT_EQ(e.analysis.terms[1].name, "second");
+  EXPECT_EQ(e.analysis.registers_source, "a guess");
+  EXPECT_EQ(e.bound, "memory");
+  EXPECT_EQ(e.analysis.blocks, k.blocks);
+}
+
 TEST(Account, TakesWhatTheBuiltKernelTakes) {
   Analysis a;
   account_resources(a, {.threads = 512, .registers = 64, .smem = 65536}, 4096, "the built kernel", model("H200"));

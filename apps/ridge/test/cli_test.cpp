@@ -528,6 +528,23 @@ TEST_F(Cli, BenchOfACase) {
   EXPECT_EQ(json::parse(printed.out)["measurements"].size(), 1u);
 }
 
+TEST_F(Cli, BenchBesideAPeerShowsBothErrors) {
+  const auto bench = [](Arguments more) {
+    Arguments all{"bench", "faulty:f32:n=4:fill=ints", "--device", "cpu", "--repeats", "1", "--peers"};
+    all.insert(all.end(), more.begin(), more.end());
+    return faulty_program(all);
+  };
+  const auto shown = bench({});
+  expect_done(shown);
+  EXPECT_TRUE(contains(shown.out, "x worse (0.50, 0.50)")) << shown.out;
+  const auto measured = json::parse(bench({"--json"}).out)["measurements"][0];
+  EXPECT_EQ(measured["accuracy"], json({{"rms_error", 0.5}, {"largest_error", 1.0}, {"elements", 4}}));
+  EXPECT_EQ(measured["peers"][0]["accuracy"]["rms_error"], 1.0);
+  EXPECT_EQ(measured["peers"][0]["error_ratio"], json({{"rms", 0.5}, {"largest", 0.5}}));
+  const auto alone = faulty_program({"bench", "faulty:f32:n=4", "--device", "cpu", "--repeats", "1", "--json"});
+  EXPECT_TRUE(json::parse(alone.out)["measurements"][0]["accuracy"].is_null());
+}
+
 // ---- tracing: where ridge-trace has been built (`ridge trace` would build it, in a minute) -----------------------------
 
 class CliTrace : public Cli {

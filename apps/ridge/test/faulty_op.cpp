@@ -1,4 +1,5 @@
-// `faulty`: an operator whose last element is wrong, and the case book that finds it.
+// `faulty`: an operator whose last element is wrong, the case book that finds it, and a peer that is twice as wrong.
+#include <ridge/bench/bench.hpp>
 #include <ridge/check/case_book.hpp>
 #include <ridge/core/op.hpp>
 
@@ -58,9 +59,28 @@ const check::RegisterCases cases(
      .oracle = [](const check::Case&, const std::vector<check::HostTensor>& in) -> std::vector<check::Expected> {
        return {{in[0].values, std::vector<double>(in[0].values.size(), 0.0)}};
      },
+     .elements =
+         [](const check::Case&, const std::vector<check::HostTensor>& in, const std::vector<std::int64_t>& offsets) {
+           check::Expected e;
+           for (std::int64_t offset : offsets) e.value.push_back(in[0].at(offset));
+           return e;
+         },
      .adjust = nullptr,
      .tests = {"faulty:f32:n=0", "faulty:f32:n=5"},
      .benches = {}});
+
+const bench::RegisterPeer peer({.op = "faulty",
+                                .name = "worse",
+                                .make = [](const check::Case&, Views in,
+                                           Views out) -> Result<std::function<Status(Stream)>> {
+                                  return std::function<Status(Stream)>([x = in[0], y = out[0]](Stream) {
+                                    const auto* from = static_cast<const float*>(x.data);
+                                    auto* to = static_cast<float*>(y.data);
+                                    std::copy_n(from, x.count(), to);
+                                    to[x.count() - 1] += 2;
+                                    return Status{};
+                                  });
+                                }});
 
 }  // namespace
 }  // namespace ridge

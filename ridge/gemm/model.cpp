@@ -1,0 +1,489 @@
+// The time of a variant. Pure: no CUDA call, no global.
+#include <ridge/gemm/model.hpp>
+#include <ridge/gemm/raster.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace ridge::gemm_detail {
+
+Cost cost(const GemmProblem& p) {
+  const auto elements = [&](std::int64_t rows, std::int64_t cols, const GemmOperand& o, std::int64_t batch) {
+    const double n = static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(o.dtype));
+    return o.batch_stride == 0 && batch > 1 ? n : n * static_cast<double>(batch);
+  };
+  // Groups: of A, D and the like there is one, and of B one for each.
+  const std::int64_t matrices = p.grouped ? 1 : p.batch;
+  Cost cost;
+  if (products(p) > 0)
+    cost.bytes_read = elements(p.m, p.k, *p.a, matrices) + elements(p.k, p.n, *p.b, p.batch) * (p.gate ? 2 : 1);
+  if (p.c) cost.bytes_read += elements(p.m, p.n, *p.c, matrices);
+  if (p.residual_lies) cost.bytes_read += elements(p.m, p.n, *p.residual_lies, matrices);
+  if (p.bias_lies)
+    cost.bytes_read += elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1,
+                                *p.bias_lies, p.grouped ? p.batch : 1);
+  cost.bytes_written = elements(p.m, p.n, *p.d, matrices);
+  // On the fastest unit that has the type: what bounds the operator, and not what a variant uses.
+  const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                            static_cast<double>(products(p)) * static_cast<double>(matrices) * (p.gate ? 2 : 1);
+  switch (p.dtype) {
+    case f64: cost.on(Unit::fp64) = operations; break;
+    case f16:
+    case bf16: cost.on(Unit::fp16_tensor) = operations; break;
+    case f8e4m3:
+    case f8e5m2: cost.on(Unit::fp8_tensor) = operations; break;
+    case i8: cost.on(Unit::int8_tensor) = operations; break;
+    default:
+      if (p.scalars.math == GemmMath::exact) cost.on(Unit::fp32) = operations;
+      else cost.on(Unit::tf32) = operations * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
+  }
+  return cost;
+}
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// ---- the time of a variant, in clocks of one multiprocessor -------------------------------------------------------
+
+// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, the double rate of data sheets
+// is that of tensor cores on the chips that have such.
+double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
+  const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz);
+  if (dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
+  // dp4a: half as many instructions, of four products each.
+  return d.fp32_tflops * per_tflop / (dtype == i8 ? 2 : 1);
+}
+
+constexpr double load_latency = 800;   // clocks from a global load to its use, from the L2 cache
+constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
+constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
+constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
+// Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets
+// their banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
+constexpr double register_conflicts = 1.45;
+constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
+
+Step longest(std::initializer_list<Step> steps) {
+  return std::max(steps, [](const Step& a, const Step& b) { return a.clocks < b.clocks; });
+}
+
+bool uses_tensor_cores(const Config& c) {
+  return c.family == Family::mma_sync || c.family == Family::wmma || (is_hopper(c) && c.family != Family::tma_tile);
+}
+
+// Multiply-adds of single elements that D needs. `parts`: for each product of float32, on tensor cores.
+double needed_products(const GemmProblem& p, int parts = 1) {
+  return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(products(p)) *
+         static_cast<double>(p.grouped ? 1 : p.batch) * (p.gate ? 2 : 1) * parts;
+}
+int parts_of_product(const GemmProblem& p) { return p.scalars.math == GemmMath::tf32x3 ? 3 : 1; }
+
+// Fills what follows from the products: `needed` by D, and `step` in each of so many steps of each tile, at so many a
+// clock.
+void count_products(Clocks& c, double needed, double step, double steps, double per_clock, const DeviceInfo& device) {
+  c.step_products = step / per_clock;
+  c.products = needed / (per_clock * device.sms);
+  c.waves = c.tiles * steps * c.step_products - c.products;
+}
+
+// Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
+double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
+  const double tflops = dtype == f64                         ? d.fp64_tflops
+                        : dtype == f32                       ? d.tf32_tflops
+                        : dtype == i8                        ? d.int8_tops
+                        : dtype == f8e4m3 || dtype == f8e5m2 ? d.fp8_tflops
+                                                             : d.fp16_tflops;
+  return tflops * 1e3 / (2 * d.sms * d.clock_ghz);
+}
+
+// ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
+
+constexpr double hopper_share = 0.62;   // of Hopper's rate for 16-bit types, what comes from registers instead of wgmma
+constexpr double mma_efficiency = 0.9;  // of the tensor cores' rate, what warps reach that also read and copy
+constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
+constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
+
+Step mma_step(const Config& c, DType dtype, const DeviceInfo& device, double resident) {
+  const double warps = threads(c) / 32.0, bytes = c.bk * static_cast<double>(size_of(dtype));
+  const double share = mma_efficiency * (device.cc == 90 && dtype != f64 ? hopper_share : 1);
+  const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
+  // Shared memory moves 128 bytes a clock: what warps read, and the copies.
+  const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
+  // Where rows start anywhere, doubles are copied one by one, and 16-bit elements by way of registers, a step ahead.
+  const bool shifts = c.loads == Loads::elements && dtype != f64;
+  const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::vectors || shifts ? access_bytes : 8);
+  const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
+  Step step = longest({{multiply, "warps that feed the tensor cores"}, {shared, "shared memory"}, {issue, "copies"}});
+  step.clocks += (barrier_clocks + (shifts ? std::max(0.0, load_latency - step.clocks) : 0)) / resident;
+  return step;
+}
+
+// A step of bk on a multiprocessor which has `resident` blocks to hide its waits.
+Step step_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double resident) {
+  const Config& c = row.config;
+  if (c.family == Family::mma_sync) return mma_step(c, p.dtype, device, resident);
+  if (c.family == Family::wmma) {  // as such a step, with every wait
+    const double clocks = mma_step(c, p.dtype, device, resident).clocks;
+    return {clocks + (load_latency + 2 * barrier_clocks) / resident, "waits for every step's operands"};
+  }
+  const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
+  if (c.family != Family::thread_tile) {
+    // A multiply-add for two loads; those of naive go through the L1 cache, 4 lanes' addresses at a time in one of them.
+    const double k = c.family == Family::naive ? 1 : c.bk, loads = c.family == Family::naive ? 6 : 2;
+    const double work = (c.gated ? 2 : 1) * warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
+    return {work + (c.family == Family::shared ? 2 * (load_latency / 2 + barrier_clocks) / resident : 0),
+            "two loads for each product"};
+  }
+  const int staged = c.bk / pack(p.dtype), fragment_size = fragment(p.dtype);
+  const double fragments = (c.tm + c.tn) / static_cast<double>(fragment_size);
+  // Instructions of a warp: multiply-adds, fragments, and for each element copied its share of load, store and address.
+  const double per_copy = c.loads == Loads::vectors ? 1.5 : c.pipeline == Pipeline::multistage ? 3 : 8;
+  const double copied = static_cast<double>(c.bm + c.bn) * staged / threads(c);
+  const double conflicts = p.dtype != f64 && p.dtype != i8 && rate > schedulers / 2 * 1.5 ? register_conflicts : 1;
+  const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate * conflicts;
+  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes read
+  // every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
+  // What is copied passes the same port.
+  const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
+  Step step = longest({{warps * issue, "issue slots and banks of registers"}, {warps * shared, "shared memory"}});
+  const double work = step.clocks;
+  const double waits = c.pipeline == Pipeline::single          ? load_latency + 2 * barrier_clocks
+                       : c.pipeline == Pipeline::double_buffer ? std::max(0.0, load_latency - work) + barrier_clocks
+                                                               : barrier_clocks;
+  step.clocks = work + waits / resident;
+  return step;
+}
+
+// ---- Family::wgmma --------------------------------------------------------------------------------------------------
+// Constants are fitted to measurements on an H200; README.md says to which.
+
+constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
+constexpr double wgmma_start_clocks = 3000;    // a block's start and its barriers
+constexpr double cluster_start_clocks = 700;   // clusters start later
+constexpr double without_multicast = 1.01;     // a step takes longer by so much
+constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
+constexpr double multicast_clocks = 460;       // the shortest step of blocks that wait for each other's copies
+constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
+constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
+constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
+constexpr double unaligned_line_clocks = 4;    // and where rows start inside of the L2 cache's sectors
+constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
+constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
+constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
+constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
+constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
+constexpr double promoted = 1.15;  // of a step whose sums leave the tensor cores, and nothing else is under way
+constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way through shared memory
+constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
+constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
+constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
+constexpr double repack_launch_us = 1;       // such a copy starts and ends
+// Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
+constexpr double power_slows = 0.31, power_us = 120;
+
+// Instructions per element of D of what the epilogue computes.
+double epilogue_instructions(const GemmProblem& p) {
+  const Activation a = p.scalars.activation;
+  const double activation = a == Activation::none || a == Activation::relu ? 1 : a == Activation::gelu ? 28 : 16;
+  return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
+}
+
+// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between which
+// there are x rows or more with probability exp(-x groups / m).
+double wgmma_tiles(const Config& c, const GemmProblem& p) {
+  const Raster tiles = wgmma_raster(c, p.m, p.n);
+  if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);
+  const double groups = static_cast<double>(std::min(p.m, p.batch));  // that have rows
+  if (groups == 0) return 0;
+  const double rows = groups / -std::expm1(-c.bm * groups / static_cast<double>(p.m));
+  return std::ceil(rows) * static_cast<double>(tiles.cols);
+}
+
+// Clocks in which a multiprocessor's copy engine brings a line of an operand.
+double clocks_of_line(const GemmOperand& o, const Repacked& read) {
+  constexpr std::int64_t sector = 32;
+  const bool aligned = read.needed || starts_on(o, read.pitch, sector);
+  return aligned ? line_clocks : unaligned_line_clocks;
+}
+
+Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double products_per_clock = tensor_products_per_clock(p.dtype, device);
+  const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
+  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
+  const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
+  const double tiles = wgmma_tiles(c, p), columns_loaded = static_cast<double>(c.bn) / c.cluster;
+  const double loaded = (c.bm + columns_loaded) * wgmma_line_bytes;
+  const bool one_wave = tiles * c.cluster <= device.sms;
+  const Repack reads = repack_of(c, p, false);
+  const double copied = c.bm * clocks_of_line(*p.a, reads.a) + columns_loaded * clocks_of_line(*p.b, reads.b);
+  Clocks clocks;
+  clocks.step = longest({{elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
+                          "loads that no cluster shares"},
+                         {lines * shared_share, "shared memory"},
+                         {copied, "the copy engine"},
+                         {c.cluster > 1 ? multicast_clocks : 0, "the blocks of a cluster, which wait for each other"},
+                         {loaded / (one_wave ? l2_bytes_of_one_wave : l2_bytes_per_clock), "the L2 cache"}});
+  if (c.promote && !has_two_parts(c)) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
+  const double step = clocks.step.clocks;
+  const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
+  const double stored = static_cast<double>(c.bm) * columns(c);
+  const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p) / (4 * 32);
+  const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
+  const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
+  const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
+  clocks.tiles = most;
+  clocks.mean_tiles = tiles * c.cluster / device.sms;
+  clocks.start = start;
+  count_products(clocks, needed_products(p, parts_of_product(p)), elements * c.bk, steps, products_per_clock, device);
+  switch (c.schedule) {
+    case Schedule::one: {  // a step's copy and its products wait for each other; other blocks fill in
+      const double resident = std::max(1.0, std::min<double>(c.blocks_per_sm, most));
+      const double alone = load_latency + barrier_clocks + step;
+      clocks.step = {std::max(step * 1.5, alone / resident), "copies, which products wait for"};
+      clocks.finish = most * finish;
+      clocks.total = start + most * (steps * clocks.step.clocks + finish);
+      break;
+    }
+    case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
+      const double alone = steps * step * (most == 1 ? one_warpgroup : 1),
+                   both = std::max(alone, (steps * step + finish) / 2);
+      if (most == 1) clocks.step = {step * one_warpgroup, "a tile that one of two warpgroups has alone"};
+      clocks.finish = most * (both - alone) + finish;
+      clocks.total = start + most * both + finish;
+      break;
+    }
+    default:
+      clocks.start += c.persistent ? 0 : most * wgmma_start_clocks;
+      clocks.finish = most * finish;
+      clocks.total = start + most * (steps * step + finish + (c.persistent ? 0 : wgmma_start_clocks));
+  }
+  return clocks;
+}
+
+Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
+  const double from_memory =
+      std::max(cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock),
+               cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+  Clocks clocks = wgmma_clocks_of_tiles(row, p, device);
+  const double work = clocks.total;
+  const double start = wgmma_start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
+  clocks.total = std::max(work, start + from_memory + not_hidden * std::min(work, from_memory));
+  clocks.memory = clocks.total - work;
+  return clocks;
+}
+
+// ---- Family::wgmma_split --------------------------------------------------------------------------------------------
+
+// Clusters that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have odd ones left over.
+double clusters_at_a_time(const DeviceInfo& device, int size) {
+  return std::max(1.0, std::floor(device.sms * (1 - left_over * (size - 1)) / size));
+}
+
+Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
+  const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, c.bm)),
+               narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
+  const double tiles = wide * narrow * static_cast<double>(p.batch);
+  const double waves = std::ceil(tiles / clusters_at_a_time(device, way.split));
+  const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
+  const double elements = static_cast<double>(c.bm) * c.bn;
+  const double lines = split_multipliers(c) * (64 + c.bn) + c.bm + c.bn;
+  const Repack reads = repack_of(c, p, way.swapped);
+  const double copied = (way.swapped ? c.bn : c.bm) * clocks_of_line(*p.a, reads.a) +
+                        (way.swapped ? c.bm : c.bn) * clocks_of_line(*p.b, reads.b);
+  const double per_clock = tensor_products_per_clock(p.dtype, device);
+  Clocks clocks;
+  clocks.step = longest({{elements * c.bk / per_clock, "the tensor cores"},
+                         {lines * shared_share, "shared memory"},
+                         {copied, "the copy engine"},
+                         {wgmma_stage_bytes(c) / block_bytes_per_clock, "what a block gets from the L2 cache"}});
+  const double loading = std::min<double>(tiles * way.split, device.sms);
+  const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
+                                      cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+  const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
+                        elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
+  const double work = waves * steps * clocks.step.clocks,
+               loaded = std::max(work, from_memory + not_hidden * std::min(work, from_memory));
+  clocks.tiles = waves;
+  clocks.mean_tiles = tiles * way.split / device.sms;
+  count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
+  clocks.start = waves * wgmma_start_clocks;
+  clocks.finish = waves * finish;
+  clocks.memory = loaded - work;
+  clocks.total = loaded + waves * (wgmma_start_clocks + finish);
+  return clocks;
+}
+
+// ---- Family::tma_tile -----------------------------------------------------------------------------------------------
+
+constexpr double tma_tile_share = 0.77;            // of the rate of multiply-adds, where two warps share a scheduler
+constexpr double tma_tile_share_of_groups = 0.75;  // that where groups of warps have steps of their own
+constexpr double tma_tile_share_of_8x8 = 0.67;  // that where a thread's tile is 8 x 8, and reads more for each product
+constexpr double tma_tile_share_of_one = 0.55;  // and where one is alone with its waits
+constexpr double tma_tile_clocks = 5000;        // a block's start, its first loads from memory, its epilogue
+
+Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  // The operand across a tile lies along M or N. Where neither does, B is turned.
+  Arrangement way{.swapped = major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
+  const double tiles =
+      static_cast<double>(raster_of(way.swapped ? p.n : p.m, way.swapped ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
+  const double most = std::ceil(tiles / device.sms), resident = std::clamp<double>(most, 1, c.blocks_per_sm);
+  const double warps = resident * threads(c) / 32;
+  const double share = warps < 2 * schedulers ? tma_tile_share_of_one
+                       : c.tm == 8            ? tma_tile_share_of_8x8
+                       : c.k_groups > 1       ? tma_tile_share_of_groups
+                                              : tma_tile_share;
+  const double instructions = static_cast<double>(ceil_div(products(p), c.bk) * c.bk) * c.bm * c.bn / 32;
+  const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share;
+  const double steps = static_cast<double>(ceil_div(products(p), c.bk));
+  Clocks& clocks = way.clocks;
+  clocks.tiles = most;
+  clocks.mean_tiles = tiles / device.sms;
+  count_products(clocks, needed_products(p), static_cast<double>(c.bm) * c.bn * c.bk, steps,
+                 32 * multiply_adds_per_clock(p.dtype, device), device);
+  clocks.step = {instructions / steps / rate, "reads of shared memory, and waits that few warps hide"};
+  clocks.start = most * (tma_tile_clocks / resident);
+  clocks.total = most * (instructions / rate + tma_tile_clocks / resident);
+  return way;
+}
+
+}  // namespace
+
+Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  if (c.family == Family::tma_tile && products(p) > 0) return tma_tile_arrangement(c, p, device);
+  Arrangement best;
+  if (c.family != Family::wgmma_split || products(p) == 0) return best;
+  for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
+    Arrangement way{split, p.n > p.m};  // the larger matrix is the wide operand
+    way.clocks = split_clocks_of(c, p, device, way);
+    if (best.clocks.total == 0 || way.clocks.total < best.clocks.total) best = way;
+  }
+  return best;
+}
+
+namespace {
+
+// What is copied before the product.
+double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device) {
+  if (!r.needed()) return 0;
+  bool kept = false, turned = false;  // a kernel for each
+  const auto count = [&](const Repacked& to, Major major) {
+    if (to.needed) (r.low == 0 && to.major == major ? kept : turned) = true;
+  };
+  count(r.a, major_of_a(p));
+  count(r.b, major_of_b(p));
+  if (r.gate.needed) count(r.gate, major_of_gate(p));
+  const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
+  return (kept + turned) * (device.launch_us + repack_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
+}
+
+Prediction predict_hopper(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double memory_us) {
+  const Config& c = row.config;
+  const Arrangement way = arranged(c, p, device);
+  Prediction r;
+  r.clocks = c.family == Family::wgmma ? wgmma_clocks(row, p, device) : way.clocks;
+  const double full_clock_us = r.clocks.total / device.clock_ghz * 1e-3;
+  // 3xtf32 adds sums up besides.
+  const bool full_power = uses_tensor_cores(c) && p.scalars.math != GemmMath::tf32x3;
+  r.slower = full_power ? power_slows * -std::expm1(-full_clock_us / power_us) : 0;
+  const double work_us = full_clock_us * (1 + r.slower);
+  r.memory_us = std::max(0.0, memory_us - work_us);
+  r.copies_us = repack_us(repack_of(c, p, way.swapped), p, device);
+  r.us = device.launch_us + std::max(work_us, memory_us) + r.copies_us;
+  return r;
+}
+
+}  // namespace
+
+Prediction predict(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
+  if (is_hopper(c)) return predict_hopper(row, p, device, memory_us);
+  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch);
+  const int smem = smem_bytes(c, p.dtype);
+  const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
+  // The fullest multiprocessor's tiles: where they are few, little hides their waits.
+  const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
+  const bool tensor_cores = uses_tensor_cores(c);
+  const int registers_allow = c.family == Family::thread_tile || tensor_cores ? c.blocks_per_sm : 8;
+  const double resident =
+      std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
+  const int step = c.family == Family::naive ? 1 : c.bk;
+  const double steps = static_cast<double>(ceil_div(products(p), step));
+  const double tile = tensor_cores ? mma_tile_clocks : tile_clocks;
+  const bool few = c.family == Family::thread_tile && most * threads(c) / 32 < few_warps;
+  Prediction r;
+  Clocks& clocks = r.clocks;
+  clocks.tiles = most;
+  clocks.mean_tiles = tiles / device.sms;
+  clocks.step = step_of(row, p, device, resident);
+  // Four signed bytes in an instruction, but where threads have an element each: there single ones, at the full rate.
+  const double of_instruction = p.dtype != i8 ? 32 : c.family == Family::thread_tile ? 32 * 4 : 32 * 2;
+  count_products(clocks, needed_products(p), static_cast<double>(c.bm) * columns(c) * (c.gated ? 2 : 1) * step, steps,
+                 tensor_cores ? tensor_products_per_clock(p.dtype, device)
+                              : multiply_adds_per_clock(p.dtype, device) * of_instruction,
+                 device);
+  clocks.start = most * (tile / resident);
+  clocks.total = most * (steps * clocks.step.clocks * (few ? waits_of_few : 1) + tile / resident);
+  if (few) clocks.step = {clocks.step.clocks * waits_of_few, "waits that few warps hide"};
+  const double sm_us = clocks.total / device.clock_ghz * 1e-3;
+  // Each block reads its operands from the L2 cache.
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double l2_bytes = tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
+  const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
+  r.cache_us = std::max(0.0, l2_us - sm_us);
+  r.memory_us = std::max(0.0, memory_us - std::max(sm_us, l2_us));
+  r.us = device.launch_us + std::max({sm_us, l2_us, memory_us});
+  return r;
+}
+
+// ---- the account ----------------------------------------------------------------------------------------------------
+
+template <class... A> static std::string text(const char* pattern, A... a) {
+  char line[256];
+  std::snprintf(line, sizeof line, pattern, a...);
+  return line;
+}
+
+std::vector<Analysis::Term> terms_of(const Config& c, const GemmProblem& p, const DeviceInfo& device,
+                                     const Prediction& r, const Repack& copies, double full) {
+  const Clocks& clocks = r.clocks;
+  const auto us = [&](double of) { return of / device.clock_ghz * 1e-3; };
+  const double gbs = device.memory_gbs, bytes = cost(p).bytes();
+  std::vector<Analysis::Term> terms;
+  double sum = 0;
+  const auto add = [&](const char* name, double term_us, std::string why) {
+    if (term_us > 1e-9 * r.us) terms.push_back({name, term_us, std::move(why)}), sum += term_us;
+  };
+  add("launch", device.launch_us, text("1 x %.2f us", device.launch_us));
+  add("copies", r.copies_us, text("%.4g MB of operands, copied first", static_cast<double>(copies.bytes()) * 1e-6));
+  add("products", us(clocks.products),
+      text("all multiply-adds, at the rate of %s on every multiprocessor",
+           uses_tensor_cores(c) ? "tensor cores" : "multiply-add units"));
+  add("waves", us(clocks.waves),
+      text("%.4g tiles for each multiprocessor, the fullest has %.4g; tiles are %.0f %% full", clocks.mean_tiles,
+           clocks.tiles, 100 * full));
+  const std::size_t here = terms.size();
+  add("start", us(clocks.start),
+      clocks.finish > 0 ? "of blocks, and their first loads" : "of blocks, their first loads and their epilogues");
+  add("epilogue", us(clocks.finish), "ends of tiles that no products hide");
+  add("cache", r.cache_us,
+      text("operands of all tiles at the %.0f GB/s of the L2 cache, beyond the above", device.l2_gbs));
+  add("memory", us(clocks.memory) + r.memory_us,
+      text("%.4g MB at %.0f GB/s are %.2f us; what the above does not hide", bytes * 1e-6, gbs, bytes / gbs * 1e-3));
+  add("clock", us(clocks.total) * r.slower,
+      text("falls by %.0f %% for the power of products at full rate", 100 * r.slower / (1 + r.slower)));
+  // The rest: what steps take longer than their products.
+  if (const double rest = r.us - sum; rest > 1e-9 * r.us)
+    terms.insert(
+        terms.begin() + static_cast<std::ptrdiff_t>(here),
+        {"operands", rest,
+         text("a step of %d takes %.0f clocks because of %s; its products %.0f", c.family == Family::naive ? 1 : c.bk,
+              clocks.step.clocks, std::string(clocks.step.limit).c_str(), clocks.step_products)});
+  return terms;
+}
+
+}  // namespace ridge::gemm_detail
