@@ -11,7 +11,8 @@ namespace ridge::check {
 
 namespace {
 
-constexpr const char* known_fills = "normal uniform ints ones constant,X nan inf overflow denormal zipf";
+constexpr const char* known_fills =
+    "normal uniform ints ones constant,X shifted,X alternating,X nan inf overflow denormal zipf";
 
 // The greatest finite value, and the least positive subnormal, of a type.
 double greatest(DType dtype) {
@@ -60,6 +61,8 @@ class Source {
     if (name_ == "nan" && special) return std::numeric_limits<double>::quiet_NaN();
     if (name_ == "inf" && special) return random_() % 2 ? HUGE_VAL : -HUGE_VAL;
     if (name_ == "overflow") return x < 0 ? -greatest(dtype_) * 0.99 : greatest(dtype_) * 0.99;
+    if (name_ == "shifted") return constant_ + x;
+    if (name_ == "alternating") return (index % 2 ? -constant_ : constant_) + x;
     if (name_ == "denormal") return std::floor(x * 16) * least_subnormal(dtype_);
     return x;
   }
@@ -131,8 +134,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     constant = *value;
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal", "uniform", "ints",     "ones",     "constant",
-                                    "nan",    "inf",     "overflow", "denormal", "zipf"};
+  const std::string_view known[] = {"normal",      "uniform", "ints", "ones",     "constant", "shifted",
+                                    "alternating", "nan",     "inf",  "overflow", "denormal", "zipf"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);

@@ -33,6 +33,9 @@ SumsPlan sums_plan(const NormPlan&);
 // Preconditions: the plan's problem has columns, and the operands are as it says.
 template <class Backend, class T> Status launch(const NormPlan&, const Operands&, Stream);
 
+// Of rows of f32, forward, with Accumulate::two_float.
+template <class Backend> Status launch_two_float(const NormPlan&, const Operands&, Stream);
+
 // Method ring, of CUDA alone.
 template <class T> Status launch_ring(const NormPlan&, const Operands&, Stream);
 // Methods resident and fused in clusters, the same.

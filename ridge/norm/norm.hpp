@@ -15,6 +15,10 @@
 //           lies far from the others, to those of that distance. A constant row, or one of one element,
 //           gives beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta
 //           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
+// Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in two floats, and keeps mean and scale
+//           as two: an element of y is off by two roundings of its own, and by terms of the square of float32's roundoff,
+//           be the mean however far from 0. A row whose sum leaves the range of float32 gives NaN, and so do infinite
+//           elements of gamma.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.
@@ -22,6 +26,7 @@
 // Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes. A short row's last bits may
 //           depend on its neighbours': rows that share a warp take the second pass together.
 #pragma once
+#include <ridge/core/accumulate.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/rows.hpp>
@@ -55,6 +60,7 @@ struct NormProblem {
   double eps = 1e-5;
   // What there is besides x and y, or dy, x and dx. `added`: residual and sum; backward, dsum.
   bool added = false, gamma = true, beta = true, dgamma = false, dbeta = false;
+  Accumulate accumulate = Accumulate::plain;
   // How x, y, residual, sum lie; backward, x, dx, dy, dsum. One that is not there lies as x does. Where nothing is
   // given, all are contiguous rows that start on 16 bytes.
   std::optional<std::array<Rows, 4>> rows_lie = {};
@@ -62,7 +68,7 @@ struct NormProblem {
   bool operator==(const NormProblem&) const = default;
 
   // What the views need; refuses shapes or dtypes that differ, and overlap.
-  RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormTensors&);
+  RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormTensors&, Accumulate = Accumulate::plain);
   RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormGradientTensors&);
 };
 
@@ -87,6 +93,7 @@ RIDGE_API Result<NormPlan> plan_norm(const NormProblem&, const DeviceInfo&, cons
 struct NormOptions {
   std::optional<TensorView> gamma = {}, beta = {};
   double eps = 1e-5;
+  Accumulate accumulate = Accumulate::plain;
 };
 RIDGE_API void layer_norm(const TensorView& x, const TensorView& y, const NormOptions& = {}, Stream = {});
 RIDGE_API void rms_norm(const TensorView& x, const TensorView& y, const NormOptions& = {}, Stream = {});

@@ -89,6 +89,7 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, in, out))
                             : NormProblem::of(r.norm, r.eps, forward_of(*names, in, out));
   if (!problem) return problem.error();
+  problem->accumulate = r.accumulate;
   auto plan = plan_norm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan),
@@ -115,7 +116,8 @@ template <Op O> static OpInfo make_info() {
           .options = {{"eps", "float", "added inside the root; default 1e-5"},
                       {"backward", "0|1",
                        added ? "takes dy, sum, [gamma], [dsum] and gives dx, [dgamma], [dbeta]"
-                             : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]"}},
+                             : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]"},
+                      {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64"}},
           .variants = variant_infos(variants, checklist_item),
           .infer = infer<O>,
           .plan = plan_by_name<O>,

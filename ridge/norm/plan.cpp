@@ -82,7 +82,7 @@ static NormProblem problem_of(Norm norm, double eps, const TensorView& x, const 
   return p;
 }
 
-Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t) {
+Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t, Accumulate accumulate) {
   const bool added = t.residual || t.sum;
   const std::string_view op = op_name(norm, added);
   if (t.residual.has_value() != t.sum.has_value())
@@ -96,6 +96,7 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t)
   p.added = added;
   p.gamma = gamma != nullptr;
   p.beta = beta != nullptr;
+  p.accumulate = accumulate;
   return p;
 }
 
@@ -126,6 +127,10 @@ static Status validate(const NormProblem& p) {
   const std::string_view op = op_name(p);
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
+  if (p.accumulate == Accumulate::two_float && (p.dtype != f32 || p.backward))
+    return Status::invalid(op, "accumulate", "two_float",
+                           "left away: it is for rows of f32, forward, and " +
+                               (p.backward ? "these are gradients" : "these are of " + std::string(name(p.dtype))));
   if (p.rows < 0 || p.cols < 0)
     return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
   if (!(p.eps >= 0) || !std::isfinite(p.eps))
@@ -144,6 +149,7 @@ static Status validate(const NormProblem& p) {
 // ---- which rows of the table take it
 
 static bool wants_sums(const NormProblem& p) { return p.backward && (p.dgamma || p.dbeta); }
+static bool is_two_float(const NormProblem& p) { return p.accumulate == Accumulate::two_float; }
 static int tensors_kept(const NormProblem& p) { return p.backward ? 2 : 1; }
 static std::int64_t size(const NormProblem& p) { return static_cast<std::int64_t>(size_of(p.dtype)); }
 // Whole 16-byte units of the longest row: that of one that starts on a boundary.
@@ -164,6 +170,7 @@ static std::string units_differ(const NormProblem& p) {
 // Why this row cannot run this problem; empty: it can.
 static std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
+  if (is_two_float(p) && !c.two_float) return "it has no sums in two floats";
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
   if (keeps_sums(c) && !wants_sums(p)) return "it is for gradients of gamma and beta";
@@ -271,13 +278,16 @@ static Cost cost(const NormProblem& p) {
   c.bytes_read = n * bytes * ((p.backward ? 2 : 1) + p.added) + cols * bytes * (p.gamma + p.beta);
   c.bytes_written = n * bytes * (1 + (p.added && !p.backward)) + cols * bytes * (p.dgamma + p.dbeta);
   // Forward: sum; difference, its square and sums; difference, scale, gamma and beta. Backward: the sums of g, and dx.
+  const double forward = is_two_float(p) ? p.norm == Norm::rms ? 20 : 36 : 9;  // two_float.cuh
   c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) =
-      n * (9 + p.added) + (p.backward ? n * (7 + 2 * p.dgamma + p.dbeta) : 0);
+      n * (forward + p.added) + (p.backward ? n * (7 + 2 * p.dgamma + p.dbeta) : 0);
   return c;
 }
 
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 static int registers(const Config& c, const NormProblem& p) {
+  if (is_two_float(p))
+    return c.method == Method::streaming ? 64 : c.in_registers >= 8 ? 80 : c.in_registers >= 4 ? 64 : 48;
   if (c.method == Method::fused) return 128;
   if (c.method == Method::short_sums) return 64;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
@@ -285,12 +295,19 @@ static int registers(const Config& c, const NormProblem& p) {
   return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
 }
 
+// Clocks of a multiprocessor for 32 elements of a forward pass, beyond what loads hide. In two floats by the count of their
+// instructions (two_float.cuh), of which four start in a clock; not measured.
+static double forward_clocks(const NormProblem& p) {
+  if (is_two_float(p)) return p.norm == Norm::rms ? 4.5 : 8.25;
+  return p.dtype == f64 ? 40 : 2.5;
+}
+
 // How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
 static double trips(const Config& c, const NormProblem& p) {
   const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
   const double cols = static_cast<double>(p.cols);
   switch (c.method) {
-    case Method::streaming: return 3 * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
+    case Method::streaming: return (is_two_float(p) ? 2 : 3) * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
     case Method::short_rows:
     case Method::short_sums:
@@ -321,7 +338,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
   const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
-  const double passes = c.method == Method::streaming ? (p.backward ? 1.5 : 2) : c.method == Method::vector ? 1 : 0;
+  const double after_first = c.method == Method::vector || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
+  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first : 0;
   const double again = passes * elements(p) * bytes * tensors_kept(p);
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
@@ -348,8 +366,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     const double shared_us = p.backward ? (bytes == 2 ? 2.4 : 3.0) : (bytes == 2 ? 0.93 : 0.8) * (p.added ? 1 : 0.68);
     const double shifted =
         phases_of(p) > 1 && p.gamma ? (bytes == 2 ? 2.4 : 1.7) : 1;  // gamma lies differently from the row
+    const double longer_us = is_two_float(p) ? register_us * (forward_clocks(p) / 2.5 - 1) : 0;  // as instructions go
     k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + (c.cluster > 1 ? 0.65 * c.cluster : 0) +
-                 shifted * (register_us * in_registers + shared_us * (of_lane - in_registers));
+                 shifted * (register_us * in_registers + shared_us * (of_lane - in_registers)) + longer_us * of_lane;
     k.trip_bytes = row_bytes / c.cluster * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
   } else if (is_ring(c)) {
@@ -379,7 +398,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   }
   // 16-bit elements are converted in each pass, of gradients gamma for every row.
   const double conversions = bytes != 2 || c.method != Method::resident ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
-  k.clocks = ((p.dtype == f64 ? 40 : 2.5) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
+  k.clocks = (forward_clocks(p) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
   if (wants_sums(p)) {
     const SumsPlan sums = sums_plan(plan);
     const double slices = static_cast<double>(sums.bytes);
@@ -417,7 +436,8 @@ Explanation NormPlan::explain() const {
   Explanation e;
   e.op = op_name(problem);
   e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" +
-              std::to_string(problem.cols) + (problem.backward ? " backward" : "");
+              std::to_string(problem.cols) + (problem.backward ? " backward" : "") +
+              (is_two_float(problem) ? ", in two floats" : "");
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace_bytes();
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
@@ -457,13 +477,14 @@ static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : 
 static Status start(const NormPlan& plan, const Operands& operands, Stream stream) {
   if (plan.problem.cols == 0 || (plan.grid == 0 && !wants_sums(plan.problem))) return {};
   return on_backend(plan.device.id, [&](auto backend) {
+    if (is_two_float(plan.problem)) return launch_two_float<decltype(backend)>(plan, operands, stream);
     return Types::visit(plan.problem.dtype, Status{},
                         [&]<class T>() { return launch<decltype(backend), T>(plan, operands, stream); });
   });
 }
 
 Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t), t.x, workspace));
+  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t, problem.accumulate), t.x, workspace));
   return start(*this,
                {.x = t.x.data,
                 .y = t.y.data,
@@ -490,35 +511,38 @@ Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream s
 
 // ---- one line
 
-template <class Tensors> static void run_cached(Norm norm, double eps, const Tensors& tensors, Stream stream) {
+template <class Tensors>
+static void run_cached(const Result<NormProblem>& problem, const Tensors& tensors, Stream stream) {
   thread_local PlanCache<NormProblem, NormPlan> cache;
   const Device device = tensors.x.device;
-  auto problem = NormProblem::of(norm, eps, tensors);
   throw_if(problem.error());
   auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_norm(p, d); });
   throw_if(plan.error());
   throw_if(run_with_workspace(**plan, device, stream,
                               [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
 }
+static void run_forward(Norm norm, const NormTensors& tensors, const NormOptions& o, Stream stream) {
+  run_cached(NormProblem::of(norm, o.eps, tensors, o.accumulate), tensors, stream);
+}
 
 void layer_norm(const TensorView& x, const TensorView& y, const NormOptions& o, Stream stream) {
-  run_cached<NormTensors>(Norm::layer, o.eps, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, stream);
+  run_forward(Norm::layer, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, o, stream);
 }
 void rms_norm(const TensorView& x, const TensorView& y, const NormOptions& o, Stream stream) {
-  run_cached<NormTensors>(Norm::rms, o.eps, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, stream);
+  run_forward(Norm::rms, {.x = x, .gamma = o.gamma, .beta = o.beta, .y = y}, o, stream);
 }
 void add_layer_norm(const TensorView& x, const TensorView& residual, const TensorView& y, const TensorView& sum,
                     const NormOptions& o, Stream stream) {
-  run_cached<NormTensors>(Norm::layer, o.eps,
-                          {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, stream);
+  run_forward(Norm::layer, {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, o,
+              stream);
 }
 void add_rms_norm(const TensorView& x, const TensorView& residual, const TensorView& y, const TensorView& sum,
                   const NormOptions& o, Stream stream) {
-  run_cached<NormTensors>(Norm::rms, o.eps,
-                          {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, stream);
+  run_forward(Norm::rms, {.x = x, .residual = residual, .gamma = o.gamma, .beta = o.beta, .y = y, .sum = sum}, o,
+              stream);
 }
 void norm_gradients(Norm norm, const NormGradientTensors& t, double eps, Stream stream) {
-  run_cached(norm, eps, t, stream);
+  run_cached(NormProblem::of(norm, eps, t), t, stream);
 }
 
 }  // namespace ridge

@@ -1,4 +1,4 @@
-// What an operator of this family is asked for by name: the operator, and its options backward and eps.
+// What an operator of this family is asked for by name: the operator, and its options backward, eps and accumulate.
 #pragma once
 #include <ridge/core/options.hpp>
 #include <ridge/norm/norm.hpp>
@@ -14,6 +14,7 @@ struct Request {
   Norm norm = Norm::layer;
   bool added = false, backward = false;
   double eps = 1e-5;
+  Accumulate accumulate = Accumulate::plain;
 
   // All that can be brought and asked for; what is optional among it is named in op.cpp.
   Names inputs() const {
@@ -33,7 +34,10 @@ inline Result<Request> request_of(std::string_view op, const Options& options) {
   auto eps = options.real(op, "eps", r.eps);
   if (!eps) return eps.error();
   r.backward = *backward;
+  auto accumulate = accumulate_option(op, options);
+  if (!accumulate) return accumulate.error();
   r.eps = *eps;
+  r.accumulate = *accumulate;
   return r;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,36 @@ TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {
   EXPECT_EQ(chosen(p), "block_reduce");
 }
 
+TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
+  const auto two_float = [](std::int64_t rows, std::int64_t cols, Norm norm = Norm::layer, bool added = false) {
+    return chosen({.norm = norm, .rows = rows, .cols = cols, .added = added, .accumulate = Accumulate::two_float});
+  };
+  EXPECT_EQ(two_float(65536, 128), "warp_32");
+  EXPECT_EQ(two_float(65536, 1024), "warp_256");
+  EXPECT_EQ(two_float(16384, 4096), "block_1k");
+  EXPECT_EQ(two_float(8192, 8192), "block_2k");
+  EXPECT_EQ(two_float(8192, 8192, Norm::rms, true), "block_2k");
+  EXPECT_EQ(two_float(4096, 32768), "block_8k");
+  EXPECT_EQ(two_float(4096, 50257), "block_16k");
+  EXPECT_EQ(two_float(1024, 131072), "strided");
+  const auto refusal = [](NormProblem p, const char* variant = "") {
+    p.accumulate = Accumulate::two_float;
+    auto plan = plan_norm(p, *device_model("H200"), {.variant = variant});
+    return plan ? std::string() : std::string(plan.error().message());
+  };
+  EXPECT_EQ(refusal({.rows = 8, .cols = 50}, "warp_16"),
+            "layer_norm: variant is warp_16; it must be another one here: it has no sums in two floats");
+  EXPECT_EQ(
+      refusal({.rows = 8, .cols = 50, .dtype = bf16}),
+      "layer_norm: accumulate is two_float; it must be left away: it is for rows of f32, forward, and these are of "
+      "bf16");
+  EXPECT_EQ(refusal(gradient(8, 50, f32)),
+            "layer_norm: accumulate is two_float; it must be left away: it is for rows of f32, forward, and these are "
+            "gradients");
+  auto plan = plan_norm({.rows = 16384, .cols = 4096, .accumulate = Accumulate::two_float}, *device_model("H200"));
+  EXPECT_NE(plan->explain().text().find("f32 16384x4096, in two floats"), std::string::npos);
+}
+
 TEST(NormPlan, ARefusalSaysWhy) {
   auto plan = plan_norm({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
   EXPECT_EQ(
@@ -168,6 +199,73 @@ TEST(LayerNorm, LargeNumbersNearEachOther) {
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], i % 2 ? 1 : -1, 1e-4) << row.name << " " << i;
   }
   EXPECT_GT(ran, 5);
+}
+
+// What is furthest from float64's result, in units of the last place of it (its least ones count as 2^-4's).
+double worst_ulps(const std::vector<float>& x, std::int64_t cols, Norm norm, Accumulate accumulate) {
+  const std::int64_t rows = static_cast<std::int64_t>(x.size()) / cols;
+  std::vector<float> from = x, y(x.size());
+  const TensorView in = view(from.data(), {rows, cols}), out = view(y.data(), {rows, cols});
+  if (norm == Norm::layer) layer_norm(in, out, {.accumulate = accumulate});
+  else rms_norm(in, out, {.accumulate = accumulate});
+  double worst = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* e = x.data() + row * cols;
+    long double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < cols; ++i) sum += e[i];
+    const long double mean = norm == Norm::rms ? 0 : sum / static_cast<long double>(cols);
+    for (std::int64_t i = 0; i < cols; ++i) squares += (e[i] - mean) * (e[i] - mean);
+    const long double scale = 1 / std::sqrt(squares / static_cast<long double>(cols) + 1e-5L);
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const auto want = static_cast<double>((e[i] - mean) * scale);
+      const double ulp = std::ldexp(1.0, std::max(std::ilogb(want), -4) - 23);
+      worst = std::max(worst, std::fabs(y[static_cast<std::size_t>(row * cols + i)] - want) / ulp);
+    }
+  }
+  return worst;
+}
+
+// The table of the README: --gtest_output=json:FILE writes the numbers. Without gamma and beta, one rounding is left.
+TEST(NormAccuracy, InTwoFloatsOnlyTheResultIsRounded) {
+  struct Data {
+    const char* name;
+    std::int64_t rows, cols;
+    double (*element)(double normal, std::int64_t i);
+  };
+  constexpr Data all[] = {
+      {"normal_64x4096", 64, 4096, [](double normal, std::int64_t) { return normal; }},
+      {"mean_1e4_64x4096", 64, 4096, [](double normal, std::int64_t) { return 1e4 + normal; }},
+      {"signs_1e4_64x4096", 64, 4096, [](double normal, std::int64_t i) { return (i % 2 ? -1e4 : 1e4) + normal; }},
+      {"outlier_64x4096", 64, 4096, [](double normal, std::int64_t i) { return i % 4096 ? normal : 1e4; }},
+      {"mean_1e4_2x131072", 2, 131072, [](double normal, std::int64_t) { return 1e4 + normal; }},
+  };
+  for (const Data& data : all)
+    for (Norm norm : {Norm::layer, Norm::rms}) {
+      std::mt19937 random(7);
+      std::normal_distribution<double> normal;
+      std::vector<float> x(static_cast<std::size_t>(data.rows * data.cols));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = static_cast<float>(data.element(normal(random), static_cast<std::int64_t>(i)));
+      const double plain = worst_ulps(x, data.cols, norm, Accumulate::plain),
+                   two_float = worst_ulps(x, data.cols, norm, Accumulate::two_float);
+      const std::string name = std::string(norm == Norm::layer ? "layer_norm_" : "rms_norm_") + data.name;
+      RecordProperty(name + "_plain", std::to_string(plain));
+      RecordProperty(name + "_two_float", std::to_string(two_float));
+      EXPECT_LE(two_float, 0.51) << name;
+      EXPECT_LE(two_float, plain) << name;
+    }
+}
+
+// Squares of the elements overflow, and those of their distances do not; and a mean that float32 does not have.
+TEST(NormAccuracy, TwoFloatsTakeDistancesFromTheMeanWhereItIsFar) {
+  constexpr std::int64_t cols = 64;
+  std::vector<float> x(cols), y(cols);
+  for (std::int64_t i = 0; i < cols; ++i) x[i] = i % 2 ? 1.01e19f : 0.99e19f;
+  layer_norm(view(x.data(), {1, cols}), view(y.data(), {1, cols}), {.accumulate = Accumulate::two_float});
+  for (std::int64_t i = 0; i < cols; ++i) EXPECT_NEAR(y[i], i % 2 ? 1 : -1, 1e-6) << i;
+  for (std::int64_t i = 0; i < cols; ++i) x[i] = i % 2 ? 16777216.0f : 16777218.0f;
+  layer_norm(view(x.data(), {1, cols}), view(y.data(), {1, cols}), {.accumulate = Accumulate::two_float});
+  for (std::int64_t i = 0; i < cols; ++i) EXPECT_NEAR(y[i], (i % 2 ? -1 : 1) / std::sqrt(1 + 1e-5), 0x1p-24) << i;
 }
 
 TEST(LayerNorm, ConstantRowsGiveBetaItself) {

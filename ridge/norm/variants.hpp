@@ -35,6 +35,7 @@ struct Config {
   bool four_bytes = false;  // for elements of 4 bytes alone
   int team = 0;             // rings: threads that share a row
   int cluster = 1;          // blocks that share a row
+  bool two_float = false;   // also with sums in two floats: rows of f32, forward
   bool operator==(const Config&) const = default;
 };
 
@@ -53,16 +54,16 @@ inline constexpr Variant variants[] = {
     {"short_16", "16 lanes a row, four rows at a time: gamma and beta are read once for them", {.method = Method::short_rows, .threads = 128, .rows = 8, .turns = 4}},
     {"short_32", "a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
-    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}},
+    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1, .two_float = true}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
-    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 6}},
+    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 6, .two_float = true}},
     {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
     {"block_512", "the row in a block's registers", {.threads = 128, .in_registers = 4, .blocks_per_sm = 8}},
-    {"block_1k", "more threads", {.threads = 256, .in_registers = 4, .blocks_per_sm = 4}},
-    {"block_2k", "more threads", {.threads = 512, .in_registers = 4, .blocks_per_sm = 2}},
+    {"block_1k", "more threads", {.threads = 256, .in_registers = 4, .blocks_per_sm = 4, .two_float = true}},
+    {"block_2k", "more threads", {.threads = 512, .in_registers = 4, .blocks_per_sm = 2, .two_float = true}},
     {"block_4k", "registers and shared memory", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2}},
-    {"block_8k", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2}},
-    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 4, .in_shared = 12}},
+    {"block_8k", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .two_float = true}},
+    {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 4, .in_shared = 12, .two_float = true}},
     {"short_sums_16", "gradients of short rows in one pass: half a warp's lanes keep the sums of their columns", {.method = Method::short_sums, .threads = 512, .rows = 32, .blocks_per_sm = 2}},
     {"short_sums_32", "a warp's", {.method = Method::short_sums, .threads = 512, .rows = 16, .blocks_per_sm = 2}},
     {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
@@ -83,7 +84,7 @@ inline constexpr Variant variants[] = {
     {"ring_2kx2", "fewer columns of more lanes, also with a residual", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
     {"ring_2kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
     {"ring_2kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
-    {"strided", "any strides", {.method = Method::streaming, .ladder = true}},
+    {"strided", "any strides", {.method = Method::streaming, .ladder = true, .two_float = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

@@ -70,11 +70,9 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   constexpr bool two = arity(F) == 2;
   auto axis = axis_of(F, in[0], options);
   if (!axis) return axis.error();
-  const std::string_view accumulate = options.text("accumulate", "plain");
-  if (accumulate != "plain" && accumulate != "two_float")
-    return Status::invalid(name(F), "accumulate", "'" + std::string(accumulate) + "'", "plain or two_float");
-  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1),
-                                   accumulate == "plain" ? Accumulate::plain : Accumulate::two_float);
+  auto accumulate = accumulate_option(name(F), options);
+  if (!accumulate) return accumulate.error();
+  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1), *accumulate);
   if (!problem) return problem.error();
   auto plan = plan_reduce(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();

@@ -25,6 +25,7 @@
 //           GPU that variant takes subnormal floats for 0, as the hardware's atomic addition does.
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
+#include <ridge/core/accumulate.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
@@ -33,9 +34,6 @@ namespace ridge {
 
 enum class Reduce : std::uint8_t { sum, mean, max, min, argmax, argmin, dot, trace };
 RIDGE_API std::string_view name(Reduce);
-
-// What sums are kept in: the plain accumulator of their type, or two floats.
-enum class Accumulate : std::uint8_t { plain, two_float };
 
 constexpr int arity(Reduce f) { return f == Reduce::dot ? 2 : 1; }
 

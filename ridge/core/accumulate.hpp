@@ -1,0 +1,22 @@
+// Accumulate: what sums of floats are kept in, an option of reductions and norms.
+#pragma once
+#include <ridge/core/options.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ridge {
+
+// The plain accumulator of their type, or two floats: float32 with nearly the accuracy of float64.
+enum class Accumulate : std::uint8_t { plain, two_float };
+
+// The option `accumulate`; plain where it is not given.
+inline Result<Accumulate> accumulate_option(std::string_view op, const Options& options) {
+  const std::string_view text = options.text("accumulate", "plain");
+  if (text != "plain" && text != "two_float")
+    return Status::invalid(op, "accumulate", "'" + std::string(text) + "'", "plain or two_float");
+  return text == "plain" ? Accumulate::plain : Accumulate::two_float;
+}
+
+}  // namespace ridge
