@@ -1,4 +1,5 @@
 // What plans choose, predict and refuse; nothing runs.
+#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/gemm.hpp>
 #include <ridge/gemm/variants.hpp>
 
