@@ -331,7 +331,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       Status ran =
           fill_bytes(out.data, device.id, 0xff, static_cast<std::size_t>(out.count()) * size_of(out.dtype), stream);
       if (ran.ok()) ran = contenders[i].work(0);
-      if (ran.ok()) ran = synchronize(device.id);
+      if (ran.ok()) ran = synchronize(device.id, stream);
       if (!ran.ok()) return {failed(c, device, ran)};
       auto accuracy = sample->accuracy_of(out);
       if (!accuracy) return {failed(c, device, accuracy.error())};
