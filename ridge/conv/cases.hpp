@@ -56,7 +56,7 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
   const auto add = [&](double addend) { sum += addend, size += std::fabs(addend); };
   if (r.bias) add(bias);
   if (r.residual && r.epilogue.residual_first) add(residual);
-  const long double lost = r.math == ConvMath::tf32 ? 0x1p-9L * (1 + 0x1p-10L) : 0;
+  const long double lost = r.math == ConvMath::tf32 ? 0x1p-10L * (1 + 0x1p-12L) : 0;
   long double error = ((terms + 1) * u + lost) * of.size + 2 * u * size + (terms + 3) * least;
   long double value = check::activation_oracle(name(activation), sum);
   if (!linear) {

@@ -14,7 +14,7 @@
 // Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused, and
 //           so is a filter whose extent is larger than the padded input.
 // Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32, unless
-//           ConvMath::tf32 lets products of f32 lose all but the first 10 bits of either factor's fraction. Gradients do not.
+//           ConvMath::tf32 lets either factor of f32 be rounded to 10 bits of fraction. Gradients do not.
 //           Of 3 x 3 filters in float32 the sums may be Winograd's, F(2x2, 3x3): their error is bounded by the
 //           magnitudes of the 4 x 4 inputs around an output, not by those of its own 3 x 3.
 // Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN or

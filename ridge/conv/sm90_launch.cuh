@@ -102,7 +102,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
             .tap_w = whole(g.w.tap),
             .first_channel = g.is_empty ? whole(g.channels) : 0,
             .taps = g.order};
-  RIDGE_TRY(sm90::make_image_map(&loader.image, x, p.dtype,
+  RIDGE_TRY(sm90::make_image_map(&loader.image, x, sm90::operand_element(p.dtype),
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
                                   .h = {g.h.pixels, g.h.pitch},
@@ -115,11 +115,11 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                   .step_h = whole(g.h.step)},
                                  bm, line));
   if (g.filters_across)
-    return sm90::make_tensor_map(&loader.filters, w, p.dtype,
+    return sm90::make_tensor_map(&loader.filters, w, sm90::operand_element(p.dtype),
                                  {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
                                  line);
   const std::int64_t taps = g.filter_taps > 0 ? g.filter_taps : g.h.taps * g.w.taps;
-  return sm90::make_tensor_map(&loader.filters, w, p.dtype,
+  return sm90::make_tensor_map(&loader.filters, w, sm90::operand_element(p.dtype),
                                {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 

@@ -45,7 +45,7 @@ inline double as_stored(DType dtype, double x) {
 // one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale: 2 roundings.
 // Then one rounding into D's type. What underflows on the way is lost whole.
 //
-// What tensor cores lose, of the products' absolute sum: TF32 leaves away the last 13 bits of either input, 2^-10 of it.
+// What tensor cores lose, of the products' absolute sum: TF32 rounds either input to 11 bits, by 2^-11 of it at most.
 // Three products of parts err by 2^-20 (gemm.hpp). Those of 8-bit floats bring 32 products and the sum so far to the
 // largest one's exponent and keep 13 bits of each: 33 of 2^-13 per 32 products, of all the sum or of 128 products.
 //
@@ -63,7 +63,7 @@ class ElementOracle {
              whole(s_.scale) && (s_.activation == Activation::none || s_.activation == Activation::relu);
     u_ = check::roundoff(dtype_ == f64 ? f64 : f32);
     const double terms = static_cast<double>(s_.math == GemmMath::fast ? k_ : std::min<std::int64_t>(k_, 128));
-    lost_ = s_.math == GemmMath::tf32              ? 0x1p-9 * (1 + 0x1p-10)
+    lost_ = s_.math == GemmMath::tf32              ? 0x1p-10 * (1 + 0x1p-12)
             : s_.math == GemmMath::tf32x3          ? 0x1p-20
             : dtype_ == f8e4m3 || dtype_ == f8e5m2 ? std::ceil(terms / 32) * 33 * 0x1p-13
                                                    : 0;

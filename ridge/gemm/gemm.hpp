@@ -29,7 +29,8 @@
 //             i8              f32 f16 bf16 i8                                  int32, the epilogue in float32
 //           float32 means float32, and anything less exact is asked for by scalars.math, which a variant that is more
 //           exact serves too (where there are no tensor cores for it, the product is computed in float32):
-//             tf32    f32 inputs lose all but the first 10 bits of their fractions; sums in float32
+//             tf32    f32 inputs are rounded to 10 bits of fraction, those of 2^128 (1 - 2^-12) and more to infinity; sums
+//                     in float32
 //             tf32x3  three TF32 products of the inputs' high and low parts: within 2^-20 of the product of each two
 //                     elements. An infinite input may give NaN
 //             fast    f8: all of a sum stays in tensor cores, which keep about 13 bits of its fraction

@@ -20,6 +20,17 @@ struct MapShape {
 // bytes from rows of 256 that are read once come 7 % faster as lines (H200).
 enum class Fetch : std::uint8_t { wide, lines };
 
+// What a map's elements are: bits of a type as they lie, or float32 that a load rounds to the nearest number of TF32, halves
+// to the even one; what is nearer to 2^128 becomes infinite.
+struct MapElement {
+  DType dtype;
+  bool tf32 = false;
+  constexpr MapElement(DType type, bool to_tf32 = false) : dtype(type), tf32(to_tf32) {}  // implicit: bits as they lie
+};
+// Of what tensor cores multiply: of float32 they read the first 10 bits of the fraction alone, which without rounding would
+// err 2.6 times as much.
+constexpr MapElement operand_element(DType dtype) { return {dtype, dtype == DType::f32}; }
+
 }  // namespace ridge::tile::sm90
 
 #if !RIDGE_SIMT_ON_CUDA
@@ -32,11 +43,11 @@ namespace ridge::tile::sm90 {
 
 using TensorMap = CUtensorMap;
 
-inline CUtensorMapDataType map_type(DType dtype) {
-  switch (dtype) {
+inline CUtensorMapDataType map_type(MapElement element) {
+  switch (element.dtype) {
     case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case DType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DType::f32: return element.tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case DType::i32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
     default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;  // types of a byte, whose bits are moved
   }
@@ -69,14 +80,14 @@ inline CUtensorMapSwizzle map_swizzle(int line) {
 // that of `cols` neighbours, rows first; a tile has one place of the others. Preconditions: data is on 16 bytes;
 // elements of at most 4, and 256 of a line.
 template <std::size_t N>
-static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols,
+static Status make_tensor_map(TensorMap* map, const void* data, MapElement element, std::int64_t cols,
                               const MapAxis (&outer)[N], int box_rows, int line = line_bytes,
                               Fetch fetch = Fetch::wide) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
   constexpr const char* name = "cuTensorMapEncodeTiled";
   static const Encode encode = driver_function<Encode>(name);
   if (!encode) return no_function(name);
-  const auto bytes = static_cast<cuuint64_t>(size_of(dtype));
+  const auto bytes = static_cast<cuuint64_t>(size_of(element.dtype));
   const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   cuuint64_t sizes[1 + N] = {extent(cols)}, strides[N];
   cuuint32_t box[1 + N] = {static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes),
@@ -95,20 +106,20 @@ static Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std
                                            : strides[0] % piece == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
                                                                      : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
   const CUresult result =
-      encode(map, map_type(dtype), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
+      encode(map, map_type(element), 1 + N, const_cast<void*>(data), sizes, strides, box, steps,
              CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map_status(name, result);
 }
 
 // Columns of `pixels` (at most 256) pixels, `line` bytes of the channels of each, swizzled. The corners' and steps' order is
 // that of the sizes: w, then h. Preconditions: data is on 16 bytes; the limits of ImageMap.
-static inline Status make_image_map(TensorMap* map, const void* data, DType dtype, const ImageMap& image, int pixels,
-                                    int line = line_bytes) {
+static inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image,
+                                    int pixels, int line = line_bytes) {
   using Encode = decltype(&cuTensorMapEncodeIm2col);
   constexpr const char* name = "cuTensorMapEncodeIm2col";
   static const Encode encode = driver_function<Encode>(name);
   if (!encode) return no_function(name);
-  const auto bytes = static_cast<cuuint64_t>(size_of(dtype));
+  const auto bytes = static_cast<cuuint64_t>(size_of(element.dtype));
   const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   const cuuint64_t sizes[] = {extent(image.channels), extent(image.w.size), extent(image.h.size), extent(image.n.size)};
   cuuint64_t strides[3];
@@ -118,7 +129,7 @@ static inline Status make_image_map(TensorMap* map, const void* data, DType dtyp
   const int first[] = {image.first_w, image.first_h}, beyond[] = {image.beyond_w, image.beyond_h};
   const cuuint32_t steps[] = {1, static_cast<cuuint32_t>(image.step_w), static_cast<cuuint32_t>(image.step_h), 1};
   return map_status(
-      name, encode(map, map_type(dtype), 4, const_cast<void*>(data), sizes, strides, first, beyond,
+      name, encode(map, map_type(element), 4, const_cast<void*>(data), sizes, strides, first, beyond,
                    static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes), static_cast<cuuint32_t>(pixels), steps,
                    CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
@@ -130,9 +141,9 @@ static inline Status make_image_map(TensorMap* map, const void* data, DType dtyp
 namespace ridge::tile::sm90 {
 
 // The same of a batch of matrices.
-static inline Status make_tensor_map(TensorMap* map, const void* data, DType dtype, const MapShape& shape, int box_rows,
-                                     int line = line_bytes) {
-  return make_tensor_map(map, data, dtype, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},
+static inline Status make_tensor_map(TensorMap* map, const void* data, MapElement element, const MapShape& shape,
+                                     int box_rows, int line = line_bytes) {
+  return make_tensor_map(map, data, element, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},
                          box_rows, line);
 }
 

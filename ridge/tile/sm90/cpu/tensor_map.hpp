@@ -13,13 +13,23 @@ struct TensorMap {
   int element_bytes, axes, box_rows, line;          // line: bytes
   std::int64_t size[most_axes], stride[most_axes];  // in elements; axis 0 is that of neighbours
   ImageMap image;                                   // of make_image_map(), whose axes are c, w, h, n
+  bool tf32;                                        // of float32: loads round
 };
 
 template <std::size_t N>
-Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64_t cols, const MapAxis (&outer)[N],
-                       int box_rows, int line = line_bytes, Fetch /*of the device's cache*/ = Fetch::wide) {
+Status make_tensor_map(TensorMap* map, const void* data, MapElement element, std::int64_t cols,
+                       const MapAxis (&outer)[N], int box_rows, int line = line_bytes,
+                       Fetch /*of the device's cache*/ = Fetch::wide) {
   static_assert(N < TensorMap::most_axes);
-  *map = {const_cast<void*>(data), static_cast<int>(size_of(dtype)), 1 + N, box_rows, line, {cols, 1, 1, 1}, {1}, {}};
+  *map = {const_cast<void*>(data),
+          static_cast<int>(size_of(element.dtype)),
+          1 + N,
+          box_rows,
+          line,
+          {cols, 1, 1, 1},
+          {1},
+          {},
+          element.tf32};
   for (std::size_t i = 0; i < N; ++i) {
     map->size[1 + i] = outer[i].size;
     map->stride[1 + i] = outer[i].stride;
@@ -30,9 +40,9 @@ Status make_tensor_map(TensorMap* map, const void* data, DType dtype, std::int64
   return {};
 }
 
-inline Status make_image_map(TensorMap* map, const void* data, DType dtype, const ImageMap& image, int pixels,
+inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image, int pixels,
                              int line = line_bytes) {
-  RIDGE_TRY(make_tensor_map(map, data, dtype, image.channels, {image.w, image.h, image.n}, pixels, line));
+  RIDGE_TRY(make_tensor_map(map, data, element, image.channels, {image.w, image.h, image.n}, pixels, line));
   map->image = image;
   // As the driver refuses them.
   for (const int corner : {image.first_w, image.first_h, image.beyond_w, image.beyond_h})

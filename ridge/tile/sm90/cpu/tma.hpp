@@ -32,6 +32,22 @@ template <class F> void for_box(const TensorMap& map, const void* tile, const in
     }
 }
 
+// To where a load brings it, an element of the tensor, or null outside.
+inline void bring(const TensorMap& map, char* to, const char* element) {
+  const auto bytes = static_cast<std::size_t>(map.element_bytes);
+  if (!element) {
+    std::memset(to, 0, bytes);
+  } else if (map.tf32) {
+    std::uint32_t bits;
+    std::memcpy(&bits, element, sizeof bits);
+    const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+    bits = is_nan ? 0x7fffe000 : (bits + 0xfff + (bits >> 13 & 1)) & ~std::uint32_t{0x1fff};
+    std::memcpy(to, &bits, sizeof bits);
+  } else {
+    std::memcpy(to, element, bytes);
+  }
+}
+
 }  // namespace detail
 
 inline void prefetch(const TensorMap*) {}
@@ -41,9 +57,7 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
   if (!is_swizzled(static_cast<unsigned>(map->line)) && x * map->element_bytes % 16 != 0)
     throw std::invalid_argument("a tile of plain lines begins at " + std::to_string(x) + ", not on 16 bytes");
   detail::for_box(*map, to, {x, y, z, w}, [&](unsigned place, const char* element) {
-    char* at = static_cast<char*>(to) + place;
-    if (element) std::memcpy(at, element, static_cast<std::size_t>(map->element_bytes));
-    else std::memset(at, 0, static_cast<std::size_t>(map->element_bytes));
+    detail::bring(*map, static_cast<char*>(to) + place, element);
   });
   detail::arrived_bytes(full, map->box_rows * map->line);
 }
@@ -62,10 +76,8 @@ inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int
           static_cast<char*>(to) + swizzled(static_cast<unsigned>(pixel), static_cast<unsigned>(i * map->element_bytes),
                                             static_cast<unsigned>(map->line));
       const std::int64_t element = x * map->stride[1] + y * map->stride[2] + n * map->stride[3] + c + i;
-      if (inside && c + i < map->size[0])
-        std::memcpy(at, static_cast<const char*>(map->data) + element * map->element_bytes,
-                    static_cast<std::size_t>(map->element_bytes));
-      else std::memset(at, 0, static_cast<std::size_t>(map->element_bytes));
+      const bool here = inside && c + i < map->size[0];
+      detail::bring(*map, at, here ? static_cast<const char*>(map->data) + element * map->element_bytes : nullptr);
     }
     if ((w += image.step_w) < map->size[1] + image.beyond_w) continue;
     w = image.first_w;
