@@ -84,9 +84,10 @@ template <class T>
   return simt::launch(at, copy_images<T>, jobs);
 }
 
-// x and w where they are, or were copied to. bm, box: pixels of a tile, and lines of filters that a copy brings.
+// x and w where they are, or were copied to; `element` is both's. bm, box: pixels of a tile, and lines of filters that a
+// copy brings.
 static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
-                                 const void* w, int bm, int box, int line) {
+                                 const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
   loader = {.image = {},
             .filters = {},
@@ -102,7 +103,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
             .tap_w = whole(g.w.tap),
             .first_channel = g.is_empty ? whole(g.channels) : 0,
             .taps = g.order};
-  RIDGE_TRY(sm90::make_image_map(&loader.image, x, sm90::operand_element(p.dtype),
+  RIDGE_TRY(sm90::make_image_map(&loader.image, x, element,
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
                                   .h = {g.h.pixels, g.h.pitch},
@@ -115,11 +116,11 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                   .step_h = whole(g.h.step)},
                                  bm, line));
   if (g.filters_across)
-    return sm90::make_tensor_map(&loader.filters, w, sm90::operand_element(p.dtype),
+    return sm90::make_tensor_map(&loader.filters, w, element,
                                  {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
                                  line);
   const std::int64_t taps = g.filter_taps > 0 ? g.filter_taps : g.h.taps * g.w.taps;
-  return sm90::make_tensor_map(&loader.filters, w, sm90::operand_element(p.dtype),
+  return sm90::make_tensor_map(&loader.filters, w, element,
                                {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
@@ -136,7 +137,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   RIDGE_TRY(launch_copies<T>(args, g, x, w));
 
   ImageLoader loader;
-  RIDGE_TRY(make_loader(loader, p, g, x, w, K::c.bm, K::box_b, K::c.line));
+  RIDGE_TRY(make_loader(loader, p, g, x, w, tile::sm90::operand_element(p.dtype), K::c.bm, K::box_b, K::c.line));
 
   const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
   const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
@@ -203,7 +204,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(
       q.y.stride[2] *= h.output_pitch;
       q.y.stride[3] *= w.output_pitch;
       ImageLoader loader;
-      RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, K::c.bm, K::box_b, K::c.line));
+      RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
       T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
       const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
       const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_by_columns(q, q.y);
@@ -235,7 +236,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_filter_gradient
   Gathering g;
   if (!gather_in_place(g, p)) return Status::error(Code::unsupported, "conv2d: x lies otherwise");  // refused by fits()
   ImageLoader walk;
-  RIDGE_TRY(make_loader(walk, p, g, args.x, args.w, gradient_group, 1, K::c.line));
+  RIDGE_TRY(make_loader(walk, p, g, args.x, args.w, p.dtype, gradient_group, 1, K::c.line));
   FilterGradientLoader loader{.dy = {},
                               .image = walk.image,
                               .columns = walk.columns,
@@ -281,7 +282,7 @@ template <class Row> [[nodiscard]] static Status launch_fma_row(const Arguments&
   const void *x = args.x, *w = args.w;
   RIDGE_TRY(launch_copies<float>(args, g, x, w));
   ImageLoader loader;
-  RIDGE_TRY(make_loader(loader, p, g, x, w, K::c.bm, K::c.bk, K::c.line));
+  RIDGE_TRY(make_loader(loader, p, g, x, w, p.dtype, K::c.bm, K::c.bk, K::c.line));
   const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
   const auto output = output_of<float, false>(epilogue_of<float>(args), pixels_of(h, v, p.x, p.y), h, v,
                                               static_cast<float*>(args.y), p.y, p.w.shape[0]);
