@@ -85,7 +85,8 @@ struct Extent {
 
 // The threads of a block of Kernel::columns. A lane has as many neighbouring rows as one access has elements.
 constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int element_bytes) {
-  const int v = access_elements(c, element_bytes), most_lanes = v > 1 ? 32 : 128;  // 512 bytes of float side by side
+  const int v = access_elements(c, element_bytes);
+  const int most_lanes = v > 1 ? tile::column_lanes(ceil_div(e.m, v)) : 128;  // 128: 512 bytes of float
   return tile::column_block(c.threads, most_lanes, ceil_div(e.beside, v), ceil_div(e.k, c.vectors));
 }
 

@@ -72,6 +72,17 @@ template <class S, class R> Status launch_slices(const Call<R>& call) {
   return plan.slices > 1 ? launch_finish(call) : Status{};
 }
 
+template <class S, class R> Status launch_last_block(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  if (plan.slices == 1) return launch_slices<S>(call);
+  return simt::with_warp(plan.device.warp, [&](auto width) {
+    return simt::launch(call.config(call.grid(), S::threads), reduce_last_block<S, R, decltype(width)::value>, call.in,
+                        call.y, call.partials, static_cast<tile::Arrivals*>(call.args.workspace), tile::run_number(),
+                        plan.slices, slice_tiles(call.row(), plan.extent, plan.slices, sizeof(typename R::Element)),
+                        call.finish);
+  });
+}
+
 template <class S, class R, bool Shifted> Status launch_columns(const Call<R>& call) {
   using Partial = typename R::Partial;
   constexpr int size = sizeof(typename R::Element), V = S::template elements<typename R::Element>;
@@ -116,7 +127,9 @@ template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call
 template <int I, class R> Status launch_row(const Call<R>& call) {
   constexpr Config c = config_of(I, function_of<R>);
   using S = Shape<c.threads, c.lanes, c.access_bytes, c.vectors, c.blocks_per_sm>;
-  if constexpr (c.kernel == Kernel::slices) {
+  if constexpr (c.last_block) {
+    return launch_last_block<S>(call);
+  } else if constexpr (c.kernel == Kernel::slices) {
     return launch_slices<S>(call);
   } else if constexpr (has_columns(c)) {
     return launch_columns<S, R, c.kernel == Kernel::shifted>(call);
@@ -150,7 +163,7 @@ Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
       {args,
        {static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.extent.rows, plan.extent.cols, plan.axes},
        static_cast<typename R::Output*>(args.y),
-       static_cast<typename R::Partial*>(args.workspace),
+       reinterpret_cast<typename R::Partial*>(static_cast<char*>(args.workspace) + arrival_bytes(c, plan.slices)),
        {plan.problem.function == Reduce::mean, access_elements(c, sizeof(T)),
         tile_elements(c, plan.extent, sizeof(T))}});
 }

@@ -231,6 +231,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (!instantiated(c, p.function, p.dtype, p.accumulate)) {
     if (c.kernel == Kernel::atomic) return "an atomic instruction does sums of f32 and i32, and max and min of i32";
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
+    if (c.last_block) return "the last block finishes plain sums and means of f32, f16 and bf16";
     if (c.threads == 1024) return "one block of 1,024 threads is for sums, means and dots of f32, f16 and bf16";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
     if (c.kernel == Kernel::shifted) return "columns at any pitch are for plain sums and means of f32, f16 and bf16";
@@ -241,8 +242,10 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
   if (c.kernel == Kernel::atomic && is_floating(p.dtype) && !named)
     return "the order of its additions changes from run to run: only by name";
   if (is_textbook(c) && g.extent.rows != 1) return "there is not one row";
-  if ((row.name == "best" || row.name == "one_wave" || row.name == "one_block") && g.extent.rows != 1)
+  if ((row.name == "best" || row.name == "one_wave" || row.name == "one_block" || c.last_block) && g.extent.rows != 1)
     return "there is not one row";
+  if (c.last_block && slices(c, g.extent, size, device.sms) > tile::most_arrivals)
+    return "more than " + std::to_string(tile::most_arrivals) + " slices, which is what arrivals are counted to";
   if (row.name == "row_split" && g.extent.rows < 2) return "there are no several rows";
   if (c.kernel == Kernel::cluster) {
     if (device.cc != 90) return "clusters of blocks need compute capability 9.0";
@@ -380,8 +383,8 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   }
   if (c.kernel == Kernel::atomic) k.serial_us = static_cast<double>(g.extent.cols) * atomic_us;
   if (has_partials(c, cut)) {  // few blocks, a trip or some: the latency of each pass
-    constexpr double pass_us = 0.9;
-    k.serial_us += pass_us * (launches(c, cut) - 1);
+    constexpr double pass_us = 0.9, arrival_us = 0.9;
+    k.serial_us += c.last_block ? arrival_us : pass_us * (launches(c, cut) - 1);
   }
   return k;
 }
@@ -395,13 +398,10 @@ double reluctance(const Config& c, const ReduceProblem& p, const Geometry& g, co
   if (c.kernel == Kernel::cluster) return 1;  // its elements lie side by side for lanes
   if (c.strided && g.neighbours) return 16;
   if (has_columns(c) && !c.strided) {
+    // Both can read what lies on boundaries: there `columns` is the sooner one.
     const Config columns = std::ranges::find(variants, "columns", &Variant::name)->config;
     if (!no_columns(columns, p, g, device.sms).empty()) return 2;  // `columns_shifted`, beside `strided` alone
-    // Both can read them: where `columns_shifted` was the sooner one on an H200, by a tenth to a fifth.
-    const Extent& e = g.extent;
-    const bool sooner = size_of(p.dtype) == 2 && e.rows == e.inner && e.inner >= 4096 && e.inner <= 8192 &&
-                        e.cols >= 8192 && instantiated({.kernel = Kernel::shifted}, p.function, p.dtype, p.accumulate);
-    return (c.kernel == Kernel::shifted) == sooner ? 1 : 16;
+    return c.kernel == Kernel::shifted ? 16 : 1;
   }
   return c.access_bytes == 0 ? 2 : 1;
 }
@@ -418,7 +418,7 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
       [&](const Variant& row) {
         // The textbook's steps teach, and run by name; what reads element by element is for what nothing else takes.
         const Config c = config_of(index_of(row), problem.function);
-        if (is_textbook(c)) return std::numeric_limits<double>::max();
+        if (is_textbook(c) || c.last_block) return std::numeric_limits<double>::max();
         return predict_us(row, problem, g, device) * reluctance(c, problem, g, device);
       });
   if (!chosen) return chosen.error();
@@ -428,6 +428,7 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
   plan.slices = slices(c, g.extent, static_cast<int>(size_of(problem.dtype)), device.sms);
   plan.workspace = static_cast<std::size_t>(partial_count(c, g.extent.rows, plan.slices)) *
                    static_cast<std::size_t>(partial_bytes(problem.function, problem.dtype, problem.accumulate));
+  plan.workspace += arrival_bytes(c, plan.slices);
   return plan;
 }
 

@@ -2,6 +2,7 @@
 // row's elements are neighbours. columns.cuh is for others.
 #pragma once
 #include <ridge/reduce/finish.cuh>
+#include <ridge/tile/last_block.cuh>
 
 namespace ridge::reduce_detail {
 
@@ -149,6 +150,25 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
       if (slices == 1) write_result<R>(in, y, row, partial, finish, block);
       else if (block.rank() == 0) partials[row * slices + slice] = partial;
     }
+}
+
+// y[0] = R over the one row there is, in one launch: the last block to arrive combines all partial results, always in the
+// same order, whichever block it is.
+//   x: [1, cols]  partials: [slices]  y: [1]
+// Preconditions: as above; gridDim.y is slices, which are tile::most_arrivals at most; R does not locate.
+template <class S, class R, int Warp>
+__global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
+    reduce_last_block(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
+                      tile::Arrivals* arrivals, tile::Arrivals run, std::int64_t slices, std::int64_t slice_tiles,
+                      Finish finish) {
+  const tile::block<S::threads, Warp> block;
+  const std::int64_t slice = blockIdx.y;
+  auto partial = block.reduce(fold<S, R>(in, 0, block.rank(), slice, slices, slice_tiles), Combine<R>());
+  if (block.rank() == 0) partials[slice] = partial;
+  if (!tile::is_last_to_arrive(arrivals, run, slices)) return;
+  partial = R::identity();
+  for (std::int64_t s = block.rank(); s < slices; s += S::threads) partial = R::combine(partial, partials[s]);
+  write_result<R>(in, y, 0, block.reduce(partial, Combine<R>()), finish, block);
 }
 
 // y[r] = R over row r                                x: [rows, cols]  y: [rows]

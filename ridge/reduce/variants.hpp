@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/reduce/reduce.hpp>
 #include <ridge/tile/columns.hpp>
+#include <ridge/tile/last_block.hpp>
 
 #include <algorithm>
 
@@ -29,9 +30,10 @@ struct Config {
   int access_bytes = 0;  // 0: one element at a time
   int vectors = 1;  // independent accesses of each thread before the first use; Kernel::columns: of 4 bytes or more
   Cut cut = Cut::whole;
-  int blocks_per_sm = 4;  // that a multiprocessor holds at least: bounds the registers of a thread
-  int waves = 1;          // Cut::fill
-  bool strided = false;   // Kernel::columns: an offset per element
+  int blocks_per_sm = 4;    // that a multiprocessor holds at least: bounds the registers of a thread
+  int waves = 1;            // Cut::fill
+  bool strided = false;     // Kernel::columns: an offset per element
+  bool last_block = false;  // Kernel::slices of one row: the last block to arrive finishes, in the same launch
   bool operator==(const Config&) const = default;
 };
 
@@ -58,6 +60,9 @@ inline constexpr Variant variants[] = {
     {"one_wave",
      "as many blocks as the chip holds: few partial results, where reading them shows beside reading x",
      {.access_bytes = 16, .vectors = 4, .cut = Cut::fill}},
+    {"last_block",
+     "the last block to arrive adds what all have found: one launch, however much there is to read",
+     {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .last_block = true}},
     {"one_block",
      "the whole row to one block of 1,024 threads: one launch, where there is little to read",
      {.threads = 1024, .access_bytes = 16, .vectors = 4, .blocks_per_sm = 1}},
@@ -124,7 +129,8 @@ constexpr int column_vectors(int vectors, int element_bytes) {
 
 // The threads of a block of Kernel::columns. A lane has as many neighbouring rows as one access has elements.
 constexpr tile::ColumnBlock columns_of(const Config& c, const Extent& e, int element_bytes) {
-  const int v = access_elements(c, element_bytes), most_lanes = v > 1 ? 32 : 128;  // 512 bytes of float side by side
+  const int v = access_elements(c, element_bytes);
+  const int most_lanes = v > 1 ? tile::column_lanes(ceil_div(e.rows, v)) : 128;  // 128: 512 bytes of float
   return tile::column_block(c.threads, most_lanes, ceil_div(e.inner, v),
                             ceil_div(e.cols, column_vectors(c.vectors, element_bytes)));
 }
@@ -258,22 +264,27 @@ constexpr bool has_partials(const Config& c, std::int64_t row_slices) {
 }
 constexpr int finish_passes(const Config& c, std::int64_t row_slices) {
   int passes = 1;
-  if (has_columns(c)) return passes;
+  if (has_columns(c) || c.last_block) return passes;
   for (; row_slices > finish_chunk(row_slices); row_slices = ceil_div(row_slices, finish_chunk(row_slices))) ++passes;
   return passes;
 }
 constexpr int launches(const Config& c, std::int64_t row_slices) {
   if (c.kernel == Kernel::atomic) return 2;  // y is set first
-  return 1 + (has_partials(c, row_slices) ? finish_passes(c, row_slices) : 0);
+  return 1 + (has_partials(c, row_slices) && !c.last_block ? finish_passes(c, row_slices) : 0);
 }
 // Partial results of all passes together.
 constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::int64_t row_slices) {
   if (!has_partials(c, row_slices)) return 0;
   std::int64_t count = row_slices;
-  if (has_columns(c)) return rows * count;
+  if (has_columns(c) || c.last_block) return rows * count;
   for (; row_slices > finish_chunk(row_slices); count += row_slices)
     row_slices = ceil_div(row_slices, finish_chunk(row_slices));
   return rows * count;
+}
+
+// Bytes of the workspace before the partial results: the word of the blocks' arrivals, and what keeps these on 16 bytes.
+constexpr std::size_t arrival_bytes(const Config& c, std::int64_t row_slices) {
+  return c.last_block && has_partials(c, row_slices) ? 16 : 0;
 }
 
 // Bytes of one partial result; the kernels assert that it is so.
@@ -312,6 +323,7 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
   const std::int64_t tiles = slice_tiles(c, e, row_slices, element_bytes) + (v > 1);  // a row may start amid an access
   std::int64_t depth = tiles * c.vectors + log2(v) + (v > 1 ? 2 : 0);                 // 2: the row's edges
   depth += c.kernel == Kernel::rows ? log2(c.lanes) : block(c.threads);
+  if (c.last_block) return depth + ceil_div(row_slices, c.threads) + block(c.threads);
   if (has_partials(c, row_slices))
     for (;; row_slices = ceil_div(row_slices, finish_chunk(row_slices))) {
       const int threads = finish_block(row_slices);
@@ -333,6 +345,7 @@ constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate a
   if (f == Reduce::mean || f == Reduce::trace) f = Reduce::sum;       // whose kernels serve all three
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
   if (c.kernel == Kernel::cluster) return true;
+  if (c.last_block) return f == Reduce::sum && is_short_float(dtype) && accumulate == Accumulate::plain;
   const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
   if (c.kernel == Kernel::slices && c.threads == 1024)
     return (f == Reduce::sum || f == Reduce::dot) && is_short_float(dtype);

@@ -11,6 +11,16 @@ struct ColumnBlock {
   int lanes = 1, depth = 1, groups = 1;
 };
 
+// The most lanes for accesses of 16 bytes: 512 bytes of a row of the matrix side by side, and as few as 128 where blocks
+// are not as many as hold a chip busy. Blocks of fewer columns have longer ones of them: fewer slices, and none at best.
+//   accesses: that lie side by side, in all
+constexpr int column_lanes(std::int64_t accesses) {
+  constexpr std::int64_t enough_blocks = 512;
+  int lanes = 32;
+  while (lanes > 8 && accesses <= enough_blocks * (lanes / 2)) lanes /= 2;
+  return lanes;
+}
+
 // beside: accesses that lie side by side;  turns: of one thread, if it had a column's elements to itself
 // Precondition: threads and most_lanes are powers of two.
 constexpr ColumnBlock column_block(int threads, int most_lanes, std::int64_t beside, std::int64_t turns) {

@@ -72,6 +72,9 @@ inline check::CaseBook transpose_book() {
        {"rows=128,cols=64", "rows=127,cols=129", "rows=129,cols=127", "rows=136,cols=264", "rows=257,cols=255"})
     for (const char* type : {"bf16", "u8"}) test(type, size);
   test("u8", "rows=272,cols=144");
+  // Rows of x that start on 8 bytes, around tiles of 128 rows and 256 columns.
+  for (const char* size : {"rows=16,cols=8", "rows=128,cols=264", "rows=144,cols=248", "batch=3,rows=160,cols=520"})
+    test("u8", size);
   // Around what shifted tiles have of rows, and tiles that have others on all sides.
   for (const char* size : {"rows=112,cols=128", "rows=113,cols=129", "rows=225,cols=300", "rows=241,cols=401",
                            "rows=304,cols=401", "batch=2,rows=250,cols=277"})

@@ -116,12 +116,12 @@ static Status validate(const TransposeProblem& p) {
 
 static std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes"; }
 
-// Whether every row of x and of y starts and ends on a chunk's boundary.
-static bool whole_chunks(const Form& f) {
-  const std::int64_t V = per_chunk(f.unit);
-  bool whole = f.phase_x == 0 && f.phase_y == 0 && f.rows % V == 0 && f.cols % V == 0 && f.pitch_x % V == 0 &&
-               f.pitch_y % V == 0;
-  for (int axis = 0; axis < f.outer.rank; ++axis) whole = whole && f.outer.x[axis] % V == 0 && f.outer.y[axis] % V == 0;
+// Whether every row of x starts and ends on an access's boundary, and every column of y on a chunk's.
+static bool whole_accesses(const Form& f, int access_bytes) {
+  const std::int64_t A = access_bytes / f.unit, V = per_chunk(f.unit);
+  bool whole = f.phase_x % access_bytes == 0 && f.phase_y == 0 && f.cols % A == 0 && f.rows % V == 0 &&
+               f.pitch_x % A == 0 && f.pitch_y % V == 0;
+  for (int axis = 0; axis < f.outer.rank; ++axis) whole = whole && f.outer.x[axis] % A == 0 && f.outer.y[axis] % V == 0;
   return whole;
 }
 
@@ -150,10 +150,14 @@ static std::string fits(const Variant& row, const Form& f, const DeviceInfo& dev
   }
   if (c.method == Method::tile || c.method == Method::shifted) {
     if (c.method == Method::shifted && f.unit == chunk_bytes) return "elements of 16 bytes start on 16 bytes anywhere";
+    if (c.method == Method::tile && f.unit > c.access_bytes)
+      return "elements of 16 bytes are more than an access of " + bytes_text(c.access_bytes);
     if (!has_tile(c, f.unit))
       return "its tile of elements of " + bytes_text(f.unit) + " has " + std::to_string(tile_bytes(c, f.unit)) +
              " bytes, too few or too many";
-    if (c.method == Method::tile && !whole_chunks(f)) return "rows of x or of y are not whole 16-byte units";
+    if (c.method == Method::tile && !whole_accesses(f, c.access_bytes))
+      return c.access_bytes == chunk_bytes ? "rows of x or of y are not whole 16-byte units"
+                                           : "rows of x are not whole 8-byte units, or those of y 16-byte units";
   }
   if (c.method == Method::thin) {
     if (f.unit == chunk_bytes) return "elements of 16 bytes are chunks by themselves";

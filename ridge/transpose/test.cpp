@@ -95,6 +95,8 @@ TEST(TransposePlan, TheTileFitsTheMatrixAndItsAlignment) {
   EXPECT_EQ(chosen(TransposeProblem::matrix(4, 1048561, 5)).substr(0, 9), "narrow_in");
   EXPECT_EQ(chosen(TransposeProblem::matrix(4, 4, 1048561)).substr(0, 10), "narrow_out");
   EXPECT_EQ(chosen(TransposeProblem::matrix(16, 4096, 4096)).substr(0, 4), "tile");
+  EXPECT_EQ(chosen(TransposeProblem::matrix(1, 8192, 8200)), "tile_8");
+  EXPECT_EQ(chosen(TransposeProblem::matrix(1, 8200, 8192)).substr(0, 7), "shifted");
   EXPECT_EQ(chosen(permuted_problem(2, {8, 4096, 32, 128}, {0, 2, 1, 3})), "runs");
   EXPECT_EQ(chosen(permuted_problem(2, {8, 4096}, {0, 1})), "copy");
 }
@@ -145,6 +147,13 @@ TEST(TransposePlan, ARefusalSaysWhy) {
   EXPECT_EQ(sentence(TransposeProblem::matrix(1, 64, 64), "tile_256"),
             "transpose: variant is tile_256; it must be another one here: its tile of elements of 1 byte has 65536 "
             "bytes, too few or too many");
+  EXPECT_EQ(sentence(TransposeProblem::matrix(1, 64, 60), "tile_8"),
+            "transpose: variant is tile_8; it must be another one here: rows of x are not whole 8-byte units, or those "
+            "of y 16-byte units");
+  EXPECT_EQ(
+      sentence(TransposeProblem::matrix(16, 64, 60), "tile_8"),
+      "transpose: variant is tile_8; it must be another one here: elements of 16 bytes are more than an access of "
+      "8 bytes");
   EXPECT_EQ(sentence(TransposeProblem::matrix(4, 64, 63), "copy"),
             "transpose: variant is copy; it must be another one here: the innermost axis does not stay in its place");
   EXPECT_EQ(sentence(TransposeProblem::matrix(4, 640, 200), "narrow_in"),

@@ -1,4 +1,4 @@
-// A tile by way of shared memory, 16 bytes per access on both sides.
+// A tile by way of shared memory, 16 bytes per access on both sides, or 8 in x.
 //
 // A chunk is 16 bytes: V units of one row of x, or of one column (a row of y). Chunks of x go into shared memory as
 // they are. A thread then reads V rows of one word, 4 bytes wide or a unit, which is a small matrix of V rows and as
@@ -45,13 +45,15 @@ template <class Row, class T> __device__ __forceinline__ int tile_chunk(int row,
 }
 
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
-// Preconditions: rows and cols are whole chunks, and all rows of x and of y start on one; gridDim.x is all tiles.
+// Preconditions: rows are whole chunks, and all columns of y start on one; cols are whole accesses of x, and all rows of
+// x start on one; gridDim.x is all tiles.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x, T* y, Form f, Tiles tiles) {
   constexpr Config c = Row::config;
   constexpr int V = per_chunk(sizeof(T)), rows = tile_rows(c, sizeof(T)), cols = tile_cols(c, sizeof(T));
-  constexpr int chunks = c.x_bytes / chunk_bytes;                               // of a tile's row
-  constexpr int accesses = tile_bytes(c, sizeof(T)) / chunk_bytes / c.threads;  // of a thread, on either side
+  constexpr int parts = chunk_bytes / c.access_bytes, part_units = c.access_bytes / static_cast<int>(sizeof(T));
+  constexpr int row_parts = c.x_bytes / c.access_bytes;                       // of a tile's row
+  constexpr int chunks = tile_bytes(c, sizeof(T)) / chunk_bytes / c.threads;  // of a thread, on either side
   T* shared = simt::dynamic_shared<T>();
   const TileIndex at = tile_of_block<c.strip>(tiles);
   const Axes::Offsets matrix = f.outer(at.matrix);
@@ -62,10 +64,11 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   const int cols_left = static_cast<int>(min(f.cols - col0, std::int64_t{cols}));
 
 #pragma unroll
-  for (int u = 0; u < accesses; ++u) {
-    const int i = u * c.threads + threadIdx.x, row = i / chunks, chunk = i % chunks;
-    if (row < rows_left && chunk * V < cols_left)
-      tile::copy_async<chunk_bytes>(shared + tile_chunk<Row, T>(row, chunk) * V, x + row * f.pitch_x + chunk * V);
+  for (int u = 0; u < chunks * parts; ++u) {
+    const int i = u * c.threads + threadIdx.x, row = i / row_parts, part = i % row_parts;
+    if (row < rows_left && part * part_units < cols_left)
+      tile::copy_async<c.access_bytes>(shared + tile_chunk<Row, T>(row, part / parts) * V + part % parts * part_units,
+                                       x + row * f.pitch_x + part * part_units);
   }
   tile::wait_for_copies();
   __syncthreads();
@@ -73,7 +76,7 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   constexpr int words = per_chunk(sizeof(Word<T>)), lines = rows / V / 8;  // words of a chunk; lines of y's run
   const int near = threadIdx.x % 8, word4 = threadIdx.x / 8 % 4;
 #pragma unroll
-  for (int u = 0; u < accesses / per_word<T>; ++u) {
+  for (int u = 0; u < chunks / per_word<T>; ++u) {
     const int piece = u * (c.threads / 32) + threadIdx.x / 32;  // eight chunks of y by four words
     const int group = piece % lines * 8 + near, word = piece / lines * 4 + word4;
     Word<T> from[V];

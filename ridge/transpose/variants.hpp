@@ -21,6 +21,7 @@ struct Config {
   Method method = Method::tile;
   int threads = 256;
   int x_bytes = 0, y_bytes = 0;  // tile, shifted: contiguous bytes of a tile's row in x and of its column in y
+  int access_bytes = 16;         // tile: of x's accesses; rows of x start and end on multiples of it
   int strip = 1;                 // tile, shifted: rows of tiles that blocks go through column by column
   int stage_bytes = 0;           // narrow: of x in a tile
   int accesses = 1;              // runs, copy: independent ones of each thread
@@ -62,17 +63,19 @@ inline constexpr Variant variants[] = {
     {"tile_wide", "runs of 256 bytes in y; neighbouring blocks share a square of x and of y",
      {.x_bytes = 128, .y_bytes = 256, .strip = 16}, {.87, .89, .90, .80, .75}},
     {"tile_256", "runs of 256 bytes on both sides",
-     {.x_bytes = 256, .y_bytes = 256}, {.90, .91, .94, .93, .90}},
+     {.x_bytes = 256, .y_bytes = 256, .strip = 256}, {.90, .91, .96, .95, .92}},
     {"tile_512", "runs of 512 bytes on both sides",
      {.x_bytes = 512, .y_bytes = 512}, {.90, .90, .90, .92, .92}},
     {"tile_large", "512 threads, for tiles of 32 and 64 KB",
-     {.threads = 512, .x_bytes = 256, .y_bytes = 256}, {.93, .93, .93, .92, .92}},
+     {.threads = 512, .x_bytes = 256, .y_bytes = 256, .strip = 128}, {.95, .96, .93, .92, .92}},
+    {"tile_8", "rows of x that start on 8 bytes: accesses of 8 bytes there, of 16 in y",
+     {.threads = 512, .x_bytes = 256, .y_bytes = 128, .access_bytes = 8, .strip = 128}, {.90, .90, .90, .90, .90}},
     {"shifted_128", "rows start anywhere: whole aligned chunks are read and written, elements move in between",
      {.method = Method::shifted, .x_bytes = 128, .y_bytes = 128}, {.78, .78, .60, .55, .50}},
     {"shifted_wide", "runs of 256 bytes in y: fewer rows are read twice",
-     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 16}, {.80, .83, .71, .70, .50}},
+     {.method = Method::shifted, .x_bytes = 128, .y_bytes = 256, .strip = 128}, {.80, .83, .71, .70, .50}},
     {"shifted_256", "runs of 256 bytes on both sides",
-     {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 16}, {.50, .85, .80, .80, .50}},
+     {.method = Method::shifted, .x_bytes = 256, .y_bytes = 256, .strip = 128}, {.50, .85, .80, .80, .50}},
     {"thin", "2, 3, 4 or 8 columns: whole rows of x in registers, no shared memory, no barrier",
      {.method = Method::thin, .threads = 128, .accesses = 2}, {.75, .85, .92, .92, .92}},
     {"narrow_in", "few columns: x is read as one stretch",
@@ -108,7 +111,7 @@ constexpr bool has_tile(Config c, int unit) {
   const int most_bytes = 128 * c.threads;  // eight accesses of a thread
   const int least_bytes = (c.threads > 256 ? 4 : 1) * c.threads * chunk_bytes;
   const bool whole = tile_bytes(c, unit) >= least_bytes && tile_bytes(c, unit) <= most_bytes;
-  return whole && (c.method == Method::tile || unit < chunk_bytes);  // units of 16 bytes are never shifted
+  return whole && (c.method == Method::tile ? unit <= c.access_bytes : unit < chunk_bytes);  // no unit is parted
 }
 
 // A shifted tile in shared memory: each row has one chunk more than the tile is wide, as its first may begin before

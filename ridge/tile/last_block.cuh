@@ -1,0 +1,32 @@
+// Which of the blocks that share a result is the last: it finds what all of them wrote.
+//
+//   partials[mine] = ...;  if (is_last_to_arrive(word, run, blocks)) { all of partials }
+#pragma once
+#include <ridge/simt/simt.hpp>
+#include <ridge/tile/last_block.hpp>
+
+namespace ridge::tile {
+
+// Whether this arrival is the last of `arrivals`, as all of the block's threads learn: they see then what the threads of
+// all blocks wrote before they arrived.
+// Preconditions: all of the block's threads call; arrivals <= most_arrivals.
+__device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, std::int64_t arrivals) {
+  __shared__ bool last;
+  __syncthreads();
+  if (simt::thread_rank() == 0) {
+    __threadfence();
+    Arrivals seen = atomicAdd(word, 0ull);
+    while (seen >> arrival_bits != run >> arrival_bits) {  // no block of this run has been here
+      const Arrivals before = atomicCAS(word, seen, run);
+      seen = before == seen ? run : before;
+    }
+    last = (atomicAdd(word, 1ull) & static_cast<Arrivals>(most_arrivals)) == static_cast<Arrivals>(arrivals - 1);
+    if (last) atomicExch(word, 0ull);
+  }
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+  return true;
+}
+
+}  // namespace ridge::tile
