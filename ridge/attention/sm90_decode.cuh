@@ -238,7 +238,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 inline constexpr int decode_merge_warps = 8;
 
 // What attention_merge_kernel does, of float32 parts that have all been written: a block for each row, whose warps share out
-// the parts, and have all that they read on its way at once.
+// the parts, and have all that they read on its way at once. Its code is run once for nothing while the kernel before is at
+// work: else it would come from memory, line by line, when all wait for it.
 //   partial_o [splits][rows][dv]   partial_lse [splits][rows]   o [batch, heads, sq, dv]
 // Preconditions: gridDim.x is batch * heads * sq; dv is a multiple of 4 and at most Columns, a multiple of 64.
 template <class T, int Columns>
@@ -251,66 +252,77 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const PartsInWorkspace& parts = a.parts;
     Place at(a.sq, a.heads);
-    tile::sm90::await_last();
-    if (!parts.find(at)) return;
-    float top = minus_infinity, sum = 0;
-    simt::vec<float, unit> o[units] = {};
-    for (int first = warp; first < parts.parts; first += batch * decode_merge_warps) {
-      float log_sum[batch];
-      simt::vec<float, unit> values[batch][units] = {};
+    if (!parts.find(at)) {
+      tile::sm90::await_last();  // no block ends before the kernel before: what follows in the stream counts on it
+      return;
+    }
+    T* const to = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row;
+    RIDGE_KEEP_LOOP
+    for (int pass = 0; pass < 2; ++pass) {
+      const bool there = pass == 1;
+      if (there) tile::sm90::await_last();
+      const int count = there ? parts.parts : 0;
+      float top = minus_infinity, sum = 0;
+      simt::vec<float, unit> o[units] = {};
+      int first = warp;
+      do {
+        float log_sum[batch];
+        simt::vec<float, unit> values[batch][units] = {};
 #pragma unroll
-      for (int b = 0; b < batch; ++b) {
-        const int part = first + b * decode_merge_warps;
-        log_sum[b] = part < parts.parts ? parts.log_sum(part, at) : minus_infinity;
+        for (int b = 0; b < batch; ++b) {
+          const int part = first + b * decode_merge_warps;
+          log_sum[b] = part < count ? parts.log_sum(part, at) : minus_infinity;
 #pragma unroll
-        for (int u = 0; u < units; ++u) {
-          const int column = (u * 32 + lane) * unit;
-          if (part < parts.parts && column < a.dv)
-            values[b][u] = simt::load<unit>(parts.o + parts.row(part, at) * a.dv + column);
+          for (int u = 0; u < units; ++u) {
+            const int column = (u * 32 + lane) * unit;
+            if (part < count && column < a.dv)
+              values[b][u] = simt::load<unit>(parts.o + parts.row(part, at) * a.dv + column);
+          }
         }
-      }
-      float to = top;
+        float most = top;
 #pragma unroll
-      for (int b = 0; b < batch; ++b) to = fmaxf(to, log_sum[b]);
-      const float base = to == minus_infinity ? 0 : to, change = expf(top - base);
-      top = to;
-      sum *= change;
-#pragma unroll
-      for (int u = 0; u < units; ++u)
-#pragma unroll
-        for (int e = 0; e < unit; ++e) o[u][e] *= change;
-#pragma unroll
-      for (int b = 0; b < batch; ++b) {
-        const float weight = expf(log_sum[b] - base);
-        sum += weight;
+        for (int b = 0; b < batch; ++b) most = fmaxf(most, log_sum[b]);
+        const float base = most == minus_infinity ? 0 : most, change = expf(top - base);
+        top = most;
+        sum *= change;
 #pragma unroll
         for (int u = 0; u < units; ++u)
 #pragma unroll
-          for (int e = 0; e < unit; ++e) o[u][e] += weight * values[b][u][e];
+          for (int e = 0; e < unit; ++e) o[u][e] *= change;
+#pragma unroll
+        for (int b = 0; b < batch; ++b) {
+          const float weight = expf(log_sum[b] - base);
+          sum += weight;
+#pragma unroll
+          for (int u = 0; u < units; ++u)
+#pragma unroll
+            for (int e = 0; e < unit; ++e) o[u][e] += weight * values[b][u][e];
+        }
+        first += batch * decode_merge_warps;
+      } while (first < count);
+#pragma unroll
+      for (int u = 0; u < units; ++u) simt::store(&sums[warp][(u * 32 + lane) * unit], o[u]);
+      if (lane == 0) tops[warp] = top, weights[warp] = sum;
+      __syncthreads();
+      top = minus_infinity, sum = 0;
+#pragma unroll
+      for (int w = 0; w < decode_merge_warps; ++w) top = fmaxf(top, tops[w]);
+      const float base = top == minus_infinity ? 0 : top;
+      float change[decode_merge_warps];
+#pragma unroll
+      for (int w = 0; w < decode_merge_warps; ++w) change[w] = expf(tops[w] - base), sum += change[w] * weights[w];
+      const float inverse = sum == 0 ? 0 : 1 / sum;
+      for (int column = static_cast<int>(threadIdx.x); column < a.dv; column += decode_merge_warps * 32) {
+        float value = 0;
+#pragma unroll
+        for (int w = 0; w < decode_merge_warps; ++w) value += change[w] * sums[w][column];
+        if (there) to[column * a.at_o.element] = T(value * inverse);
       }
+      if (there && a.lse && threadIdx.x == 0)
+        a.lse[at.batch * a.at_lse.batch + at.head * a.at_lse.head + at.tile * a.at_lse.row] =
+            sum == 0 ? minus_infinity : base + logf(sum);
+      __syncthreads();
     }
-#pragma unroll
-    for (int u = 0; u < units; ++u) simt::store(&sums[warp][(u * 32 + lane) * unit], o[u]);
-    if (lane == 0) tops[warp] = top, weights[warp] = sum;
-    __syncthreads();
-    top = minus_infinity, sum = 0;
-#pragma unroll
-    for (int w = 0; w < decode_merge_warps; ++w) top = fmaxf(top, tops[w]);
-    const float base = top == minus_infinity ? 0 : top;
-    float change[decode_merge_warps];
-#pragma unroll
-    for (int w = 0; w < decode_merge_warps; ++w) change[w] = expf(tops[w] - base), sum += change[w] * weights[w];
-    const float inverse = sum == 0 ? 0 : 1 / sum;
-    for (int column = static_cast<int>(threadIdx.x); column < a.dv; column += decode_merge_warps * 32) {
-      float value = 0;
-#pragma unroll
-      for (int w = 0; w < decode_merge_warps; ++w) value += change[w] * sums[w][column];
-      a.o[at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row + column * a.at_o.element] =
-          T(value * inverse);
-    }
-    if (a.lse && threadIdx.x == 0)
-      a.lse[at.batch * a.at_lse.batch + at.head * a.at_lse.head + at.tile * a.at_lse.row] =
-          sum == 0 ? minus_infinity : base + logf(sum);
   }
 }
 
