@@ -327,7 +327,7 @@ constexpr double tma_tile_clocks = 5000;        // a block's start, its first lo
 
 Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   // The operand across a tile lies along M or N. Where neither does, B is turned.
-  Arrangement way{.swapped = major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
+  Arrangement way{.swapped = !turns_down(c, p) && major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
   const double tiles =
       static_cast<double>(raster_of(way.swapped ? p.n : p.m, way.swapped ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
   const double most = std::ceil(tiles / device.sms), resident = std::clamp<double>(most, 1, c.blocks_per_sm);

@@ -63,6 +63,13 @@ TEST(GemmPlan, TilesByTmaCopyWhatTheyCannotReadAndTurnOneOfTwoOperandsAlongK) {
   EXPECT_EQ(workspace({.m = 512, .n = 256, .k = 1024, .layout = GemmLayout::nt}), 256u * 1024 * 4);
   EXPECT_EQ(workspace({.m = 512, .n = 255, .k = 1024}), 256u * 1024 * 4);  // rows of 1020 bytes
   EXPECT_EQ(workspace({.m = 511, .n = 256, .k = 1024, .layout = GemmLayout::tt}), 512u * 1024 * 4);  // A's
+  // Where each element is used often, both.
+  constexpr std::size_t a = 4096u * 1024 * 4, b = 3072u * 1024 * 4;
+  const auto large = [](GemmLayout layout) { return GemmProblem{.m = 4096, .n = 3072, .k = 1024, .layout = layout}; };
+  EXPECT_EQ(workspace(large(GemmLayout::tn)), 0u);
+  EXPECT_EQ(workspace(large(GemmLayout::nn)), a);
+  EXPECT_EQ(workspace(large(GemmLayout::nt)), a + b);
+  EXPECT_EQ(workspace(large(GemmLayout::tt)), b);
   EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 1, .batch = 65536}, "tma_128x128"),
             "gemm: variant is tma_128x128; it must be another one here: it takes batches of at most 65535");
 }

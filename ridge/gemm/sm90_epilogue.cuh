@@ -5,6 +5,7 @@
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>
+#include <ridge/tile/quick_gelu.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 #include <ridge/tile/sm90/wgmma.cuh>
@@ -35,8 +36,15 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
   }
 }
 
-// The code of each activation is there once, for four sums.
+// The code of each activation is there once, for four sums; gelu's, which is short, for all.
 template <class T> __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
+  if constexpr (sizeof(T) == 2) {
+    if (activation == Activation::gelu) {
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i]);
+      return;
+    }
+  }
   const auto all = [&]<Activation A>() {
     RIDGE_KEEP_LOOP
     for (int turn = 0; turn < part_sums; turn += 4) {  // at places 0 to 3
@@ -51,7 +59,9 @@ template <class T> __device__ __forceinline__ void activate_sums(Activation acti
   };
   switch (activation) {
     case Activation::relu: return all.template operator()<Activation::relu>();
-    case Activation::gelu: return all.template operator()<Activation::gelu>();
+    case Activation::gelu:
+      if constexpr (sizeof(T) > 2) all.template operator()<Activation::gelu>();
+      return;
     case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
     case Activation::silu: return all.template operator()<Activation::silu>();
     case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
@@ -225,8 +235,10 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
     take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
     activate_sums<T>(e.activation, x);
+    if (e.scale != 1) {
 #pragma unroll
-    for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
+      for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
+    }
     to.store(part, x);
   }
 }

@@ -4,6 +4,7 @@
 #include <ridge/tile/columns.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
+#include <ridge/tile/quick_gelu.cuh>
 #include <ridge/tile/row_ring.hpp>
 #include <ridge/tile/row_units.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -424,6 +426,36 @@ TEST(Activation, QuickErfcIsAsGoodAsFloat) {
   EXPECT_EQ(quick_erfc(HUGE_VALF), 0.0f);
   EXPECT_EQ(quick_erfc(-HUGE_VALF), 2.0f);
   EXPECT_TRUE(std::isnan(quick_erfc(NAN)));
+}
+
+// Against double, at every number of T and between them: 2^-16 in f16; in bf16 by what the header says.
+template <class T> void check_quick_gelu() {
+  constexpr bool f16 = std::is_same_v<T, half>;
+  const auto check = [](float x) {
+    const double a = std::fabs(static_cast<double>(x)), phi = 0.5 * std::erfc(-x / std::sqrt(2.0)), want = x * phi;
+    const float got = quick_gelu<T>(x);
+    const double share = f16 ? 0x1p-16 : a < 3 ? 0x1p-14 : a < 6 ? 0x1.3p-13 : 0x1.5p-12;
+    if (a < (f16 ? 5.9 : 9.5)) {
+      EXPECT_NEAR(got, want, share * a * std::min(phi, 1 - phi) + 0x1p-23 * std::fabs(want)) << x;
+    } else if (x < 0) {
+      EXPECT_LE(got, 0) << x;
+      EXPECT_GE(got, f16 ? -0x1p-25f : -3e-20f) << x;  // f16: stored as 0
+    } else {
+      EXPECT_EQ(got, x);
+    }
+  };
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const float x = static_cast<float>(std::bit_cast<T>(static_cast<std::uint16_t>(bits)));
+    if (std::isfinite(x)) check(x);
+  }
+  for (float x = -20; x < 20; x += 0.00117f) check(x);
+  EXPECT_EQ(quick_gelu<T>(HUGE_VALF), HUGE_VALF);
+  EXPECT_EQ(quick_gelu<T>(-HUGE_VALF), 0.0f);
+  EXPECT_TRUE(std::isnan(quick_gelu<T>(NAN)));
+}
+TEST(Activation, QuickGeluIsGoodFor16Bits) {
+  check_quick_gelu<half>();
+  check_quick_gelu<bfloat16>();
 }
 
 // What load_packed_anywhere does on a GPU, where it reads two aligned units.
