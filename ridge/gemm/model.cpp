@@ -168,12 +168,14 @@ constexpr double multicast_clocks = 460;       // the shortest step of blocks th
 constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
 constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
 constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
-constexpr double unaligned_line_clocks = 4;    // and where rows start inside of the L2 cache's sectors
+constexpr double sector_line_clocks = 3.2;     // where rows start on sectors of the L2 cache, and inside of its lines
+constexpr double unaligned_line_clocks = 4;    // and where they start inside of sectors
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
 constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
 constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
+constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
 constexpr double promoted = 1.15;  // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way through shared memory
 constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
@@ -183,11 +185,13 @@ constexpr double repack_launch_us = 1;       // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
-// Instructions per element of D of what the epilogue computes.
+// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere.
 double epilogue_instructions(const GemmProblem& p) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1 : a == Activation::gelu ? 28 : 16;
-  return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0);
+  const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
+  return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0) +
+         (vectors ? 0 : single_stores);
 }
 
 // Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between which
@@ -203,9 +207,9 @@ double wgmma_tiles(const Config& c, const GemmProblem& p) {
 
 // Clocks in which a multiprocessor's copy engine brings a line of an operand.
 double clocks_of_line(const GemmOperand& o, const Repacked& read) {
-  constexpr std::int64_t sector = 32;
-  const bool aligned = read.needed || starts_on(o, read.pitch, sector);
-  return aligned ? line_clocks : unaligned_line_clocks;
+  const auto pitch = read.pitch * static_cast<std::int64_t>(size_of(o.dtype));
+  if (read.needed || pitch % 128 == 0) return line_clocks;
+  return starts_on(o, read.pitch, 32) ? sector_line_clocks : unaligned_line_clocks;
 }
 
 Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {

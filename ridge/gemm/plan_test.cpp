@@ -247,14 +247,18 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
   EXPECT_EQ(plan_of(16, 4096, 64).split, 1);  // one step
 }
 
-TEST(GemmPlan, RowsThatTheCopyEngineIsSlowToReadAreLoadedForTwoBlocks) {
+TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   const auto chosen = [](std::int64_t size) {
     const auto plan = plan_gemm({.m = size, .n = size, .k = size, .dtype = f16}, *device_model("H200"));
     return std::string(variants[plan->variant].name);
   };
   EXPECT_EQ(chosen(1024), "wgmma_64x128");
-  EXPECT_EQ(chosen(1008), "wgmma_64x128");
-  EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16 bytes and not on 32
+  EXPECT_EQ(chosen(1008), "wgmma_64x128_pairs");  // on 32 bytes and not on 128
+  EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16
+  EXPECT_EQ(chosen(2048), "ping_pong");
+  EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines for a product
+  EXPECT_EQ(chosen(4096), "multicast");
+  EXPECT_EQ(chosen(4095), "ping_pong");  // D element by element, while the other warpgroup multiplies
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {

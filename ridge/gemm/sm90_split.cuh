@@ -36,6 +36,9 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
   static_assert(MN == Major::k || !narrow_is_k_major(c));
+  // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get two
+  // where there is room for them, and others none.
+  __host__ __device__ static constexpr bool overlaps(unsigned split) { return split > 1 || c.blocks_per_sm == 1; }
   static_assert(512 % c.bm == 0 && 512 % c.bn == 0, "threads have whole rows of pieces");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
@@ -109,6 +112,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::fence_init();
       const int at_once = ::min(steps, c.stages);
       if (work.copied == Copied::none) {
+        sm90::await_last();
         for (; loaded < at_once; ++loaded) load_step(loaded);
       } else {  // the wide operand's part of all stages first, if it has been there all along
         if (work.copied == Copied::both) sm90::await_last();
@@ -118,6 +122,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         ring.skip(at_once);
       }
     }
+    if (K::overlaps(split)) sm90::let_next_begin();
+    sm90::await_last();  // before D is written, and what is added to it read
     __syncthreads();
     // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
     if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();
@@ -278,9 +284,9 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_split<Row, T, MW, MN, Epilogue>;
-  return copied == Copied::none
-             ? sm90::launch_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue)
-             : sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
+  return copied != Copied::none || K::overlaps(static_cast<unsigned>(split))
+             ? sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue)
+             : sm90::launch_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

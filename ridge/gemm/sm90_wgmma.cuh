@@ -10,7 +10,7 @@
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
 #include <ridge/gemm/sm90_groups.cuh>
-#include <ridge/tile/sm90/launch.cuh>
+#include <ridge/tile/sm90/overlap.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
 
 namespace ridge::gemm_kernels {
@@ -208,8 +208,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       for (int i = 0; i < 2; ++i) sm90::init(turn + i, 1);
       sm90::fence_init();
     }
-    if constexpr (K::multicast) sm90::sync_cluster();
-    else __syncthreads();
+    if constexpr (K::multicast) {
+      sm90::let_next_begin();
+      sm90::sync_cluster();
+      sm90::await_last();  // so far nothing was read or written that the kernel before this one may write or read
+    } else {
+      __syncthreads();
+    }
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
       loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
@@ -526,8 +531,11 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  return sm90::launch_clusters(at, c.cluster, gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>, loader, map_d, work,
-                               by_columns, epilogue);
+  constexpr auto kernel = gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>;
+  // Blocks that share no copies share the L2 cache, and lie beside each other only where all of them begin at once.
+  if constexpr (K::multicast)
+    return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, work, by_columns, epilogue);
+  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, work, by_columns, epilogue);
 }
 
 struct WgmmaOperands {

@@ -46,7 +46,7 @@ template <class... P, class... A>
 #else
   RIDGE_TRY(allow_shared(config, kernel));
   const cudaLaunchAttribute attributes[] = {overlapping(), clusters_of(cluster)};
-  return launch_with(config, attributes, 2, kernel, args...);
+  return launch_with(config, attributes, cluster > 1 ? 2 : 1, kernel, args...);
 #endif
 }
 
