@@ -23,7 +23,7 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
                         .stream = args.stream.handle,
                         .warp = Warp};
   if constexpr (c.method == Method::streaming) {
-    if (!p.backward) return simt::launch(at, norm_streaming<Team, T>, forward_of<T>(args));
+    if (!p.backward) return simt::launch(at, norm_streaming<Team, T, PlainSums>, forward_of<T>(args), PlainSums{});
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
@@ -42,8 +42,10 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_resident_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::resident) {
-    if (use == Use::plain) return simt::launch(at, norm_resident<Row<I>, Team, T, false>, forward_of<T>(args));
-    if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
+    if (use == Use::plain)
+      return simt::launch(at, norm_resident<Row<I>, Team, T, false, DistanceSums>, forward_of<T>(args), DistanceSums{});
+    if (use == Use::added)
+      return simt::launch(at, norm_resident<Row<I>, Team, T, true, DistanceSums>, forward_of<T>(args), DistanceSums{});
     return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);
