@@ -12,6 +12,7 @@
 #include <ridge/norm/variants.hpp>
 #include <ridge/tile/async_copy.cuh>
 #include <ridge/tile/row_units.cuh>
+#include <ridge/tile/sm90/overlap.cuh>
 
 #include <bit>
 
@@ -21,17 +22,6 @@ namespace ridge::norm_detail {
 template <class T, int K> struct ColumnSums {
   static constexpr int V = tile::unit_elements<T>;
   float gamma[K][V] = {}, beta[K][V] = {}, edge_gamma = 0, edge_beta = 0;
-
-  // Calls put(column, of gamma, of beta) for every column.
-  template <class Units, class Put> __device__ __forceinline__ void for_each(const Units& units, Put&& put) const {
-#pragma unroll
-    for (int k = 0; k < K; ++k)
-      if (units.has(k)) {
-#pragma unroll
-        for (int v = 0; v < V; ++v) put(units.at(k) + v, gamma[k][v], beta[k][v]);
-      }
-    if (units.edge_at >= 0) put(units.edge_at, edge_gamma, edge_beta);
-  }
 };
 
 // Sums over a part of a row, and what they are relative to. As words, in the order in which they are told to others.
@@ -143,12 +133,19 @@ struct OneBlock {
 };
 
 // Rows in the order of the places of a 16-byte unit where they start, those of one place (a phase) after the other; and
-// of these the share of block, or cluster, `index` of `count`. A lane's columns stay the same within a phase.
+// of these the share of block, or cluster, `index` of `count`. A lane's columns stay the same within a phase. Where there is
+// one phase, a share is every count-th row, so that blocks go through memory side by side.
 // Precondition: a share has fewer than 2^31 rows.
 class PhasedRows {
  public:
   __device__ __forceinline__ PhasedRows(std::int64_t rows, int every, std::int64_t index, std::int64_t count)
       : phases(every), longer(rows % every), of_phase(rows / every) {
+    if (every == 1) {
+      begin = index;
+      end = index + (rows - index + count - 1) / count;
+      first_phase = last_phase = 0;
+      return;
+    }
     begin = rows * index / count;
     end = rows * (index + 1) / count;
     first_phase = index > 0 ? phase_at(begin - 1) : 0;  // so that every sum of slices is written, if only by zeros
@@ -156,11 +153,13 @@ class PhasedRows {
   }
   int first_phase, last_phase;
 
-  // The share's rows of a phase.
+  // The share's rows of a phase; FusedRows::apart lies between two of them.
   __device__ __forceinline__ int size(int phase) const {
+    if (phases == 1) return static_cast<int>(end - begin);
     return static_cast<int>(::min(end, start(phase + 1)) - ::max(begin, start(phase)));
   }
   __device__ __forceinline__ std::int64_t first_row(int phase) const {
+    if (phases == 1) return begin;
     return phase + (::max(begin, start(phase)) - start(phase)) * phases;
   }
 
@@ -230,22 +229,11 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     // Of row j of the share: where this block's slice begins, and this lane's units. Pointers that move along would take
     // registers that are not there; and what is spilled comes from the L2 cache, as shared memory leaves no other.
     const auto row_of = [&](const auto& tensor, int j) {
-      return tensor.even_row(first_row + std::int64_t{j} * shape.phases) + slice.begin;
+      return tensor.even_row(first_row + std::int64_t{j} * shape.apart) + slice.begin;
     };
     const auto units_of = [&](const auto& tensor, int j) { return row_of(tensor, j) + units.at(0); };
 
-    // ---- load: gamma, zeros where this lane has no unit, and the first rows
-    const T* given = a.gamma.data ? a.gamma.data + slice.begin : nullptr;
-    for (int u = static_cast<int>(threadIdx.x); u < row_units; u += threads) {
-      Packed unit{};
-      if (u < units.units)
-        unit = given ? tile::load_packed_anywhere(given + units.head + u * V) : tile::packed_fill<T>(1.0f);
-      const Floats floats = tile::unpack_floats<T>(unit);
-#pragma unroll
-      for (int w = 0; w < gamma_words; ++w)
-        memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
-    }
-    const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
+    // ---- load: the first rows, zeros where this lane has no unit, and gamma
     // Row j of the share into a slot.
     const auto bring = [&](int stage, int j) {
       if constexpr (Copies::by_lanes) {
@@ -265,6 +253,17 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (const int j = group + s * rows; j < count) bring(s, j);
       copies.end_group();
     }
+    const T* given = a.gamma.data ? a.gamma.data + slice.begin : nullptr;
+    for (int u = static_cast<int>(threadIdx.x); u < row_units; u += threads) {
+      Packed unit{};
+      if (u < units.units)
+        unit = given ? tile::load_packed_anywhere(given + units.head + u * V) : tile::packed_fill<T>(1.0f);
+      const Floats floats = tile::unpack_floats<T>(unit);
+#pragma unroll
+      for (int w = 0; w < gamma_words; ++w)
+        memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
+    }
+    const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
     struct Edge {
       T x = T(0.0f), dy = T(0.0f);  // as they are: nothing waits for them here
     };
@@ -397,25 +396,44 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     }
     copies.finish();
 
-    float* to = slices + (blocks.index() + phase) * 2 * a.cols + slice.begin;
-    if constexpr (rows == 1) {
-      sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
-        to[column] = of_gamma;
-        to[a.cols + column] = of_beta;
-      });
-    } else {                                            // the rows of a block, one after the other
-      float* of_block = simt::dynamic_shared<float>();  // [2][cols], where the rows ahead were
-      const int cols = static_cast<int>(a.cols);
-      for (int of_turn = 0; of_turn < rows; ++of_turn) {
-        __syncthreads();
-        if (of_turn == group)
-          sums.for_each(units, [&](int column, float of_gamma, float of_beta) {
-            of_block[column] = of_turn > 0 ? of_block[column] + of_gamma : of_gamma;
-            of_block[cols + column] = of_turn > 0 ? of_block[cols + column] + of_beta : of_beta;
-          });
+    // ---- sums of the block's rows, one after the other: through shared memory, where rows ahead were, so that whole
+    // lines of the slice are written. As `words` packed floats of each unit, [rows][gamma, beta][words][row_units]; then
+    // those of edges, [rows][gamma, beta][2 V].
+    tile::sm90::let_next_begin();
+    constexpr int words = V / tile::unit_words;
+    const auto place = [&](int of_row, int which, int w) {
+      return shared + ((of_row * 2 + which) * words + w) * row_units;
+    };
+    float* const edges = reinterpret_cast<float*>(place(rows, 0, 0));
+    __syncthreads();  // all have read the last rows
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      if (units.has(k)) {
+#pragma unroll
+        for (int w = 0; w < words; ++w) {
+          memcpy(place(group, 0, w) + k * lanes + lane, &sums.gamma[k][w * tile::unit_words], sizeof(Packed));
+          memcpy(place(group, 1, w) + k * lanes + lane, &sums.beta[k][w * tile::unit_words], sizeof(Packed));
+        }
       }
-      __syncthreads();
-      for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += threads) to[i] = of_block[i];
+    if (edge_at >= 0) {
+      edges[(group * 2 + 0) * 2 * V + lane] = sums.edge_gamma;
+      edges[(group * 2 + 1) * 2 * V + lane] = sums.edge_beta;
+    }
+    __syncthreads();
+    const auto total = [&](const float* of_first, int apart) {
+      float sum = *of_first;
+#pragma unroll
+      for (int r = 1; r < rows; ++r) sum += of_first[r * apart];
+      return sum;
+    };
+#pragma unroll
+    for (int which = 0; which < 2; ++which) {
+      float* to = slices + ((blocks.index() + phase) * 2 + which) * a.cols + slice.begin;
+      for (int i = static_cast<int>(threadIdx.x); i < units.units * V; i += threads) {
+        const auto* unit = reinterpret_cast<const float*>(place(0, which, i % V / tile::unit_words) + i / V);
+        to[units.head + i] = total(unit + i % tile::unit_words, 2 * words * row_units * tile::unit_words);
+      }
+      if (group == 0 && edge_at >= 0) to[edge_at] = total(edges + which * 2 * V + lane, 2 * 2 * V);
     }
     copies.finish();
     __syncthreads();  // the next phase's rows go to the same places

@@ -23,7 +23,7 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
                         .stream = args.stream.handle,
                         .warp = Warp};
   if constexpr (c.method == Method::streaming) {
-    if (!p.backward) return simt::launch(at, norm_streaming<Team, T>, forward_of<T>(args));
+    if (!p.backward) return simt::launch(at, norm_streaming<Team, T, PlainSums>, forward_of<T>(args), PlainSums{});
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
@@ -42,14 +42,16 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_resident_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::resident) {
-    if (use == Use::plain) return simt::launch(at, norm_resident<Row<I>, Team, T, false>, forward_of<T>(args));
-    if (use == Use::added) return simt::launch(at, norm_resident<Row<I>, Team, T, true>, forward_of<T>(args));
+    if (use == Use::plain)
+      return simt::launch(at, norm_resident<Row<I>, Team, T, false, DistanceSums>, forward_of<T>(args), DistanceSums{});
+    if (use == Use::added)
+      return simt::launch(at, norm_resident<Row<I>, Team, T, true, DistanceSums>, forward_of<T>(args), DistanceSums{});
     return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else {
-    const FusedRows shape = fused_rows(c, p, args.plan.device.smem_optin);
+    const FusedRows shape = fused_rows(c, p, args.plan.device.smem_optin, args.plan.grid);
     simt::Config with_rows = at;
     with_rows.smem = static_cast<std::size_t>(shape.smem);
     return simt::launch(with_rows, norm_fused_gradient<Row<I>, Warp, T>, backward_of<T>(args),
@@ -82,9 +84,14 @@ template <class T, int Warp> static Status launch_sums(const Arguments& args) {
     RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(args), slices, sums.rows_of_slice));
   at.grid = dim3(blocks(2 * p.cols, finish_wide));
   at.block = dim3(finish_threads);
-  return simt::launch(at, norm_finish<T>, static_cast<const X*>(slices), sums.slices, p.cols,
-                      VectorTensor<T>{static_cast<T*>(o.dgamma.data), o.dgamma.step},
-                      VectorTensor<T>{static_cast<T*>(o.dbeta.data), o.dbeta.step});
+  const auto finish = [&](auto launch_by) {
+    return launch_by(static_cast<const X*>(slices), sums.slices, p.cols,
+                     VectorTensor<T>{static_cast<T*>(o.dgamma.data), o.dgamma.step},
+                     VectorTensor<T>{static_cast<T*>(o.dbeta.data), o.dbeta.step});
+  };
+  if (args.plan.device.cc == 90)  // its start is hidden behind the end of the kernel before it
+    return finish([&](auto... a) { return tile::sm90::launch_overlapping(at, norm_finish<T>, a...); });
+  return finish([&](auto... a) { return simt::launch(at, norm_finish<T>, a...); });
 }
 
 template <class T> static Status launch_plan(const NormPlan& plan, const Operands& operands, Stream stream) {

@@ -15,10 +15,9 @@
 //           lies far from the others, to those of that distance. A constant row, or one of one element,
 //           gives beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta
 //           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
-// Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in two floats, and keeps mean and scale
-//           as two: an element of y is off by two roundings of its own, and by terms of the square of float32's roundoff,
-//           be the mean however far from 0. A row whose sum leaves the range of float32 gives NaN, and so do infinite
-//           elements of gamma.
+// Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale as two
+//           floats: an element of y is off by two roundings of its own, and by terms of the square of float32's roundoff,
+//           be the mean however far from 0, and squares beyond the range of float32. Infinite elements of gamma give NaN.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.

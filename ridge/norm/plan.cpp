@@ -278,7 +278,7 @@ static Cost cost(const NormProblem& p) {
   c.bytes_read = n * bytes * ((p.backward ? 2 : 1) + p.added) + cols * bytes * (p.gamma + p.beta);
   c.bytes_written = n * bytes * (1 + (p.added && !p.backward)) + cols * bytes * (p.dgamma + p.dbeta);
   // Forward: sum; difference, its square and sums; difference, scale, gamma and beta. Backward: the sums of g, and dx.
-  const double forward = is_two_float(p) ? p.norm == Norm::rms ? 20 : 36 : 9;  // two_float.cuh
+  const double forward = is_two_float(p) ? p.norm == Norm::rms ? 11 : 18 : 9;  // two_float.cuh
   c.on(p.dtype == f64 ? Unit::fp64 : Unit::fp32) =
       n * (forward + p.added) + (p.backward ? n * (7 + 2 * p.dgamma + p.dbeta) : 0);
   return c;
@@ -296,9 +296,9 @@ static int registers(const Config& c, const NormProblem& p) {
 }
 
 // Clocks of a multiprocessor for 32 elements of a forward pass, beyond what loads hide. In two floats by the count of their
-// instructions (two_float.cuh), of which four start in a clock; not measured.
+// instructions (two_float.cuh), of which four start in a clock.
 static double forward_clocks(const NormProblem& p) {
-  if (is_two_float(p)) return p.norm == Norm::rms ? 4.5 : 8.25;
+  if (is_two_float(p)) return p.norm == Norm::rms ? 2.75 : 4.25;
   return p.dtype == f64 ? 40 : 2.5;
 }
 

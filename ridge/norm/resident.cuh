@@ -5,20 +5,26 @@
 
 namespace ridge::norm_detail {
 
+// Where rows are on chip, the first pass takes distances from the row's first element, and no mean beforehand.
+struct DistanceSums {
+  static constexpr bool plain = true;
+  template <class Team, class X> using Scratch = typename Team::template Scratch<Differences<X>>[2];
+};
+
 // y of rows [rows, cols], or of their sum with residual, which sum gets.
+// Sums: how their statistics are taken.
 // Blocks: who shares a row, one block or part of it, or a cluster (tile/sm90/row_cluster.cuh).
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
 // capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and
 // sum may be x or residual.
-template <class Row, class Team, class T, bool Added, class Blocks = tile::WholeRow>
+template <class Row, class Team, class T, bool Added, class Sums, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::added : Use::plain).blocks_per_sm)
-    norm_resident(Forward<T> a) {
+    norm_resident(Forward<T> a, Sums given) {
   constexpr Held h = held(Row::config, Added ? Use::added : Use::plain);
   constexpr int step = Team::lanes * tile::unit_elements<T>;  // from one unit of a lane to its next
   constexpr int batch = h.in_registers % 2 == 0 ? 2 : 1;      // units whose gamma and beta are on their way together
   using tile::Packed;
-  using Sums = Differences<float>;
-  __shared__ typename Team::template Scratch<Sums> scratch[2];
+  __shared__ typename Sums::template Scratch<Team, float> scratch;
   __shared__ typename Blocks::Inbox inbox;
   Blocks blocks(inbox);
   const std::int64_t row = blocks.template row<Team>();
@@ -45,7 +51,7 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
     unit[0] = load(x, k);
     if constexpr (Added) unit[0] = packed_sum<T>(unit[0], load(residual, k));
   });
-  float base = a.rms || part.size == 0 ? 0.0f : element(0);
+  [[maybe_unused]] float base = !Sums::plain || a.rms || part.size == 0 ? 0.0f : element(0);
   const float edge = edge_at >= 0 ? element(edge_at) : 0.0f;
   kept.end_pass();
 
@@ -60,41 +66,52 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
       if (vector && units.has(first + i)) unit[i] = tile::load_packed(vector + at0 + (first + i) * step);
     }
   };
-  constexpr bool ahead = !Added;  // where registers are left
+  constexpr bool ahead = !Added && Sums::plain;  // where registers are left
   [[maybe_unused]] Packed first_gamma[batch], first_beta[batch];
   if (ahead && alike) {
     load_vector(gamma, 1.0f, first_gamma, 0, batch);
     load_vector(beta, 0.0f, first_beta, 0, batch);
   }
 
-  // ---- compute: distances from the first element
-  const float per_column = 1 / static_cast<float>(a.cols);
-  float per_element = a.rms ? 0.0f : per_column;
-  if (Blocks::shares && per_element != 0) per_element = part.size > 0 ? 1 / static_cast<float>(part.size) : 0.0f;
-  const auto sums = [&](float from, int pass) {
-    Sums s{0, 0};
+  // ---- compute
+  const auto each = [&](auto&& f) {
     kept.for_each([&](const Packed* unit, int k) {
-      const float less = units.has(k) ? from : 0.0f;  // what the row does not have is no distance away
-      for_elements<T>(unit[0], [&](float e, int) { s.add(e - less); });
+      const bool exists = units.has(k);
+      for_elements<T>(unit[0], [&](float e, int) { f(e, exists); });
     });
-    s.add(edge_at >= 0 ? edge - from : 0.0f);
-    kept.end_pass();
-    return Team::reduce(s, plus<Sums>, scratch[pass]);
+    f(edge, edge_at >= 0);
   };
-  Sums s = sums(base, 0);
-  Spread<float> spread = Spread<float>::of(s, per_element);
-  bool far = spread.far(s);
-  if constexpr (Team::lanes < Team::warp) far = simt::tiles<Team::warp>().any(far);  // all of the warp together
-  if (far) {
-    base += a.rms ? 0.0f : spread.mean;
-    s = sums(base, 1);
-    spread = Spread<float>::of(s, per_element);
-  }
-  if constexpr (Blocks::shares) {
-    const SliceMoments mine{static_cast<float>(part.size), base, spread};
-    spread = of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), per_column);
-  }
-  const Statistics<float> normalised = spread.statistics(base, per_column, a.eps);
+  const auto normalised = [&] {
+    if constexpr (!Sums::plain) {
+      return given.template statistics<Team>(
+          each, [&] { kept.end_pass(); }, scratch);
+    } else {
+      const float per_column = 1 / static_cast<float>(a.cols);
+      float per_element = a.rms ? 0.0f : per_column;
+      if (Blocks::shares && per_element != 0) per_element = part.size > 0 ? 1 / static_cast<float>(part.size) : 0.0f;
+      const auto sums = [&](float from, int pass) {
+        Differences<float> s{0, 0};
+        each(
+            [&](float e, bool exists) { s.add(e - (exists ? from : 0.0f)); });  // what is not there is no distance away
+        kept.end_pass();
+        return Team::reduce(s, plus<Differences<float>>, scratch[pass]);
+      };
+      Differences<float> s = sums(base, 0);
+      Spread<float> spread = Spread<float>::of(s, per_element);
+      bool far = spread.far(s);
+      if constexpr (Team::lanes < Team::warp) far = simt::tiles<Team::warp>().any(far);  // all of the warp together
+      if (far) {
+        base += a.rms ? 0.0f : spread.mean;
+        s = sums(base, 1);
+        spread = Spread<float>::of(s, per_element);
+      }
+      if constexpr (Blocks::shares) {
+        const SliceMoments mine{static_cast<float>(part.size), base, spread};
+        spread = of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), per_column);
+      }
+      return spread.statistics(base, per_column, a.eps);
+    }
+  }();
 
   // ---- finish
   T* y = a.y.even_row(row) + part.begin;

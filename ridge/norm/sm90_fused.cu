@@ -28,7 +28,7 @@ static_assert(known_kernels());
 
 template <class T> Status launch_fused_clusters(const NormPlan& plan, const Operands& operands, Stream stream) {
   const Config& c = variants[plan.variant].config;
-  const FusedRows shape = fused_rows(c, plan.problem, plan.device.smem_optin);
+  const FusedRows shape = fused_rows(c, plan.problem, plan.device.smem_optin, plan.grid);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(plan.grid)),
                         .block = dim3(c.threads),
                         .smem = static_cast<std::size_t>(shape.smem),

@@ -28,8 +28,9 @@ template <int I, class T> Status launch_row(const Arguments& args) {
                           .stream = args.stream.handle};
     using Kernel = ClusterKernel<c.threads, c.in_registers, c.in_shared, c.blocks_per_sm>;
     using Team = tile::BlockRows<c.threads, 1, 32>;
-    return tile::sm90::launch_clusters(at, c.cluster, norm_resident<Kernel, Team, T, true, tile::sm90::RowCluster>,
-                                       forward_of<T>(args));
+    return tile::sm90::launch_clusters(at, c.cluster,
+                                       norm_resident<Kernel, Team, T, true, DistanceSums, tile::sm90::RowCluster>,
+                                       forward_of<T>(args), DistanceSums{});
   }
 }
 

@@ -22,6 +22,7 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 template <class X> struct Statistics {
   X base, offset, scale;  // of x, what is normalised is (x - base) * scale + offset
   __device__ __forceinline__ X operator()(X x) const { return multiply_add(x - base, scale, offset); }
+  __device__ __forceinline__ X operator()(X x, X gamma, X beta) const { return multiply_add((*this)(x), gamma, beta); }
 };
 
 // `first` and `squares` are the means of x - base and of its square.
@@ -64,6 +65,12 @@ template <class Team, class X> struct Scratch {
 template <class Team, class X> struct GradientScratch {
   typename Team::template Scratch<X> mean;
   typename Team::template Scratch<GradientSums<X>> sums;
+};
+
+// How a kernel takes a row's statistics: in the type it computes in, as below. Otherwise: two_float.cuh.
+struct PlainSums {
+  static constexpr bool plain = true;
+  template <class Team, class X> using Scratch = norm_detail::Scratch<Team, X>;
 };
 
 template <class Team, class X, class S, class Each>

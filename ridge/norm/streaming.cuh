@@ -8,12 +8,13 @@ namespace ridge::norm_detail {
 // a + b as it is stored.
 template <class T> __device__ __forceinline__ T rounded_sum(T a, T b) { return T(Compute<T>(a) + Compute<T>(b)); }
 
-// Team: the lanes of a row, one thread or a block.
+// Team: the lanes of a row, one thread or a block. Sums: how its statistics are taken.
 // Precondition: gridDim.x * Team::rows covers rows. y and sum may be x or residual: a thread reads what it writes
 // itself.
-template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_streaming(Forward<T> a) {
+template <class Team, class T, class Sums>
+__global__ void __launch_bounds__(Team::threads) norm_streaming(Forward<T> a, Sums sums) {
   using X = Compute<T>;
-  __shared__ Scratch<Team, X> scratch;
+  __shared__ typename Sums::template Scratch<Team, X> scratch;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
   const int lane = Team::lane();
@@ -32,12 +33,15 @@ template <class Team, class T> __global__ void __launch_bounds__(Team::threads) 
 #pragma unroll 4
     for (std::int64_t i = lane; i < a.cols; i += Team::lanes) f(X(x[i * step]), true);
   };
-  const auto normalised = row_statistics<Team, X>(
-      each, [] {}, static_cast<X>(a.cols), a.eps, a.rms, scratch);
+  const auto normalised = [&] {
+    const auto end_pass = [] {};
+    if constexpr (Sums::plain) return row_statistics<Team, X>(each, end_pass, X(a.cols), a.eps, a.rms, scratch);
+    else return sums.template statistics<Team>(each, end_pass, scratch);
+  }();
   for (std::int64_t i = lane; i < a.cols; i += Team::lanes) {
     const X gamma = a.gamma.data ? X(a.gamma.data[i * a.gamma.step]) : X(1);
     const X beta = a.beta.data ? X(a.beta.data[i * a.beta.step]) : X(0);
-    y[i * a.y.step] = T(multiply_add(normalised(X(x[i * step])), gamma, beta));
+    y[i * a.y.step] = T(normalised(X(x[i * step]), gamma, beta));
   }
 }
 

@@ -1,16 +1,12 @@
 // The rows of the table that are there in two floats.
 #include <ridge/norm/launch_arguments.cuh>
+#include <ridge/norm/resident.cuh>
 #include <ridge/norm/two_float.cuh>
 
 #include <cmath>
 #include <utility>
 
 namespace ridge::norm_detail {
-
-static TwoFloat two_float_of(double value) {
-  const auto high = static_cast<float>(value);
-  return {high, std::isfinite(high) ? static_cast<float>(value - high) : 0.0f};
-}
 
 template <int I, int Warp, bool Rms> static Status launch_row(const Arguments& args) {
   constexpr Config c = variants[I].config;
@@ -25,12 +21,13 @@ template <int I, int Warp, bool Rms> static Status launch_row(const Arguments& a
                           .stream = args.stream.handle,
                           .warp = Warp};
     const Forward<float> a = forward_of<float>(args);
-    const TwoFloatRow of_row{two_float_of(static_cast<double>(p.cols)), two_float_of(p.eps)};
+    const auto cols = static_cast<double>(p.cols);
+    const InTwoFloats<Rms> sums{.eps = p.eps, .per_column = 1 / cols, .root_of_cols = std::sqrt(cols)};
     if constexpr (c.method == Method::streaming) {
-      return simt::launch(at, norm_two_float_streaming<Team, Rms>, a, of_row);
+      return simt::launch(at, norm_streaming<Team, float, InTwoFloats<Rms>>, a, sums);
     } else {
-      if (p.added) return simt::launch(at, norm_two_float_resident<Row<I>, Team, Rms, true>, a, of_row);
-      return simt::launch(at, norm_two_float_resident<Row<I>, Team, Rms, false>, a, of_row);
+      if (p.added) return simt::launch(at, norm_resident<Row<I>, Team, float, true, InTwoFloats<Rms>>, a, sums);
+      return simt::launch(at, norm_resident<Row<I>, Team, float, false, InTwoFloats<Rms>>, a, sums);
     }
   }
 }

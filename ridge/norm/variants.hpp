@@ -147,28 +147,31 @@ inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
 constexpr int ring_units(Config c) { return c.team * c.in_registers; }
 
 // Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
-// gamma; in the end, where it has several rows, the sums of its columns in the same place.
+// gamma; in the end, the sums of its rows' columns in the same place.
 struct FusedRows {
   static constexpr int most_stages = 4;       // more are not needed: a row is on its way while two are worked on
   static constexpr int scratch_bytes = 2560;  // beside it, at most: sums of warps, messages, barriers
 
-  int phases = 1;       // every so many-th row lies alike on units
-  int cluster = 1;      // blocks that share a row
+  int phases = 1;   // every so many-th row lies alike on units
+  int apart = 1;    // rows of a block's, or cluster's, share: the phases, or, of one phase, those that share rows out
+  int cluster = 1;  // blocks that share a row
   int slice_units = 0;  // whole units of a row that a block has at most
   int row_units = 0;    // of its room: as many as lanes can have
   int stages = 0;       // 0: the row does not fit
   int smem = 0;         // bytes of dynamic shared memory
 };
-inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit) {
+// grid: blocks of the kernel.
+inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit, std::int64_t grid = 1) {
   const std::int64_t of_unit = unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)), units = p.cols / of_unit;
   FusedRows r{.phases = static_cast<int>(phases_of(p)), .cluster = c.cluster};
   if (units > capacity(c, Use::gradient)) return r;
+  r.apart = r.phases > 1 ? r.phases : static_cast<int>(grid / c.cluster);
   r.slice_units = static_cast<int>((units + c.cluster - 1) / c.cluster);
   r.row_units = lanes(c) * c.in_registers;
-  const int sums = c.rows > 1 ? 2 * static_cast<int>(p.cols * static_cast<std::int64_t>(sizeof(float))) : 0;
   for (r.stages = FusedRows::most_stages; r.stages >= 2; --r.stages) {
     const int gamma = r.row_units * static_cast<int>(of_unit * sizeof(float));
-    r.smem = std::max(r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma, sums);
+    r.smem =
+        r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma;  // in the end, sums where two stages and gamma were
     if (r.smem + FusedRows::scratch_bytes <= limit) return r;
   }
   r.stages = 0;

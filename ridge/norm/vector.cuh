@@ -50,20 +50,18 @@ __device__ __forceinline__ tile::Packed norm_unit(const Forward<T>& a, const Sta
   return tile::pack_floats<T>(e);
 }
 // The same where gamma and beta are there: 1 and 0 stand for those that were not given.
-template <class T>
-__device__ __forceinline__ tile::Packed norm_unit(const Statistics<float>& normalised, const tile::Packed& x,
+template <class T, class Normalised>
+__device__ __forceinline__ tile::Packed norm_unit(const Normalised& normalised, const tile::Packed& x,
                                                   const Affine<T>& affine) {
   tile::Floats<T> e = tile::unpack_floats<T>(x);
   const tile::Floats<T> gamma = tile::unpack_floats<T>(affine.gamma), beta = tile::unpack_floats<T>(affine.beta);
 #pragma unroll
-  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = multiply_add(normalised(e[v]), gamma[v], beta[v]);
+  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = normalised(e[v], gamma[v], beta[v]);
   return tile::pack_floats<T>(e);
 }
-template <class T>
-__device__ __forceinline__ T norm_element(const Forward<T>& a, const Statistics<float>& normalised, float x,
-                                          std::int64_t at) {
-  return T(multiply_add(normalised(x), a.gamma.data ? float(a.gamma.data[at]) : 1.0f,
-                        a.beta.data ? float(a.beta.data[at]) : 0.0f));
+template <class T, class Normalised>
+__device__ __forceinline__ T norm_element(const Forward<T>& a, const Normalised& normalised, float x, std::int64_t at) {
+  return T(normalised(x, a.gamma.data ? float(a.gamma.data[at]) : 1.0f, a.beta.data ? float(a.beta.data[at]) : 0.0f));
 }
 
 // Preconditions: gridDim.x == rows; rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are

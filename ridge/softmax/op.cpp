@@ -15,6 +15,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::three:
     case Method::vector: return "coalescing";
     case Method::online: return "better maths";
+    case Method::short_rows: return "coarsening";
     case Method::resident: return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
     case Method::ring: return "tiling";
   }

@@ -100,17 +100,27 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   const Config& c = row.config;
   const int size = static_cast<int>(size_of(p.dtype));
   if (c.method == Method::strided) return {};
-  if (p.backward && (c.method == Method::online || c.method == Method::vector)) return "it has no gradient";
+  if (p.backward && (c.method == Method::online || c.method == Method::vector || c.method == Method::short_rows))
+    return "it has no gradient";
   for (const auto* rows : {&p.x, &p.y, &p.dy}) {
     if (*rows && (*rows)->step != 1) return "a row's elements are not contiguous";
     if (*rows && (*rows)->outer.rank > 1) return "rows are not evenly spaced";
   }
-  if (c.method != Method::vector && c.method != Method::resident && c.method != Method::ring) return {};
+  if (c.method < Method::vector || c.method > Method::ring) return {};
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
   if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
+  if (c.method == Method::short_rows) {
+    const auto pitch = [&](const Rows& rows) { return p.rows <= 1 ? 0 : rows.pitch() * size % unit_bytes; };
+    if (p.cols * size % unit_bytes != 0 || p.x->phase != 0 || pitch(*p.x) != 0 || pitch(*p.y) != 0)
+      return "rows are not of whole 16-byte units, from a boundary on";
+    if (units(p) > lanes(c))
+      return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(lanes(c)) +
+             " are kept";
+    return {};
+  }
   if (c.method == Method::resident && c.cluster > 1) {
     if (device.cc != 90) return "clusters are of compute capability 9.0";
     if (p.backward) return "it has no gradient";
@@ -170,6 +180,7 @@ static double trips(const Config& c, const SoftmaxProblem& p) {
       const double of_thread = times(static_cast<double>(units(p)), c.threads);
       return 2 * (std::floor(of_thread / 4) + std::fmod(of_thread, 4));
     }
+    case Method::short_rows:
     case Method::resident:
     case Method::ring: return 1;
   }
@@ -178,9 +189,9 @@ static double trips(const Config& c, const SoftmaxProblem& p) {
 
 // Passes that read the input again, after the first.
 static int further_reads(Method method) {
-  return method == Method::resident || method == Method::ring ? 0
-         : method == Method::naive || method == Method::three ? 2
-                                                              : 1;
+  return method == Method::short_rows || method == Method::resident || method == Method::ring ? 0
+         : method == Method::naive || method == Method::three                                 ? 2
+                                                                                              : 1;
 }
 
 static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -224,6 +235,9 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     const double kept = std::ceil(static_cast<double>(units(p)) / (lanes(c) * c.cluster)) -
                         (p.backward ? gradient_registers(c) : c.in_registers);
     k.block_us += unit_us * std::max(kept, 0.0);
+  } else if (c.method == Method::short_rows) {
+    k.trip_bytes = row_bytes * static_cast<double>(rows_per_block(c));
+    k.tile_efficiency = static_cast<double>(units(p)) / lanes(c);
   } else if (c.method == Method::ring) {
     // A team's rows follow one another. Of a row: a reduction, of a cluster's with a message, and the passes over each
     // unit; fitted to an H200 (bench/results/h200/rows_ring.json).
@@ -258,7 +272,7 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
       [&](const Variant& row) {
         // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
         const Method method = row.config.method;
-        const bool step = method != Method::vector && method != Method::resident && method != Method::ring;
+        const bool step = method < Method::vector || method > Method::ring;
         return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
       });
   if (!chosen) return chosen.error();

@@ -2,6 +2,7 @@
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #include <ridge/softmax/launch.hpp>
 #include <ridge/softmax/resident.cuh>
+#include <ridge/softmax/short.cuh>
 #include <ridge/softmax/streaming.cuh>
 
 #include <utility>
@@ -40,6 +41,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     return Status::error(Code::unsupported, "softmax: this variant has no f64");  // refused by fits()
   } else if constexpr (c.method == Method::ring) {
     return Status::error(Code::unsupported, "softmax: this variant is for gradients");  // refused by fits()
+  } else if constexpr (c.method == Method::short_rows) {
+    return simt::launch(at, softmax_short<Row<I>, T, Warp>, x, y, p.rows, p.cols, pitch_x, pitch_y, p.log);
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_clusters(args.plan, args.x, args.y, args.stream);
     else return Status::error(Code::unsupported, "softmax: this variant is Hopper's");  // refused by fits()

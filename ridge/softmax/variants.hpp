@@ -9,13 +9,14 @@
 namespace ridge::softmax_detail {
 
 enum class Method : std::uint8_t {
-  naive,     // a thread per row, three passes
-  three,     // a block per row, three passes: maximum, sum, write
-  online,    // a block per row, two passes: maximum and sum together, write
-  vector,    // the same by 16-byte accesses
-  resident,  // the row is read once and kept on chip
-  ring,      // Hopper, gradients: rows pass through shared memory, ahead of those that work on them
-  strided,   // online, any strides
+  naive,       // a thread per row, three passes
+  three,       // a block per row, three passes: maximum, sum, write
+  online,      // a block per row, two passes: maximum and sum together, write
+  vector,      // the same by 16-byte accesses
+  short_rows,  // several rows of a unit for each lane at a time
+  resident,    // the row is read once and kept on chip
+  ring,        // Hopper, gradients: rows pass through shared memory, ahead of those that work on them
+  strided,     // online, any strides
 };
 
 // A resident row lies in units of 16 bytes: lane l keeps units l, l + lanes, l + 2 lanes, ... of it, the first
@@ -29,6 +30,7 @@ struct Config {
   int blocks_per_sm = 1;  // least residency asked of the compiler
   int team = 0;           // ring: threads that share a row
   int cluster = 1;        // blocks that share a row
+  int turns = 1;          // short: rows of a lane
   bool operator==(const Config&) const = default;
 };
 
@@ -46,6 +48,7 @@ inline constexpr Variant variants[] = {
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
     {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
+    {"short_32", "a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}, 0.3},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.4},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
@@ -106,9 +109,10 @@ inline tile::RowRing ring_of(Config c, const SoftmaxProblem& p, int limit) {
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 constexpr int registers(Config c) {
   if (c.method == Method::ring) return 96;
+  if (c.method == Method::short_rows) return 56;
   if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;
   return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
 }
-constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows; }
+constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows * c.turns; }
 
 }  // namespace ridge::softmax_detail
