@@ -323,11 +323,13 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
 
 // ---- Family::tma_tile -----------------------------------------------------------------------------------------------
 
-constexpr double tma_tile_share = 0.77;            // of the rate of multiply-adds, where two warps share a scheduler
+constexpr double tma_tile_share = 0.784;           // of the rate of multiply-adds, where two warps share a scheduler
 constexpr double tma_tile_share_of_groups = 0.75;  // that where groups of warps have steps of their own
 constexpr double tma_tile_share_of_8x8 = 0.67;  // that where a thread's tile is 8 x 8, and reads more for each product
 constexpr double tma_tile_share_of_one = 0.55;  // and where one is alone with its waits
-constexpr double tma_tile_clocks = 5000;        // a block's start, its first loads from memory, its epilogue
+// Of these where the operand down a tile lies along k: registers of more products then meet in one bank.
+constexpr double tma_tile_share_along_k = 0.96;
+constexpr double tma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue
 
 Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   // The operand across a tile lies along M or N. Where neither does, B is turned.
@@ -340,8 +342,10 @@ Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const De
                        : c.tm == 8            ? tma_tile_share_of_8x8
                        : c.k_groups > 1       ? tma_tile_share_of_groups
                                               : tma_tile_share;
+  const bool along_k = !turns_down(c, p) && (way.swapped ? major_of_b(p) : major_of_a(p)) == Major::k;
   const double instructions = static_cast<double>(ceil_div(products(p), c.bk) * c.bk) * c.bm * c.bn / 32;
-  const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share;
+  const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share *
+                      (along_k ? tma_tile_share_along_k : 1);
   const double steps = static_cast<double>(ceil_div(products(p), c.bk));
   Clocks& clocks = way.clocks;
   clocks.tiles = most;

@@ -113,6 +113,7 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
   if (c.method == Method::short_rows) {
+    if (p.dtype != f32) return "it is for f32: of 16 bits a lane has twice as many exponentials, and they bind it";
     const auto pitch = [&](const Rows& rows) { return p.rows <= 1 ? 0 : rows.pitch() * size % unit_bytes; };
     if (p.cols * size % unit_bytes != 0 || p.x->phase != 0 || pitch(*p.x) != 0 || pitch(*p.y) != 0)
       return "rows are not of whole 16-byte units, from a boundary on";

@@ -20,6 +20,7 @@ std::string chosen(SoftmaxProblem p, const char* device = "H200") {
 
 TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "short_32");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "warp_16");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "warp_256");
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
