@@ -221,6 +221,8 @@ inline void add_two_float_cases(check::CaseBook& book) {
   }
   for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,1e4", "constant,-0.1", "shifted,-3e-3"})
     test(std::string("rows=6,cols=200:fill=") + fill);
+  for (const char* eps : {"1e-5", "0"})  // 49: that many times its reciprocal is not 1 in float64
+    test(std::string("rows=2,cols=49:fill=constant,1e14:eps=") + eps);
   for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
     test(std::string("rows=6,cols=203:place=") + place);
   for (const char* eps : {"0.5", "0"}) test(std::string("rows=5,cols=100:eps=") + eps);

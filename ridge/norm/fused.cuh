@@ -404,6 +404,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto place = [&](int of_row, int which, int w) {
       return shared + ((of_row * 2 + which) * words + w) * row_units;
     };
+    // Of 16 bits these take the room of two stages, and edges lie in gamma's.
+    static_assert(rows * 4 <= lanes * K, "edges have room");
     float* const edges = reinterpret_cast<float*>(place(rows, 0, 0));
     __syncthreads();  // all have read the last rows
 #pragma unroll

@@ -17,7 +17,8 @@
 //           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
 // Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale as two
 //           floats: an element of y is off by two roundings of its own, and by terms of the square of float32's roundoff,
-//           be the mean however far from 0, and squares beyond the range of float32. Infinite elements of gamma give NaN.
+//           be the mean however far from 0. For that x - mean must be in the range of float32, and a row's standard deviation
+//           between 1e-37 and 1e37. Infinite elements of gamma give NaN.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.

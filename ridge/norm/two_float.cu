@@ -22,7 +22,7 @@ template <int I, int Warp, bool Rms> static Status launch_row(const Arguments& a
                           .warp = Warp};
     const Forward<float> a = forward_of<float>(args);
     const auto cols = static_cast<double>(p.cols);
-    const InTwoFloats<Rms> sums{.eps = p.eps, .per_column = 1 / cols, .root_of_cols = std::sqrt(cols)};
+    const InTwoFloats<Rms> sums{.eps = p.eps, .cols = cols, .per_column = 1 / cols, .root_of_cols = std::sqrt(cols)};
     if constexpr (c.method == Method::streaming) {
       return simt::launch(at, norm_streaming<Team, float, InTwoFloats<Rms>>, a, sums);
     } else {

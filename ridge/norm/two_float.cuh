@@ -38,7 +38,7 @@ template <bool Rms> struct TwoFloatStatistics {
 // A row's sums are taken so; what the kernel is given for it.
 template <bool Rms> struct InTwoFloats {
   static constexpr bool plain = false;
-  double eps, per_column, root_of_cols;
+  double eps, cols, per_column, root_of_cols;
 
   // Shared memory of a row's reductions.
   template <class Team, class> struct Scratch {
@@ -60,7 +60,9 @@ template <bool Rms> struct InTwoFloats {
       each([&](float x, bool) { s.add(static_cast<double>(x)); });
       end_pass();
       s = Team::reduce(s, plus<Differences<double>>, scratch.sums);
-      const double mean = s.first * per_column;
+      // The quotient to the nearest: of a constant row, whose sum is exact, that constant.
+      const double near = s.first * per_column;
+      const double mean = ::fma(::fma(-near, cols, s.first), per_column, near);
       double variance = ::fma(-mean, mean, s.squares * per_column);
       bool far = !(mean * mean <= 256 * variance);
       if constexpr (Team::lanes < Team::warp) far = simt::tiles<Team::warp>().any(far);  // all of the warp together

@@ -122,6 +122,10 @@ inline check::CaseBook book_of(bool log) {
     for (const char* fill :
          {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
       test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
+  // Of rows that lie in one unit of each lane, too, several of them in each.
+  for (const char* with : {"fill=nan", "fill=inf", "fill=overflow", "fill=constant,inf", "fill=constant,-inf",
+                           "warp=64", "place=padded", "place=inplace", "place=offset"})
+    test(std::string("f32:rows=13,cols=100:") + with);
   for (const char* type : {"f32", "bf16"})
     for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
       test(std::string(type) + ":rows=6,cols=203:place=" + place);

@@ -21,6 +21,7 @@ __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, 
       seen = before == seen ? run : before;
     }
     last = (atomicAdd(word, 1ull) & static_cast<Arrivals>(most_arrivals)) == static_cast<Arrivals>(arrivals - 1);
+    __threadfence();
     if (last) atomicExch(word, 0ull);
   }
   __syncthreads();

@@ -51,9 +51,11 @@ template <int Strip> __device__ __forceinline__ TileIndex tile_of_block(const Ti
     if (across == 1) return {tile, 0, matrix};
     return {tile / across, tile % across, matrix};
   }
-  const unsigned strip = tile / (Strip * across), within = tile - strip * Strip * across;
-  const unsigned height = min(static_cast<unsigned>(Strip), down - strip * Strip);
-  return {strip * Strip + within % height, within / height, matrix};
+  const unsigned most =
+      min(static_cast<unsigned>(Strip), down);  // so that most * across is no more than there are blocks
+  const unsigned strip = tile / (most * across), within = tile - strip * most * across;
+  const unsigned height = min(most, down - strip * most);
+  return {strip * most + within % height, within / height, matrix};
 }
 
 }  // namespace ridge::transpose_detail

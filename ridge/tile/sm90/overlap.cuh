@@ -5,14 +5,14 @@
 
 namespace ridge::tile::sm90 {
 
-// Precondition of launch_overlapping(): cc 90. On the CPU runtime kernels of a stream do not overlap, and these do nothing.
+// Precondition of launch_overlapping(): cc 90, and machine code or PTX for it. On the CPU runtime kernels of a stream do not overlap, and these do nothing.
 __device__ __forceinline__ void let_next_begin() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void await_last() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
