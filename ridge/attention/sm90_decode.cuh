@@ -8,7 +8,7 @@
 #pragma once
 #include <ridge/attention/merge.cuh>
 #include <ridge/attention/sm80_mma.cuh>
-#include <ridge/tile/sm90/overlap.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 
 namespace ridge::attention_kernels {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     auto* const full = reinterpret_cast<sm90::Barrier*>(shared + K::barriers_at) + warp_index * c.stages;
     const auto stage_k = [=](int stage) { return ring + stage * decode_stage_bytes(c); };
     const auto stage_v = [=](int stage) { return stage_k(stage) + K::k_bytes; };
-    sm90::let_next_begin();
+    tile::let_next_begin();
 
     const Place at((a.sq * a.pack + c.bm - 1) / c.bm, a.heads / a.pack);
     Begin begin{0, 0};
@@ -253,14 +253,14 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
     const PartsInWorkspace& parts = a.parts;
     Place at(a.sq, a.heads);
     if (!parts.find(at)) {
-      tile::sm90::await_last();  // no block ends before the kernel before: what follows in the stream counts on it
+      tile::await_last();  // no block ends before the kernel before: what follows in the stream counts on it
       return;
     }
     T* const to = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row;
     RIDGE_KEEP_LOOP
     for (int pass = 0; pass < 2; ++pass) {
       const bool there = pass == 1;
-      if (there) tile::sm90::await_last();
+      if (there) tile::await_last();
       const int count = there ? parts.parts : 0;
       float top = minus_infinity, sum = 0;
       simt::vec<float, unit> o[units] = {};

@@ -29,11 +29,11 @@ template <class T> struct DecodeRows : RowsOf<Family::decode, T> {
     RIDGE_TRY(has_lengths(p) ? tile::sm90::launch_clusters(at, 1, attention_decode<Row<I>, T, true>, maps, args)
                              : tile::sm90::launch_clusters(at, 1, attention_decode<Row<I>, T, false>, maps, args));
     if (args.splits == 1) return {};
-    return tile::sm90::launch_overlapping({.grid = dim3(static_cast<unsigned>(p.b * p.hq * p.sq)),
-                                           .block = dim3(decode_merge_warps * 32),
-                                           .smem = 0,
-                                           .stream = call.stream.handle},
-                                          attention_decode_merge<T, c.dv>, merge_of(args));
+    return tile::launch_overlapping({.grid = dim3(static_cast<unsigned>(p.b * p.hq * p.sq)),
+                                     .block = dim3(decode_merge_warps * 32),
+                                     .smem = 0,
+                                     .stream = call.stream.handle},
+                                    attention_decode_merge<T, c.dv>, merge_of(args));
   }
 };
 

@@ -112,18 +112,18 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::fence_init();
       const int at_once = ::min(steps, c.stages);
       if (work.copied == Copied::none) {
-        sm90::await_last();
+        tile::await_last();
         for (; loaded < at_once; ++loaded) load_step(loaded);
       } else {  // the wide operand's part of all stages first, if it has been there all along
-        if (work.copied == Copied::both) sm90::await_last();
+        if (work.copied == Copied::both) tile::await_last();
         for (; loaded < at_once; ++loaded) load_wide(loaded, loaded);
-        if (work.copied == Copied::narrow) sm90::await_last();
+        if (work.copied == Copied::narrow) tile::await_last();
         for (int i = 0; i < at_once; ++i) load_narrow(i, i);
         ring.skip(at_once);
       }
     }
-    if (K::overlaps(split)) sm90::let_next_begin();
-    sm90::await_last();  // before D is written, and what is added to it read
+    if (K::overlaps(split)) tile::let_next_begin();
+    tile::await_last();  // before D is written, and what is added to it read
     __syncthreads();
     // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
     if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();

@@ -209,9 +209,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::fence_init();
     }
     if constexpr (K::multicast) {
-      sm90::let_next_begin();
+      tile::let_next_begin();
       sm90::sync_cluster();
-      sm90::await_last();  // so far nothing was read or written that the kernel before this one may write or read
+      tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
     } else {
       __syncthreads();
     }

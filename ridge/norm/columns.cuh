@@ -3,7 +3,7 @@
 #pragma once
 #include <ridge/norm/statistics.cuh>
 #include <ridge/norm/variants.hpp>
-#include <ridge/tile/sm90/overlap.cuh>
+#include <ridge/tile/overlap.cuh>
 
 namespace ridge::norm_detail {
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(columns_threads)
 }
 
 // dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide
-// of the 2 cols columns. It may be launched before the slices are there (tile/sm90/overlap.cuh).
+// of the 2 cols columns. It may be launched before the slices are there (tile/overlap.cuh).
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
     norm_finish(const Compute<T>* slices, std::int64_t count, std::int64_t cols, VectorTensor<T> dgamma,
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(finish_threads)
   const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
   const std::int64_t column = std::int64_t{blockIdx.x} * wide + lane;
   X sum = 0;
-  tile::sm90::await_last();
+  tile::await_last();
   if (column < 2 * cols) {
 #pragma unroll 8
     for (std::int64_t s = line; s < count; s += high) sum += slices[s * 2 * cols + column];

@@ -11,8 +11,8 @@
 #include <ridge/norm/statistics.cuh>
 #include <ridge/norm/variants.hpp>
 #include <ridge/tile/async_copy.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_units.cuh>
-#include <ridge/tile/sm90/overlap.cuh>
 
 #include <bit>
 
@@ -399,7 +399,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     // ---- sums of the block's rows, one after the other: through shared memory, where rows ahead were, so that whole
     // lines of the slice are written. As `words` packed floats of each unit, [rows][gamma, beta][words][row_units]; then
     // those of edges, [rows][gamma, beta][2 V].
-    tile::sm90::let_next_begin();
+    tile::let_next_begin();
     constexpr int words = V / tile::unit_words;
     const auto place = [&](int of_row, int which, int w) {
       return shared + ((of_row * 2 + which) * words + w) * row_units;

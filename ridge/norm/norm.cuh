@@ -90,7 +90,7 @@ template <class T, int Warp> static Status launch_sums(const Arguments& args) {
                      VectorTensor<T>{static_cast<T*>(o.dbeta.data), o.dbeta.step});
   };
   if (args.plan.device.cc == 90)  // its start is hidden behind the end of the kernel before it
-    return finish([&](auto... a) { return tile::sm90::launch_overlapping(at, norm_finish<T>, a...); });
+    return finish([&](auto... a) { return tile::launch_overlapping(at, norm_finish<T>, a...); });
   return finish([&](auto... a) { return simt::launch(at, norm_finish<T>, a...); });
 }
 

@@ -165,9 +165,9 @@ template <class Row, class T> void check_brought(std::int64_t rows, std::int64_t
   NormProblem p{.backward = true, .rows = rows, .cols = cols, .dtype = dtype_of<T>, .dgamma = true, .dbeta = true};
   const Rows lie = Rows::contiguous(rows, cols);
   p.rows_lie = {lie, lie, lie, lie};
-  const FusedRows shape = fused_rows(Row::config, p, 64 << 10);
-  ASSERT_GT(shape.stages, 0);
   constexpr int blocks = 2;
+  const FusedRows shape = fused_rows(Row::config, p, 64 << 10, blocks);
+  ASSERT_GT(shape.stages, 0);
   const simt::Config at{
       .grid = dim3(blocks), .block = dim3(Row::config.threads), .smem = static_cast<std::size_t>(shape.smem)};
   const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {

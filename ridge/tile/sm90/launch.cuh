@@ -1,26 +1,11 @@
 // Launches a kernel whose blocks form clusters.
 #pragma once
+#include <ridge/tile/launch_with.cuh>
 #include <ridge/tile/sm90/arch.cuh>
 
 namespace ridge::tile::sm90 {
 
 #if RIDGE_SIMT_ON_CUDA
-// As simt::launch, with attributes.
-template <class... P, class... A>
-[[nodiscard]] Status launch_with(const simt::Config& config, const cudaLaunchAttribute* attributes, unsigned count,
-                                 void (*kernel)(P...), const A&... args) {
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = config.grid;
-  launch.blockDim = config.block;
-  launch.dynamicSmemBytes = config.smem;
-  launch.stream = static_cast<cudaStream_t>(config.stream);
-  launch.attrs = const_cast<cudaLaunchAttribute*>(attributes);  // only read
-  launch.numAttrs = count;
-  const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, args...);
-  if (e != cudaSuccess) (void)cudaGetLastError();
-  return simt::detail::report(config, e);
-}
-
 // What a launch asks for may be more than a kernel is allowed unasked.
 template <class... P>
 [[nodiscard]] Status allow(const simt::Config& config, void (*kernel)(P...), cudaFuncAttribute what, int value) {
