@@ -1,11 +1,9 @@
 // Tensors of more than 2^31 elements, on a GPU that has 40 GB: everywhere but at a few places they hold one value, so that
 // what an operator makes of their last elements is known, and pieces of it alone are copied back. Of bfloat16 (two bytes),
 // or single bytes. On the CPU the same runs on tensors of some thousand elements, so that what is expected is held too.
-#include <ridge/core/device.hpp>
+#include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/op.hpp>
-
-#include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
@@ -77,37 +75,28 @@ bool run(const char* name, std::vector<const Tensor*> in, const Tensor& out, con
 }
 
 // The device of a test, and how large its tensors are: rows x cols of more than 2^31 elements on a GPU.
-class Offsets : public testing::TestWithParam<DeviceKind> {
+class Offsets : public check::EachDevice {
  protected:
   void SetUp() override {
-    on_gpu_ = GetParam() == DeviceKind::cuda;
-    auto found = on_gpu_ ? ridge::device(0) : Result<DeviceInfo>(cpu());
-    if (!found) {
-      std::puts("skipped: no GPU on this machine");
-      GTEST_SKIP() << "no GPU";
-    }
-    device = *found;
-    if (on_gpu_ && device.memory_bytes < least_memory) {
+    EachDevice::SetUp();
+    if (IsSkipped()) return;
+    if (on_gpu() && device.memory_bytes < least_memory) {
       std::puts("skipped: no GPU with 40 GB of memory");
       GTEST_SKIP() << "too little memory";
     }
-    if (on_gpu_) {
+    if (on_gpu()) {
       rows = 32769, cols = 65544;
       images = 33, side = 1024;
     }
-    ASSERT_TRUE(!on_gpu_ || rows * cols > std::int64_t{1} << 31);
-    ASSERT_TRUE(!on_gpu_ || images * 64 * side * side > std::int64_t{1} << 31);
+    ASSERT_TRUE(!on_gpu() || rows * cols > std::int64_t{1} << 31);
+    ASSERT_TRUE(!on_gpu() || images * 64 * side * side > std::int64_t{1} << 31);
   }
   Tensor tensor(Shape shape, int byte = 0, DType dtype = bf16) const {
     return Tensor(device.id, dtype, std::move(shape), byte);
   }
   void expect_near(double got, double want) const { EXPECT_NEAR(got, want, 2 * bf16_eps * std::fabs(want) + 1e-6); }
 
-  DeviceInfo device;
   std::int64_t rows = 9, cols = 264, images = 3, side = 8;
-
- private:
-  bool on_gpu_ = false;
 };
 
 // Where there is too little left of the memory, the test says so.

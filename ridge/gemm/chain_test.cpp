@@ -1,13 +1,10 @@
 // Products of which each reads what the one before wrote, and writes what that one read: on Hopper a kernel begins before
 // the one before it has ended.
-#include <ridge/core/device.hpp>
+#include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/gemm.hpp>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -15,18 +12,7 @@
 namespace ridge {
 namespace {
 
-class GemmChains : public testing::TestWithParam<DeviceKind> {
- protected:
-  void SetUp() override {
-    auto found = GetParam() == DeviceKind::cuda ? ridge::device(0) : Result<DeviceInfo>(cpu());
-    if (!found) {
-      std::puts("skipped: no GPU on this machine");
-      GTEST_SKIP() << "no GPU";
-    }
-    device = found->id;
-  }
-  Device device;
-};
+class GemmChains : public check::EachDevice {};
 
 // x: [m, n], of whole numbers; each product permutes its columns, so that the bits are compared.
 void run_chain(Device device, std::int64_t m, std::int64_t n, GemmLayout layout, int products) {
@@ -69,12 +55,12 @@ void run_chain(Device device, std::int64_t m, std::int64_t n, GemmLayout layout,
 
 TEST_P(GemmChains, EachReadsWhatTheOneBeforeWrote) {
   for (GemmLayout layout : {GemmLayout::nn, GemmLayout::tn}) {
-    run_chain(device, 13, 72, layout, 3);
-    if (GetParam() == DeviceKind::cpu) continue;
+    run_chain(device.id, 13, 72, layout, 3);
+    if (!on_gpu()) continue;
     // Few rows, those that no TMA reads, matrices that are copied first, few tiles, and many.
     for (const auto& [m, n] :
          {std::pair{16, 2048}, {13, 1024}, {13, 509}, {64, 1024}, {160, 1024}, {600, 640}, {1500, 1111}, {3000, 2048}})
-      run_chain(device, m, n, layout, 30);
+      run_chain(device.id, m, n, layout, 30);
   }
 }
 

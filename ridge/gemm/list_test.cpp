@@ -1,12 +1,9 @@
 // Lists of products against sums in double; whole numbers, so that the bits are compared.
-#include <ridge/core/device.hpp>
+#include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/list.hpp>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <random>
 #include <vector>
 
@@ -75,16 +72,8 @@ template <class X> struct Copy {
   }
 };
 
-class GemmLists : public testing::TestWithParam<DeviceKind> {
+class GemmLists : public check::EachDevice {
  protected:
-  void SetUp() override {
-    auto found = GetParam() == DeviceKind::cuda ? ridge::device(0) : Result<DeviceInfo>(cpu());
-    if (!found) {
-      std::puts("skipped: no GPU on this machine");
-      GTEST_SKIP() << "no GPU";
-    }
-    device = *found;
-  }
   // By every variant that takes them.
   template <class T, class Out = T>
   void check(GemmLayout layout, const GemmScalars& scalars = {}, const std::vector<Size>& sizes = uneven,
@@ -132,7 +121,6 @@ class GemmLists : public testing::TestWithParam<DeviceKind> {
         }
     }
   }
-  DeviceInfo device;
 };
 
 TEST_P(GemmLists, SizesOfAnyKindInEachLayout) {
