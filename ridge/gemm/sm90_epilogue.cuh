@@ -60,7 +60,7 @@ template <class T> __device__ __forceinline__ void activate_sums(Activation acti
   switch (activation) {
     case Activation::relu: return all.template operator()<Activation::relu>();
     case Activation::gelu:
-      if constexpr (sizeof(T) > 2) all.template operator()<Activation::gelu>();
+      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu>();
       return;
     case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
     case Activation::silu: return all.template operator()<Activation::silu>();

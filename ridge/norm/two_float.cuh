@@ -2,8 +2,8 @@
 // error are two roundings of the result.
 //
 //   sums       of x and of its square, in float64, in one pass: a product of two floats is exact there. That takes 3
-//              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 keep up
-//              with their memory too: 2 of its operations in a clock where 32 elements come in 80. Where the mean is more
+//              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 should keep
+//              up with their memory by count (2 operations in a clock, where 32 elements come in 80; not measured). Where the mean is more
 //              than 16 standard deviations from 0, their difference would lose what float64 has: a second pass takes the
 //              squares of x - mean
 //   mean       base + offset, base on no finer steps than float32's at the row's greatest element: so x - base is two

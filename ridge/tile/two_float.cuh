@@ -37,29 +37,6 @@ __device__ __forceinline__ TwoFloat add(TwoFloat a, float x) {
   return {sum.high, __fadd_rn(a.low, sum.low)};
 }
 
-// The same number, with `high` its rounding. What is not finite has nothing to it.
-__device__ __forceinline__ TwoFloat renormalised(TwoFloat a) {
-  return fabsf(a.high) <= 3.402823466e38f ? two_sum(a.high, a.low) : TwoFloat{a.high, 0};
-}
-
-// a / b, to a few eps^2. Preconditions: both are renormalised, b finite and not 0; as 1 / sqrt(a) of a below, if neither
-// the result nor what it is made of lies below the normal numbers.
-__device__ __forceinline__ TwoFloat divided(TwoFloat a, TwoFloat b) {
-  const float quotient = a.high / b.high;
-  const float rest = __fadd_rn(__fmaf_rn(-quotient, b.high, a.high), __fmaf_rn(-quotient, b.low, a.low));
-  return renormalised({quotient, rest / b.high});
-}
-
-// 1 / sqrt(a): the float32 root, whose error is some 4 eps, and a step of Newton's. Of 0 and infinity, infinity and 0.
-__device__ __forceinline__ TwoFloat reciprocal_root(TwoFloat a) {
-  const float root = rsqrtf(a.high);
-  if (!(a.high > 0 && a.high <= 3.402823466e38f)) return {root, 0};
-  const TwoFloat product = two_product(root, a.high);  // about sqrt(a): root^2 might leave the range
-  const float low = __fmaf_rn(root, a.low, product.low);
-  const float rest = __fmaf_rn(-root, low, __fmaf_rn(-root, product.high, 1.0f));
-  return {root, __fmul_rn(__fmul_rn(0.5f, root), rest)};
-}
-
 // Rounded once. What float32 cannot hold has no error to speak of: infinity less infinity would be NaN.
 __device__ __forceinline__ float to_float(TwoFloat a) {
   return fabsf(a.high) <= 3.402823466e38f ? __fadd_rn(a.high, a.low) : a.high;
