@@ -2,10 +2,10 @@
 // error are two roundings of the result.
 //
 //   sums       of x and of its square, in float64, in one pass: a product of two floats is exact there. That takes 3
-//              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 should keep
-//              up with their memory by count (2 operations in a clock, where 32 elements come in 80; not measured). Where the mean is more
-//              than 16 standard deviations from 0, their difference would lose what float64 has: a second pass takes the
-//              squares of x - mean
+//              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 should
+//              keep up with their memory by count (2 operations in a clock, where 32 elements come in 80; not measured).
+//              Where the mean is more than 16 standard deviations from 0, their difference would lose what float64 has:
+//              a second pass takes the squares of x - mean
 //   mean       base + offset, base on no finer steps than float32's at the row's greatest element: so x - base is two
 //              floats after three operations, in any order of their sizes (Boldo, Graillat and Muller, 2017)
 //   y          ((x - base) - offset) * scale, in two floats; then two multiply-adds with gamma and beta
