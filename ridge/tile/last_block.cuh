@@ -20,9 +20,11 @@ __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, 
       const Arrivals before = atomicCAS(word, seen, run);
       seen = before == seen ? run : before;
     }
-    last = (atomicAdd(word, 1ull) & static_cast<Arrivals>(most_arrivals)) == static_cast<Arrivals>(arrivals - 1);
+    const Arrivals before_me = atomicAdd(word, 1ull) & static_cast<Arrivals>(most_arrivals);
+    const bool am_last = before_me == static_cast<Arrivals>(arrivals - 1);
     __threadfence();
-    if (last) atomicExch(word, 0ull);
+    if (am_last) atomicExch(word, 0ull);
+    last = am_last;
   }
   __syncthreads();
   if (!last) return false;
