@@ -1,0 +1,271 @@
+// What a case of attention, forward or backward, is to give, in double, and by how much a kernel may err.
+#pragma once
+#include <ridge/attention/inputs_of_case.hpp>
+#include <ridge/attention/oracle.hpp>
+
+namespace ridge::attention_detail {
+
+// What a query makes of every key: masks (-inf where it does not attend) and scores. Of q, k, v by name, wherever they are
+// among a request's tensors.
+struct CaseRows {
+  Request request;
+  Sizes s;
+  CaseSequences sequences;
+  double scale;
+  Packed at_q, at_k, at_v, at_o;
+  const double *q, *k, *v, *mask;
+  std::vector<double> masks;
+  std::vector<Score> scores;
+
+  CaseRows(const check::Case& c, const std::vector<check::HostTensor>& in)
+      : request(*request_of(c.operator_options())),
+        s(c),
+        sequences(c),
+        scale(request.rule.scale ? *request.rule.scale : 1 / std::sqrt(static_cast<double>(s.d))),
+        at_q(packed_queries(sequences, s, s.d, request.rows_first)),
+        at_k(packed_keys(sequences, s, s.d, request.rows_first)),
+        at_v(packed_keys(sequences, s, s.dv, request.rows_first)),
+        at_o(packed_queries(sequences, s, s.dv, request.rows_first)) {
+    const std::size_t first = request.backward ? 1 : 0;
+    q = in[first].values.data();
+    k = in[first + 1].values.data();
+    v = in[first + 2].values.data();
+    mask = s.mask ? in.back().values.data() : nullptr;
+  }
+  CaseRows(const CaseRows&) = delete;  // at_q and the others point to its sequences
+
+  std::int64_t queries(std::int64_t b) const { return sequences.q[b]; }
+  std::int64_t keys(std::int64_t b) const { return sequences.k[b]; }
+  std::int64_t at_lse(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return sequences.packed_q ? h * sequences.queries() + sequences.from_q[b] + i : (b * s.hq + h) * s.sq + i;
+  }
+  std::int64_t key_head(std::int64_t h) const { return h / (s.hq / s.hkv); }
+  void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
+    const AttentionRule& rule = request.rule;
+    const std::int64_t shift = rule.align == AttentionAlign::lower_right ? keys(b) - queries(b) : 0;
+    masks.resize(static_cast<std::size_t>(keys(b)));
+    scores.resize(masks.size());
+    for (std::int64_t j = 0; j < keys(b); ++j) {
+      const std::int64_t away = j - i - shift;
+      bool attends = (rule.right < 0 || away <= rule.right) && (rule.left < 0 || -away <= rule.left);
+      double more = 0;
+      if (mask) {
+        const std::int64_t axes[] = {s.mb == 1 ? 0 : b, s.mh == 1 ? 0 : h, s.mq == 1 ? 0 : i};
+        more = mask[((axes[0] * s.mh + axes[1]) * s.mq + axes[2]) * s.sk + j];
+        if (s.mask == 1) attends = attends && more != 0, more = 0;
+      }
+      masks[j] = attends ? more : -std::numeric_limits<double>::infinity();
+      scores[j] =
+          score_oracle(q + at_q(b, h, i), 1, k + at_k(b, key_head(h), j), 1, s.d, scale, rule.softcap, masks[j]);
+    }
+  }
+  bool attended(std::int64_t j) const { return scores[j].value != -std::numeric_limits<double>::infinity(); }
+  // What a score may be off by, beside `other` magnitudes that it is taken together with.
+  double score_error(std::int64_t j, double other) const {
+    const double u = check::roundoff(f32);
+    return (static_cast<double>(s.d) + 1) * u * scores[j].magnitude +
+           4 * u * (std::fabs(scores[j].value) + other + std::fabs(masks[j])) + 16 * u * request.rule.softcap;
+  }
+};
+
+// A gradient's o and lse are what the forward pass gives.
+inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) {
+  const Sizes s(c);
+  const CaseSequences sequences(c);
+  const bool backward = request_of(c.operator_options())->backward;
+  // cu_q and the others are the last ones.
+  auto last = in.end();
+  const auto set = [&](bool there, const std::vector<std::int64_t>& values) {
+    if (there) (--last)->values.assign(values.begin(), values.end());
+  };
+  set(sequences.paged, sequences.table);
+  set(sequences.lengths, sequences.k);
+  set(sequences.packed_k, sequences.from_k);
+  set(sequences.packed_q, sequences.from_q);
+  // Benchmarks' tensors may be too large to have values here.
+  for (const check::HostTensor& tensor : std::span(in.begin(), last))
+    if (static_cast<std::int64_t>(tensor.values.size()) != tensor.rows() * tensor.cols()) return;
+  fill_qkv(c, sequences, std::span(in).subspan(backward ? 1 : 0, 3), s.mask ? &in.back().values : nullptr);
+  if (!backward) return;
+  for (double& x : in[0].values)
+    if (!std::isfinite(x)) x = -0.5;
+  CaseRows rows(c, in);
+  for (std::int64_t b = 0; b < s.b; ++b)
+    for (std::int64_t h = 0; h < s.hq; ++h)
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
+        rows.look_at(b, h, i);
+        const WeightsOracle row(rows.scores);
+        in[5].values[rows.at_lse(b, h, i)] = row.log_sum;
+        for (std::int64_t column = 0; column < s.dv; ++column) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < rows.keys(b); ++j)
+            if (rows.attended(j)) sum += row.weights[j] * rows.v[rows.at_v(b, rows.key_head(h), j, column)];
+          in[4].values[rows.at_o(b, h, i, column)] = sum;
+        }
+      }
+}
+
+// Tolerance, in units u of float32. A product of d terms, in any order, errs by (d + 1) u of their absolute sum; the
+// scale, the softcap (16 u of it), the mask and the exponent's rounding by 4 u of the score, of the greatest one and of
+// the mask. Such an error delta of a score is a factor exp(delta) of its weight w, which changes O by
+// w (|v| + |O|) delta. Sums of n weighted values err by (n + 8) u of their absolute sum (a rescaling per tile is among
+// these), exponentials and the quotient are in the 8. Where types have 16 bits, weights are rounded to them before they
+// meet V, and f16 loses what is below 2^-25 of the greatest. Then one rounding into O's type.
+inline std::vector<check::Expected> forward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  CaseRows rows(c, in);
+  const Sizes& s = rows.s;
+  const double u = check::roundoff(f32);
+  const double u16 = c.dtype == f32 ? 0 : check::roundoff(c.dtype), lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;
+  check::Expected o, lse;
+  lse.value.resize(static_cast<std::size_t>(s.hq * rows.sequences.queries()));
+  o.value.resize(lse.value.size() * static_cast<std::size_t>(s.dv));
+  o.tolerance.resize(o.value.size());
+  lse.tolerance.resize(lse.value.size());
+  for (std::int64_t b = 0; b < s.b; ++b)
+    for (std::int64_t h = 0; h < s.hq; ++h)
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
+        rows.look_at(b, h, i);
+        const WeightsOracle row(rows.scores);
+        const double n = static_cast<double>(s.sk);
+        std::vector<double> errors(rows.scores.size());  // relative, of weights
+        double of_log = 0;
+        for (std::int64_t j = 0; j < rows.keys(b); ++j) {
+          if (!(row.weights[j] > 0)) continue;
+          errors[j] = std::expm1(rows.score_error(j, std::fabs(row.max)));
+          of_log += row.weights[j] * errors[j];
+        }
+        for (std::int64_t column = 0; column < s.dv; ++column) {
+          const auto v = [&](std::int64_t j) { return rows.v[rows.at_v(b, rows.key_head(h), j, column)]; };
+          double want = 0, size = 0, all = 0, error = 0;
+          for (std::int64_t j = 0; j < rows.keys(b); ++j) {
+            if (!rows.attended(j)) continue;
+            want += row.weights[j] * v(j);
+            size += row.weights[j] * std::fabs(v(j));
+            all += std::fabs(v(j));
+          }
+          for (std::int64_t j = 0; j < rows.keys(b); ++j)
+            if (row.weights[j] > 0) error += row.weights[j] * errors[j] * (std::fabs(v(j)) + std::fabs(want));
+          error += ((n + 8) * u + u16) * size + lost * all;
+          const std::int64_t at = rows.at_o(b, h, i, column);
+          o.value[at] = want;
+          const bool attends = std::isfinite(row.max);
+          o.tolerance[at] =
+              std::isfinite(want) && attends ? error + check::rounding_error(c.dtype, std::fabs(want) + error) : 0;
+        }
+        const std::int64_t at = rows.at_lse(b, h, i);
+        lse.value[at] = row.log_sum;
+        lse.tolerance[at] = of_log + (n + 8) * u + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum));
+      }
+  if (rows.request.lse) return {o, lse};
+  return {o};
+}
+
+// Sums with their errors, for one gradient.
+struct GradientSums {
+  struct Sum {
+    double value = 0, size = 0, error = 0;  // size: of the terms, absolutely; error: what they themselves err by
+  };
+  std::vector<Sum> sums;
+  explicit GradientSums(std::int64_t n) : sums(static_cast<std::size_t>(n)) {}
+  void add(std::int64_t at, double factor, double error, double element) {
+    Sum& sum = sums[static_cast<std::size_t>(at)];
+    sum.value += factor * element;
+    sum.size += std::fabs(factor * element);
+    sum.error += error * std::fabs(element);
+  }
+  // n terms in any order err by n u of their absolute sum; the scale and the product by 3 u. Terms that underflow lose
+  // 2^-149 each. Then one rounding into the type, beyond whose range it is infinite.
+  check::Expected expected(DType dtype, double n, double scale) const {
+    check::Expected e;
+    for (const Sum& sum : sums) {
+      const double want = scale * sum.value, stored = check::round_to(dtype, want);
+      const double error =
+          std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
+      e.value.push_back(std::isinf(stored) ? stored : want);
+      e.tolerance.push_back(std::isfinite(stored) ? error + check::rounding_error(dtype, std::fabs(want) + error) : 0);
+    }
+    return e;
+  }
+};
+
+// In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in the
+// forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
+// products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and by
+// 4 u. Each of these meets the others' magnitudes; three products err by 3 u. Where weights and gradients of products are
+// rounded before they meet dO, Q and K, each errs by u16 of itself, or by `lost` where it is below its type's least normal
+// number: so each sum by u16 of its terms' absolute sum, and by `lost` times that of the elements that they meet. Those of
+// dQ and dK err by twice as much, for dX is a product with the rounded weight.
+inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                                    double u16 = 0, double lost = 0) {
+  CaseRows rows(c, in);
+  const Sizes& s = rows.s;
+  const double *grad_o = in[0].values.data(), *o = in[4].values.data(), *lse = in[5].values.data();
+  const double u = check::roundoff(f32), softcap = rows.request.rule.softcap;
+  const double of_dv = (static_cast<double>(s.dv) + 2) * u;
+  const std::int64_t all_q = s.hq * rows.sequences.queries(), all_k = s.hkv * rows.sequences.from_k.back();
+  GradientSums dq(all_q * s.d), dk(all_k * s.d), dv(all_k * s.dv);
+  for (std::int64_t b = 0; b < s.b; ++b)
+    for (std::int64_t h = 0; h < s.hq; ++h)
+      for (std::int64_t i = 0; i < rows.queries(b); ++i) {
+        rows.look_at(b, h, i);
+        const std::int64_t group = rows.key_head(h);
+        const double* g = grad_o + rows.at_o(b, h, i);
+        const double log_sum = lse[rows.at_lse(b, h, i)];
+        double delta = 0, delta_size = 0;
+        for (std::int64_t column = 0; column < s.dv; ++column) {
+          delta += g[column] * o[rows.at_o(b, h, i, column)];
+          delta_size += std::fabs(g[column] * o[rows.at_o(b, h, i, column)]);
+        }
+        for (std::int64_t j = 0; j < rows.keys(b); ++j) {
+          if (!rows.attended(j)) continue;
+          const double *key = rows.k + rows.at_k(b, group, j), *value = rows.v + rows.at_v(b, group, j);
+          double dp = 0, dp_size = 0;
+          for (std::int64_t column = 0; column < s.dv; ++column) {
+            dp += g[column] * value[column];
+            dp_size += std::fabs(g[column] * value[column]);
+          }
+          const Score& score = rows.scores[j];
+          const double weight = std::exp(score.value - log_sum),
+                       relative = std::expm1(rows.score_error(j, std::fabs(log_sum))) + 4 * u;
+          const double weight_error = weight * relative + 0x1p-126;
+          const double ratio = softcap > 0 ? (score.value - rows.masks[j]) / softcap : 0, slope = 1 - ratio * ratio;
+          const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
+          const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);
+          const double dx = weight * apart * slope;
+          const double dx_exact = weight_error * (std::fabs(apart) + apart_error) * (slope + slope_error) +
+                                  weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
+                                  3 * u * std::fabs(dx);
+          const double dx_error = dx_exact + 2 * u16 * (std::fabs(dx) + dx_exact) + lost * (1 + std::fabs(apart));
+          for (std::int64_t column = 0; column < s.d; ++column) {
+            dq.add(rows.at_q(b, h, i, column), dx, dx_error, key[column]);
+            dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
+          }
+          for (std::int64_t column = 0; column < s.dv; ++column)
+            dv.add(rows.at_v(b, group, j, column), weight, weight_error + u16 * (weight + weight_error) + lost,
+                   g[column]);
+        }
+      }
+  const double keys = static_cast<double>(s.sk), queries = static_cast<double>(s.hkv ? s.hq / s.hkv * s.sq : 0);
+  return {dq.expected(c.dtype, keys, rows.scale), dk.expected(c.dtype, queries, rows.scale),
+          dv.expected(c.dtype, queries, 1)};
+}
+
+// Rows that round weights and gradients of products to a 16-bit type; and those that lose what is below bf16's least
+// normal number, of values whose weights come to 1.
+inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
+                            std::vector<check::Expected>& expected) {
+  if (variant.starts_with("wgmma_bf16x6"))
+    for (double& tolerance : expected[0].tolerance) tolerance += 0x1p-126;
+  // A part's O and its product with its weight are rounded to float32's numbers, of which 2^-149 is the least.
+  if (variant == "tiled_split")
+    for (double& tolerance : expected[0].tolerance) tolerance += (static_cast<double>(Sizes(c).sk) / 32 + 2) * 0x1p-149;
+  if (!variant.starts_with("wgmma_gradient") && !variant.starts_with("mma_gradient")) return;
+  const double lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;  // half of f16's least number; more than bfloat16's
+  expected = backward_oracle(c, in, check::roundoff(c.dtype), lost);
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  return request_of(c.operator_options())->backward ? backward_oracle(c, in) : forward_oracle(c, in);
+}
+
+}  // namespace ridge::attention_detail
