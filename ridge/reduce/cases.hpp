@@ -262,6 +262,13 @@ inline check::CaseBook book_of(Reduce f) {
     };
     if (empty) column("f32", "rows=0,cols=6");
     for (const char* shape : {"rows=1,cols=4", "rows=33,cols=132", "rows=700,cols=5"}) column("f32", shape);
+    // One element of each row.
+    for (const char* type : {"f32", "bf16"})
+      for (const char* shape : {"rows=1,cols=4100", "rows=1,cols=1027"}) column(type, shape);
+    test("f32:rows=1030,cols=1:axis=1");
+    test("f32:batch=3,rows=1,cols=20:axis=1");
+    column("f32", "rows=1,cols=520", ":place=offset");
+    column("f32", "rows=1,cols=520", ":place=strided");
     test("f32:batch=3,rows=37,cols=20:axis=1");
     test("bf16:batch=5,rows=2,cols=24:axis=-2");
     if (!mirror) {

@@ -195,7 +195,16 @@ Geometry geometry_of(const ReduceProblem& p) {
   }
   g.extent = {.rows = kept[0].count(), .cols = reduced[0].count()};
   g.neighbours = g.extent.cols <= 1 || (reduced[0].rank == 1 && reduced[0].stride[0] == 1 && reduced[1].stride[0] == 1);
-  if (const int last = g.axes.outer - 1; last >= 0 && !g.neighbours) {
+  const int last = g.axes.outer - 1;
+  // Rows of one element: it lies beside those of other rows, and is read as columns of one row are, far from the next.
+  if (g.extent.cols == 1 && reduced[0].rank == 0 && last >= 0) {
+    constexpr std::int64_t whole = 16;  // elements of the widest access
+    const std::int64_t far = (g.axes.shape[last] + whole - 1) / whole * whole;
+    g.axes.shape[g.axes.rank] = 1;
+    g.axes.x[g.axes.rank] = g.axes.z[g.axes.rank] = far;
+    ++g.axes.rank;
+    if (g.axes.x[last] == 1) g.extent.inner = g.axes.shape[last];
+  } else if (last >= 0 && !g.neighbours) {
     const std::int64_t across = std::abs(g.axes.x[last]), along = std::abs(g.axes.x[g.axes.rank - 1]);
     if (across != 0 && across < along) g.extent.inner = g.axes.shape[last];
   }
@@ -396,7 +405,7 @@ double predict_us(const Variant& row, const ReduceProblem& p, const Geometry& g,
 // What a row's prediction is multiplied by before rows compete.
 double reluctance(const Config& c, const ReduceProblem& p, const Geometry& g, const DeviceInfo& device) {
   if (c.kernel == Kernel::cluster) return 1;  // its elements lie side by side for lanes
-  if (c.strided && g.neighbours) return 16;
+  if (c.strided && g.neighbours && g.extent.cols > 1) return 16;
   if (has_columns(c) && !c.strided) {
     // Both can read what lies on boundaries: there `columns` is the sooner one.
     const Config columns = std::ranges::find(variants, "columns", &Variant::name)->config;

@@ -99,6 +99,21 @@ TEST(ReducePlan, OtherAxesAreReadAsColumns) {
   EXPECT_EQ(chosen(p), "strided");
 }
 
+TEST(ReducePlan, RowsOfOneElementAreReadBesideEachOther) {
+  const auto along = [](Reduce f, DType dtype, std::vector<std::int64_t> shape, int axis) {
+    return chosen(ReduceProblem::along(f, dtype, shape, axis));
+  };
+  for (DType dtype : {f32, bf16}) {
+    EXPECT_EQ(along(Reduce::sum, dtype, {1, 10000000}, 0), "columns");
+    EXPECT_EQ(along(Reduce::sum, dtype, {10000000, 1}, 1), "columns");
+    EXPECT_EQ(along(Reduce::sum, dtype, {64, 1, 4096}, 1), "columns");
+    EXPECT_EQ(along(Reduce::max, dtype, {1, 10000000}, 0), "columns");
+    EXPECT_EQ(along(Reduce::argmax, dtype, {1, 10000000}, 0), "columns");
+  }
+  EXPECT_EQ(along(Reduce::sum, f32, {1, 10000001}, 0), "columns_shifted");
+  EXPECT_EQ(along(Reduce::sum, u8, {1, 10000000}, 0), "strided");
+}
+
 TEST(ReducePlan, ColumnsAtAnyPitchAreReadBy16Bytes) {
   const auto plan = [](Reduce f, DType dtype, std::vector<std::int64_t> shape, int axis = 0) {
     return *plan_reduce(ReduceProblem::along(f, dtype, shape, axis), *device_model("H200"));
