@@ -107,13 +107,13 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     if (*rows && (*rows)->outer.rank > 1) return "rows are not evenly spaced";
   }
   if (c.method < Method::vector || c.method > Method::ring) return {};
-  if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
+  if (!has_type(c, p.dtype))
+    return c.method == Method::short_rows ? "it is for f32" : "f64 has no 16-byte row of this kind";
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
   if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
   if (c.method == Method::short_rows) {
-    if (p.dtype != f32) return "it is for f32: of 16 bits a lane has twice as many exponentials, and they bind it";
     const auto pitch = [&](const Rows& rows) { return p.rows <= 1 ? 0 : rows.pitch() * size % unit_bytes; };
     if (p.cols * size % unit_bytes != 0 || p.x->phase != 0 || pitch(*p.x) != 0 || pitch(*p.y) != 0)
       return "rows are not of whole 16-byte units, from a boundary on";

@@ -37,14 +37,12 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (c.method == Method::online || c.method == Method::strided) {
     return simt::launch(at, softmax_online<Row<I>, T, Warp>, x, y, p.cols, RowOffsets::of(p.x->outer),
                         RowOffsets::of(p.y->outer), p.x->step, p.y->step, p.log);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return Status::error(Code::unsupported, "softmax: this variant has no f64");  // refused by fits()
+  } else if constexpr (!has_type(c, dtype_of<T>)) {
+    return Status::error(Code::unsupported, "softmax: this variant is of other types");  // refused by fits()
   } else if constexpr (c.method == Method::ring) {
     return Status::error(Code::unsupported, "softmax: this variant is for gradients");  // refused by fits()
   } else if constexpr (c.method == Method::short_rows) {
-    if constexpr (!std::is_same_v<T, float>)
-      return Status::error(Code::unsupported, "softmax: this variant is for f32");
-    else return simt::launch(at, softmax_short<Row<I>, T, Warp>, x, y, p.rows, p.cols, pitch_x, pitch_y, p.log);
+    return simt::launch(at, softmax_short<Row<I>, T, Warp>, x, y, p.rows, p.cols, pitch_x, pitch_y, p.log);
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_clusters(args.plan, args.x, args.y, args.stream);
     else return Status::error(Code::unsupported, "softmax: this variant is Hopper's");  // refused by fits()

@@ -42,6 +42,12 @@ struct Variant {
 
 inline constexpr int unit_bytes = 16;
 
+// Whether a row is compiled for a type. Of f64 there are those of any access; short rows of 16 bits are `warp_16`'s.
+constexpr bool has_type(const Config& c, DType dtype) {
+  if (c.method < Method::vector || c.method > Method::ring) return true;
+  return c.method == Method::short_rows ? dtype == DType::f32 : dtype != DType::f64;
+}
+
 // clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0},

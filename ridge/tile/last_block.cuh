@@ -13,6 +13,7 @@ namespace ridge::tile {
 __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, std::int64_t arrivals) {
   __shared__ bool last;
   __syncthreads();
+  // One thread's fences are enough: the barriers on either side hand on what they order, to and from the block's others.
   if (simt::thread_rank() == 0) {
     __threadfence();
     Arrivals seen = atomicAdd(word, 0ull);
@@ -27,9 +28,7 @@ __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, 
     last = am_last;
   }
   __syncthreads();
-  if (!last) return false;
-  __threadfence();
-  return true;
+  return last;
 }
 
 }  // namespace ridge::tile
