@@ -47,6 +47,13 @@ inline check::CaseBook book() {
       test(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=150,d=24" + mask + ":lse:fill=nan");
       test(std::string(type) + ":b=1,hq=1,hkv=1,sq=150,sk=40,d=24" + mask + ":lse:fill=inf");
     }
+  // One query of heads that fill their rows, whose masks are ranges of keys.
+  for (const char* type : {"bf16", "f16"})
+    for (const char* sizes :
+         {"hq=8,hkv=2,sq=1,sk=1000,d=64", "hq=8,hkv=1,sq=1,sk=2100,d=128", "hq=3,hkv=3,sq=1,sk=33,d=128"})
+      for (const char* more :
+           {"", ":layout=bshd", ":window=300,0:align=lower_right:fill=nan", ":causal:fill=inf", ":scale=3"})
+        test(std::string(type) + ":b=2," + sizes + more + ":lse");
   test("f32:b=1,hq=1,hkv=1,sq=200,sk=200,d=80:causal:fill=nan:lse");
   test("f16:b=1,hq=1,hkv=1,sq=200,sk=200,d=72:causal:fill=nan:lse");
   test("bf16:b=1,hq=1,hkv=1,sq=200,sk=200,d=136:causal:fill=inf");

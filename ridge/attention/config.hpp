@@ -15,6 +15,7 @@ enum class Family : std::uint8_t {
   mma_gradient,    // sm80_gradient.cuh: gradients by the same
   wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
   decode,          // sm90_decode.cuh: few queries; warps with keys of their own, which TMA brings
+  decode_one,      // sm90_decode_one.cuh: one query; a warp loads, and the others' code is there before the keys are
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
   wgmma_terms,     // sm90_terms.cuh: float32 by the same, each number as three of bf16
 };
@@ -32,7 +33,8 @@ struct Config {
                           // owns, queries or keys, and of the other side's that it meets at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient)
+  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient); of bn, of a
+                 // warp's products (decode_one)
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
@@ -40,13 +42,17 @@ struct Config {
                           // panels of either (wgmma_terms)
   bool turned = true;     // Q and K on their way to shared memory (register_tile)
   Schedule schedule = Schedule::overlapped;  // (wgmma)
+  bool q_first = false;                      // Q is asked for before K and V (decode)
+  bool last_block = true;                    // that arrives brings parts together, or a second kernel does (decode_one)
+  bool rehearsed = true;                     // code runs once for nothing before the first key is there (decode_one)
   bool operator==(const Config&) const = default;
 };
 
 // Whether every device runs it, and the CPU.
 constexpr bool is_portable(const Config& c) {
   return c.family != Family::mma_sync && c.family != Family::mma_gradient && c.family != Family::wgmma &&
-         c.family != Family::decode && c.family != Family::wgmma_gradient && c.family != Family::wgmma_terms;
+         c.family != Family::decode && c.family != Family::decode_one && c.family != Family::wgmma_gradient &&
+         c.family != Family::wgmma_terms;
 }
 
 // Whether it is a step of the ladder alone, which is compiled for one 16-bit type.
@@ -55,7 +61,8 @@ constexpr bool is_step(const Config& c) { return c.schedule != Schedule::overlap
 // Whether sequences may be of uneven lengths. The widest of Hopper's rows, that of four multipliers and steps have no
 // instance for it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
-  return c.family == Family::wgmma ? c.d <= 128 && c.bm < 256 && !is_step(c) : c.family != Family::wgmma_gradient;
+  if (c.family == Family::wgmma) return c.d <= 128 && c.bm < 256 && !is_step(c);
+  return c.family != Family::decode_one && c.family != Family::wgmma_gradient;
 }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
@@ -116,12 +123,28 @@ constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma
 
 // ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] ----------
 
-constexpr int decode_warps(const Config& c) { return c.threads / 32; }
+// Warps that multiply; of Family::decode_one the last one loads.
+constexpr int decode_warps(const Config& c) { return c.threads / 32 - (c.family == Family::decode_one ? 1 : 0); }
 constexpr int decode_stage_bytes(const Config& c) { return mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv); }
 constexpr int decode_bytes(const Config& c) {
   const int rings = decode_warps(c) * c.stages;
   return mma_tile_bytes(c.bm, c.d) + rings * decode_stage_bytes(c) + rings * 8;  // and a barrier for each stage
 }
+
+// ---- Family::decode_one: Q [8][d] in panels, a ring of tiles of K [bn][d] and V [bn][dv], a part of each multiplying warp,
+// and two barriers for each tile of the ring, one, and a mark.
+// A part: of each of 8 rows the weights' sum and offset, and then O [rows][dv + pad], not yet divided by the sum. Warps
+// leave it in shared memory, blocks in the workspace, where `rows` are those that there are.
+
+constexpr int decode_part_floats(const Config& c, int rows) { return 2 * c.bm + rows * (c.dv + pad); }
+constexpr int decode_ring_tiles(const Config& c) { return decode_warps(c) * c.stages; }
+constexpr int decode_ring_bytes(const Config& c) { return decode_ring_tiles(c) * decode_stage_bytes(c); }
+constexpr int decode_one_bytes(const Config& c) {
+  return mma_tile_bytes(c.bm, c.d) + decode_ring_bytes(c) + decode_warps(c) * decode_part_floats(c, c.bm) * 4 +
+         (2 * decode_ring_tiles(c) + 1) * 8 + 8;
+}
+// Parts that there is room for where they are brought together, in the ring's place.
+constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) / (decode_part_floats(c, c.bm) * 4); }
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
@@ -158,6 +181,7 @@ constexpr int smem_bytes(const Config& c, int d, int dv) {
     case Family::mma_gradient: return mma_gradient_bytes(c);
     case Family::wgmma: return wgmma_tile_bytes(c) + wgmma_o_bytes(c);
     case Family::decode: return decode_bytes(c);
+    case Family::decode_one: return decode_one_bytes(c);
     case Family::wgmma_gradient: return wgmma_gradient_bytes(c);
     case Family::wgmma_terms: return terms_bytes(c);
     default: return mma_q_bytes(c) + mma_stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv));

@@ -34,6 +34,8 @@ Status launch_wgmma_bf16(const Call&);
 Status launch_wgmma_terms(const Call&);
 // Of Family::decode.
 Status launch_decode(const Call&);
+// Of Family::decode_one.
+Status launch_decode_one(const Call&);
 // Of Family::mma_gradient.
 Status launch_mma_gradient_f16(const Call&);
 Status launch_mma_gradient_bf16(const Call&);

@@ -25,10 +25,13 @@ std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
   return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
 }
 
+// Whether few queries share keys out among blocks by TMA.
+bool decodes(const Config& c) { return c.family == Family::decode || c.family == Family::decode_one; }
+
 // Of Family::decode: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
 // beginning and end take as long as a tile of each of its warps, and what brings parts together as long as two.
 int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
-  constexpr std::int64_t most_parts = 256;
+  const std::int64_t most_parts = c.family == Family::decode_one && c.last_block ? decode_most_parts(c) : 256;
   const std::int64_t warps = decode_warps(c), most = std::clamp<std::int64_t>(tiles / warps, 1, most_parts);
   std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t parts = 1; parts <= most; ++parts) {
@@ -43,9 +46,11 @@ int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std
 int splits_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
   const std::int64_t blocks = blocks_of(c, p);
   if (!c.split || blocks == 0) return 1;
-  const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(p.sk, c.bn);
-  if (tiles == 0) return 1;
-  if (c.family == Family::decode) return decode_splits(c, blocks, places, tiles);
+  const KeyRange one = keys_of_one(p);
+  const std::int64_t keys = c.family == Family::decode_one ? one.last - one.first : p.sk;
+  const std::int64_t places = std::int64_t{device.sms} * c.blocks_per_sm, tiles = ceil_div(keys, c.bn);
+  if (tiles <= 0) return 1;
+  if (decodes(c)) return decode_splits(c, blocks, places, tiles);
   const std::int64_t parts = std::clamp<std::int64_t>(places / blocks, 1, std::max<std::int64_t>(1, tiles / 2));
   return static_cast<int>(ceil_div(tiles, ceil_div(tiles, parts)));  // parts that have keys
 }
@@ -92,6 +97,24 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (p.dv % 4 != 0) return "parts of O have rows of whole 16 bytes, and dv is " + std::to_string(p.dv);
     for (const auto& operand : {p.k, p.v})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
+  }
+  if (c.family == Family::decode_one) {
+    if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
+    if (has_lengths(p)) return "it takes sequences of one length alone";
+    if (p.sq != 1) return "it takes one query, and there are " + std::to_string(p.sq);
+    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
+    if (p.rule.softcap != 0) return "it takes no softcap";
+    if (p.rule.scale && !(*p.rule.scale > 0)) return "the scale it takes is positive";
+    if (p.d != c.d || p.dv != c.dv)
+      return "d and dv are " + std::to_string(p.d) + " and " + std::to_string(p.dv) + ", and it takes " +
+             std::to_string(c.d) + " alone";
+    if (pack_of(c, p) > c.bm)
+      return std::to_string(pack_of(c, p)) + " heads share keys, and it takes " + std::to_string(c.bm);
+    if (const KeyRange keys = keys_of_one(p); keys.last <= keys.first) return "its query attends to no key";
+    constexpr std::int64_t most = 65535;  // blocks in z
+    if (p.b > most) return "more than 65535 sequences";
+    for (const auto& operand : {p.q, p.k, p.v, p.o})
+      if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what it reads";
   }
   if (c.family == Family::wgmma_gradient) {
     if (device.cc != 90)
@@ -177,7 +200,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.cost = cost(p);
   const int splits = splits_of(c, p, device);
   k.blocks = blocks_of(c, p) * splits;
-  k.launches = c.family == Family::mma_gradient ? 4 : p.backward ? 3 : splits > 1 ? 2 : 1;
+  const bool merged = splits > 1 && !(c.family == Family::decode_one && c.last_block);  // by a kernel of its own
+  k.launches = c.family == Family::mma_gradient ? 4 : p.backward ? 3 : merged ? 2 : 1;
   k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
@@ -190,14 +214,14 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
       static_cast<double>(p.b * p.hq / pack * (p.d + p.dv)) * sk * static_cast<double>(size_of(p.dtype));
   const double share = sq > 0 && sk > 0 ? pairs(p) / (sq * sk) : 0;
   k.l2_bytes = std::max(0.0, tiles - 1) * keys_bytes * share;
-  if (c.family == Family::decode) k.l2_bytes *= 0.65;  // bulk copies of whole lines are so much faster, measured
-  if (splits > 1)                                      // what parts came to is written and read
+  if (decodes(c)) k.l2_bytes *= 0.65;  // bulk copies of whole lines are so much faster, measured
+  if (splits > 1)                      // what parts came to is written and read
     k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 1) * 4;
   // And rows that do not exist; warps without any have nothing to do.
   const bool emulated = c.family == Family::wgmma_terms;
   const bool three_sums = c.family == Family::mma_gradient;  // each of a kernel of its own
-  const bool tensor = c.family == Family::mma_sync || three_sums || c.family == Family::wgmma ||
-                      c.family == Family::decode || c.family == Family::wgmma_gradient || emulated;
+  const bool tensor = c.family == Family::mma_sync || three_sums || c.family == Family::wgmma || decodes(c) ||
+                      c.family == Family::wgmma_gradient || emulated;
   const int whole = c.family == Family::mma_sync ? c.rows : c.family == Family::tiled && c.split ? 1 : c.bm;
   const double rows = std::ceil(packed / whole) * whole / std::max(1.0, packed);
   const bool padded_d = tensor, padded_dv = padded_d || c.family == Family::register_tile;
@@ -212,7 +236,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const bool near = p.rule.right >= 0 && c.family == Family::wgmma;
   const bool far = p.rule.left >= 0 && static_cast<double>(p.rule.left) + 1 < std::max(sq, sk);
   const int edges = tensor && !p.backward ? near + far : 0;
-  const int step = c.family == Family::decode ? decode_warps(c) * c.bn : c.bn;    // keys that a block takes at a time
+  const int step = decodes(c) ? decode_warps(c) * c.bn : c.bn;                    // keys that a block takes at a time
   const double keys = std::min(sk, pairs(p) / std::max(1.0, sq) + edges * step);  // of a query
   const double scores = static_cast<double>(p.b * p.hq) * sq * keys * rows;
   constexpr double emulation = 6;  // products of bf16 for one of float32
@@ -230,7 +254,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
   if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
-  if (c.family == Family::decode) {  // the warps' rings are on their way at once
+  if (decodes(c)) {  // the warps' rings are on their way at once
     const int ring = decode_warps(c) * c.stages;
     k.trips = 1 + std::max(1.0, each / ring);
     k.trip_bytes *= ring;
@@ -247,6 +271,11 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   return k;
 }
 
+// Rows beside those that plans take, to be measured: by name alone.
+bool is_candidate(const Config& c) {
+  return c.q_first || (c.family == Family::decode_one && (c.blocks_per_sm > 1 || !c.last_block));
+}
+
 double predict_us(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   return roofline::predict(kernel_of(row, p, device), device).us;
 }
@@ -254,7 +283,12 @@ double predict_us(const Variant& row, const AttentionProblem& p, const DeviceInf
 Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const PlanOptions& options,
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      "attention", variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      "attention", variants, options,
+      [&](const Variant& row) {
+        if (is_candidate(row.config) && options.variant != row.name)
+          return std::string("it has to be asked for by name");
+        return fits(row, p, device);
+      },
       [&](const Variant& row) { return predict_us(row, p, device); }, record);
 }
 
@@ -269,6 +303,7 @@ Status launch(const Call& call) {
         case Family::wgmma: return dtype == f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
         case Family::wgmma_terms: return launch_wgmma_terms(call);
         case Family::decode: return launch_decode(call);
+        case Family::decode_one: return launch_decode_one(call);
         case Family::wgmma_gradient: return launch_wgmma_gradient(call);
         default: break;  // portable
       }
@@ -297,6 +332,9 @@ std::size_t AttentionPlan::workspace_bytes() const {
   const std::int64_t queries = problem.hq * query_rows(problem);
   if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
+  if (c.family == Family::decode_one && c.last_block)  // parts, and a word of each sequence's head of K
+    return static_cast<std::size_t>(blocks *
+                                    (splits * decode_part_floats(c, static_cast<int>(pack_of(c, problem))) * 4 + 8));
   return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);
 }
 

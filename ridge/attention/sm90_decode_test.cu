@@ -2,15 +2,23 @@
 // and held to the book's tolerances.
 #include <ridge/attention/sm90_case.hpp>
 #include <ridge/attention/sm90_decode_launch.cuh>
+#include <ridge/attention/sm90_decode_one_launch.cuh>
 
 namespace ridge::attention_detail {
 namespace {
 
-void check(const std::string& variant, const std::string& text, int splits = 0) {
+template <template <class> class Rows>
+void check_rows(const std::string& variant, const std::string& text, int splits) {
   const auto launch = [](const Call& call) {
-    return call.problem.dtype == f16 ? launch_row<DecodeRows<half>>(call) : launch_row<DecodeRows<bfloat16>>(call);
+    return call.problem.dtype == f16 ? launch_row<Rows<half>>(call) : launch_row<Rows<bfloat16>>(call);
   };
   check_on_hopper(variant, text, launch, splits);
+}
+void check(const std::string& variant, const std::string& text, int splits = 0) {
+  check_rows<DecodeRows>(variant, text, splits);
+}
+void check_one(const std::string& variant, const std::string& text, int splits = 0) {
+  check_rows<DecodeOneRows>(variant, text, splits);
 }
 
 constexpr const char *narrow = "decode_64", *wide = "decode_128", *widest = "decode_256";
@@ -20,6 +28,8 @@ TEST(DecodingOnHopper, OneQueryOfSharedHeads) {
   check(wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=530,d=128:lse", 1);  // more tiles of a warp than it has stages
   check(wide, "bf16:b=1,hq=8,hkv=2,sq=1,sk=150,d=128", 3);
   check(widest, "bf16:b=1,hq=4,hkv=1,sq=1,sk=100,d=256:lse", 2);
+  for (const char* sk : {"20", "150", "600"})
+    check("decode_pairs_128", std::string("bf16:b=1,hq=8,hkv=2,sq=1,d=128,sk=") + sk + ":lse", 3);
 }
 TEST(DecodingOnHopper, ManyParts) { check(narrow, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=8:lse", 35); }
 TEST(DecodingOnHopper, FewKeys) {
@@ -73,6 +83,46 @@ TEST(DecodingOnHopper, Pages) {
           1);
   }
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=1,sk=1100,d=16,paged=16:inputs=q,k,v,lengths,block_table", 1);
+}
+
+constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128";
+constexpr const char* wide_ones[] = {one_wide, "decode_one_pairs_128", "decode_one_merged_128"};
+
+TEST(OneQueryOnHopper, SharedHeads) {
+  check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=200,d=64:lse");
+  check_one(one_narrow, "f16:b=1,hq=8,hkv=1,sq=1,sk=300,d=64", 2);
+  for (const char* variant : wide_ones) {
+    check_one(variant, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=128:lse", 1);  // more tiles than the ring has
+    check_one(variant, "bf16:b=2,hq=8,hkv=2,sq=1,sk=600,d=128:lse", 3);
+    check_one(variant, "bf16:b=1,hq=7,hkv=1,sq=1,sk=90,d=128:layout=bshd", 2);
+    check_one(variant, "f16:b=3,hq=2,hkv=2,sq=1,sk=64,d=128:lse:layout=bshd");
+  }
+}
+TEST(OneQueryOnHopper, ManyPartsAndPartsWithoutKeys) {
+  check_one(one_narrow, "f16:b=1,hq=2,hkv=1,sq=1,sk=1500,d=64:lse", 24);
+  check_one(one_wide, "bf16:b=1,hq=8,hkv=1,sq=1,sk=1500,d=128:lse", 47);
+  for (const char* variant : wide_ones) check_one(variant, "bf16:b=1,hq=4,hkv=1,sq=1,sk=33,d=128:lse", 5);
+}
+TEST(OneQueryOnHopper, FewKeys) {
+  for (const std::string sk : {"1", "15", "16", "31", "32", "33", "127", "129"}) {
+    check_one(one_narrow, "bf16:b=1,hq=2,hkv=1,sq=1,d=64,sk=" + sk + ":lse", 2);
+    for (const char* variant : wide_ones) check_one(variant, "f16:b=1,hq=2,hkv=1,sq=1,d=128,sk=" + sk + ":lse", 1);
+  }
+}
+TEST(OneQueryOnHopper, MasksAreRangesOfKeys) {
+  for (const std::string mask : {":causal=lower_right", ":causal", ":window=40,3:align=lower_right", ":window=7,50",
+                                 ":window=70,-1:align=lower_right", ":window=0,0:align=lower_right"})
+    for (const char* fill : {"", ":fill=nan", ":fill=inf"}) {
+      check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=150,d=64:lse" + mask + fill, 2);
+      check_one(one_wide, "f16:b=1,hq=4,hkv=1,sq=1,sk=150,d=128:lse" + mask + fill, 1);
+    }
+}
+TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
+  for (const std::string more :
+       {":scale=2", ":scale=0.001", ":fill=constant,-3", ":fill=denormal", ":fill=nan", ":fill=inf"})
+    for (const int splits : {1, 3})
+      for (const char* variant : wide_ones)
+        check_one(variant, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
 }
 
 }  // namespace

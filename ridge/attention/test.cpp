@@ -80,16 +80,47 @@ TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
 
 TEST(AttentionPlan, FewQueriesShareOutTheKeys) {
   AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128, .dtype = bf16};
-  EXPECT_EQ(chosen(p), "decode_128");
+  EXPECT_EQ(chosen(p), "decode_one_128");
   EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 16);  // of 8 heads, for 132 multiprocessors
   EXPECT_EQ(chosen(p, "A100"), "split_128");
-  p.b = 64;
+  p.sq = 2;
   EXPECT_EQ(chosen(p), "decode_128");
+  p.sq = 1;
+  p.b = 64;
+  EXPECT_EQ(chosen(p), "decode_one_128");
   EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 1);
   EXPECT_EQ(plan_attention(p, *device_model("H200"))->workspace_bytes(), 0);
   p.mask = AttentionMask::boolean;
   EXPECT_EQ(refusal(p, {.variant = "decode_128"}),
             "attention: variant is decode_128; it must be another one here: it takes no mask tensor");
+}
+
+TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
+  const AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128, .dtype = bf16};
+  const auto why_not = [](const AttentionProblem& problem) {
+    const std::string sentence = refusal(problem, {.variant = "decode_one_128"});
+    const std::string begin = "attention: variant is decode_one_128; it must be another one here: ";
+    return sentence.starts_with(begin) ? sentence.substr(begin.size()) : sentence;
+  };
+  const auto with = [&](auto change) {
+    AttentionProblem other = p;
+    change(other);
+    return other;
+  };
+  EXPECT_EQ(why_not(with([](auto& x) { x.sq = 2; })), "it takes one query, and there are 2");
+  EXPECT_EQ(why_not(with([](auto& x) { x.hq = 72; })), "9 heads share keys, and it takes 8");
+  EXPECT_EQ(why_not(with([](auto& x) { x.dv = 64; })), "d and dv are 128 and 64, and it takes 128 alone");
+  EXPECT_EQ(why_not(with([](auto& x) { x.sk = 0; })), "its query attends to no key");
+  EXPECT_EQ(why_not(with([](auto& x) { x.rule.softcap = 1; })), "it takes no softcap");
+  EXPECT_EQ(why_not(with([](auto& x) { x.rule.scale = 0; })), "the scale it takes is positive");
+  EXPECT_EQ(why_not(with([](auto& x) { x.mask = AttentionMask::boolean; })), "it takes no mask tensor");
+  // Of a window's keys alone: at most as many parts as have a tile for each warp, and no more than there is room for.
+  const auto parts = [](const AttentionProblem& problem) {
+    return plan_attention(problem, *device_model("H200"), {.variant = "decode_one_128"})->splits;
+  };
+  EXPECT_EQ(parts(with([](auto& x) { x.rule.left = 1023, x.rule.align = AttentionAlign::lower_right; })), 8);
+  EXPECT_EQ(parts(with([](auto& x) { x.rule.right = 0; })), 1);  // the first key
+  EXPECT_LE(parts(with([](auto& x) { x.hq = x.hkv = 1, x.sk = 1 << 20; })), 47);
 }
 
 // Blocks of 16 rows that follow each other are no match for tiles of 128 queries: measured 41 us, and 12.

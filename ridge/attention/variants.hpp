@@ -66,6 +66,16 @@ inline constexpr Variant variants[] = {
      {.family = Family::decode, .bm = 16, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
     {"decode_256", "and for the widest", false, true,
      {.family = Family::decode, .bm = 16, .bn = 16, .d = 256, .dv = 256, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
+    {"decode_pairs_128", "decode_128 in blocks of two warps, two on a multiprocessor, and Q is asked for first", false, true,
+     {.family = Family::decode, .bm = 16, .bn = 32, .d = 128, .dv = 128, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 2, .stages = 3, .q_first = true}, 0.24},
+    {"decode_one_64", "one query: a warp loads, the code of the others is there before the keys are, and the last block brings parts together", false, true,
+     {.family = Family::decode_one, .bm = 8, .bn = 64, .d = 64, .dv = 64, .threads = 160, .rows = 16, .split = true, .stages = 3}, 0.25},
+    {"decode_one_128", "the same for wider heads", false, true,
+     {.family = Family::decode_one, .bm = 8, .bn = 32, .d = 128, .dv = 128, .threads = 160, .rows = 16, .split = true, .stages = 3}, 0.25},
+    {"decode_one_pairs_128", "in blocks of half the size, two on a multiprocessor", false, true,
+     {.family = Family::decode_one, .bm = 8, .bn = 32, .d = 128, .dv = 128, .threads = 96, .rows = 16, .split = true, .blocks_per_sm = 2, .stages = 3}, 0.24},
+    {"decode_one_merged_128", "where a second kernel brings parts together", false, true,
+     {.family = Family::decode_one, .bm = 8, .bn = 32, .d = 128, .dv = 128, .threads = 160, .rows = 16, .split = true, .stages = 3, .last_block = false}, 0.24},
     {"gradient_64", "gradients by tiles in registers: a block owns queries or keys, and no sum has two writers", true, true,
      {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.3},
     {"gradient_128", "the same for wider heads", true, false,
@@ -123,6 +133,16 @@ struct WgmmaGradientParts {
 constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
   const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
   return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all + 1) * 4};
+}
+
+// Keys that the query of a problem with one query attends to, all of whose sequences are of one length; but for the mask tensor.
+struct KeyRange {
+  std::int64_t first, last;  // one past
+};
+constexpr KeyRange keys_of_one(const AttentionProblem& p) {
+  const AttentionRule& r = p.rule;
+  const std::int64_t at = r.align == AttentionAlign::lower_right ? p.sk - 1 : 0;  // the key that it stands at
+  return {r.left < 0 || r.left >= at ? 0 : at - r.left, r.right < 0 || r.right >= p.sk - at ? p.sk : at + r.right + 1};
 }
 
 // Heads of a query that share a block.

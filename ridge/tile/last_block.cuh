@@ -7,6 +7,15 @@
 
 namespace ridge::tile {
 
+// Makes the word this run's, before this block arrives there. Called by one thread.
+__device__ __forceinline__ void claim_arrivals(Arrivals* word, Arrivals run) {
+  Arrivals seen = atomicAdd(word, 0ull);
+  while (seen >> arrival_bits != run >> arrival_bits) {  // no block of this run has been here
+    const Arrivals before = atomicCAS(word, seen, run);
+    seen = before == seen ? run : before;
+  }
+}
+
 // Whether this arrival is the last of `arrivals`, as all of the block's threads learn: they see then what the threads of
 // all blocks wrote before they arrived.
 // Preconditions: all of the block's threads call; arrivals <= most_arrivals.
@@ -16,11 +25,7 @@ __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, 
   // One thread's fences are enough: the barriers on either side hand on what they order, to and from the block's others.
   if (simt::thread_rank() == 0) {
     __threadfence();
-    Arrivals seen = atomicAdd(word, 0ull);
-    while (seen >> arrival_bits != run >> arrival_bits) {  // no block of this run has been here
-      const Arrivals before = atomicCAS(word, seen, run);
-      seen = before == seen ? run : before;
-    }
+    claim_arrivals(word, run);
     const Arrivals before_me = atomicAdd(word, 1ull) & static_cast<Arrivals>(most_arrivals);
     const bool am_last = before_me == static_cast<Arrivals>(arrivals - 1);
     __threadfence();

@@ -30,6 +30,14 @@ template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigne
                  : "memory");
 }
 
+// Of an 8 x 8 matrix of 16-bit elements, of whose row lane / 4 a lane has the neighbours 2 (lane % 4) and the next one, the
+// same of the matrix turned.
+__device__ __forceinline__ unsigned turn_matrix(unsigned pair) {
+  unsigned turned;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(pair));
+  return turned;
+}
+
 // sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
 template <class T>
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {

@@ -56,6 +56,8 @@ __device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barri
 __device__ __forceinline__ void fence_shared_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+// Ordinary stores to global memory that this thread has been told of, before copies from there that it starts later.
+__device__ __forceinline__ void fence_global_for_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 __device__ __forceinline__ void store(const TensorMap* map, const void* from, int x, int y, int z) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)

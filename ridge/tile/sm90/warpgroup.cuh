@@ -25,6 +25,18 @@ template <int Registers> __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+// Whether this lane is the one that a converged warp has elected. What it alone does the compiler knows to be done by one
+// lane, whose operands may so lie in registers of the warp.
+__device__ __forceinline__ bool is_elected() {
+  unsigned elected = 0;
+  asm volatile(
+      "{\n.reg .pred is;\n"
+      "elect.sync _|is, 0xffffffff;\n"
+      "@is mov.u32 %0, 1;\n}"
+      : "+r"(elected));
+  return elected != 0;
+}
+
 // A barrier of this warpgroup alone. Ids 1 to 15; 0 is __syncthreads.
 __device__ __forceinline__ void sync_warpgroup(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(warpgroup_threads) : "memory");

@@ -94,6 +94,7 @@ inline void load_multicast(const TensorMap* map, void* to, Barrier* full, int x,
 }
 
 inline void fence_shared_for_copies() {}
+inline void fence_global_for_copies() {}
 inline void store(const TensorMap* map, const void* from, int x, int y, int z, int w = 0) {
   detail::for_box(*map, from, {x, y, z, w}, [&](unsigned place, char* element) {
     if (element)

@@ -45,6 +45,8 @@ inline void sync_named(int id, unsigned threads) {
 
 }  // namespace detail
 
+inline bool is_elected() { return threadIdx.x % 32 == 0; }
+
 template <int Registers> void keep_registers() {}
 template <int Registers> void take_registers() {}
 

@@ -1,0 +1,406 @@
+// One query against many keys, on Hopper: f16 and bf16, sequences of one length. What sm90_decode.cuh does for up to 16 rows
+// and any mask, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind the keys
+// that have been asked for.
+//
+// So a warp of its own asks for K and V from the kernel's first instructions on, and the others meanwhile run all of their code
+// once for nothing. It is short: up to 8 rows, the heads that share K and V, are the columns of products whose rows are keys,
+// and then columns of V, which takes half of the products that 16 rows take; what a mask leaves out lies outside of the
+// maps, and is read as zeros. The block that is the last to arrive with its part of the keys brings the parts together, by
+// the code that brought its own warps' parts together.
+#pragma once
+#include <ridge/attention/sm80_mma.cuh>
+#include <ridge/tile/opaque.cuh>
+#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/sm90/bulk_copy.cuh>
+#include <ridge/tile/sm90/last_block.cuh>
+#include <ridge/tile/sm90/tma.cuh>
+#include <ridge/tile/sm90/warpgroup.cuh>
+
+namespace ridge::attention_kernels {
+
+// q [batch, heads, d], o [batch, heads, dv], whose elements are neighbours. Row r of a block is its head number r.
+template <class T> struct DecodeOneArguments {
+  const T* q;
+  T* o;
+  float* lse;      // [batch, heads]; may be null
+  int keys, rows;  // that there are; rows: heads that share K and V
+  int tiles;       // of keys, of each part
+  float factor;    // of scores, in the exponent of 2
+  float* parts;    // [batch, heads of K][parts][decode_part_floats], where the last block brings them together
+  tile::Arrivals *arrivals, run;  // [batch, heads of K]
+  std::int64_t q_batch, q_head, o_batch, o_head, lse_batch, lse_head;
+  float *partial_o, *partial_lse;  // [parts][all rows][dv], [parts][all rows], for a kernel that brings them together
+  std::int64_t all_rows;
+};
+
+// K and V [batch, heads of K, keys, columns], in boxes of bn keys of 64 columns.
+struct DecodeOneMaps {
+  tile::sm90::TensorMap k, v;
+};
+
+template <class Row> struct DecodeOneKernel {
+  static constexpr Config c = Row::config;
+  static constexpr int warps = decode_warps(c), threads = warps * 32;  // that multiply
+  static constexpr int ring = decode_ring_tiles(c);
+  static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), tile_bytes = decode_stage_bytes(c);
+  static constexpr int ring_at = mma_tile_bytes(c.bm, c.d), sums_at = ring_at + decode_ring_bytes(c);
+  static constexpr int full_at = sums_at + warps * decode_part_floats(c, c.bm) * 4, empty_at = full_at + ring * 8;
+  static constexpr int gathered_at = empty_at + ring * 8, last_at = gathered_at + 8;
+  static_assert(last_at + 8 == smem_bytes(c, c.d, c.dv));
+  static_assert(c.bm == 8 && c.rows % 16 == 0 && c.bn % c.rows == 0 && c.d % panel == 0 && c.dv % panel == 0);
+};
+
+// One warp's scores with c.rows keys of a tile, turned: [keys][rows]; and its O, turned: [columns][rows].
+template <class Row, class T> class DecodeOneWarp {
+  static constexpr Config c = Row::config;
+  static constexpr int N = c.rows / 16, D = c.d / 16, V = c.dv / 16;  // fragments
+  using TileQ = PanelTile<c.bm>;
+  using TileK = PanelTile<c.bn>;
+  using Axis = tile::sm80::Axis;
+  static constexpr float lowest = -3.4e38f;  // an offset that any finite score raises, and 2^(-inf - lowest) is 0
+
+ public:
+  static constexpr int columns = 2;  // rows of Q that this lane has a column for
+
+  __device__ __forceinline__ DecodeOneWarp()
+      : lane_(static_cast<int>(threadIdx.x) % 32),
+        from_k_(TileK::origin(Axis::k, 0)),
+        from_v_(TileK::origin(Axis::outer, 0)) {
+#pragma unroll
+    for (int r = 0; r < columns; ++r) offset[r] = lowest, sum[r] = 0;
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) o_[v][e] = 0;
+  }
+
+  __device__ __forceinline__ int row(int r) const { return lane_ % 4 * 2 + r; }
+
+  // Matrices of 8 rows and 8 columns, so that registers 0 and 2 are the first 16 columns, and 1 and 3 the next ones.
+  __device__ __forceinline__ void read_q(unsigned q) {
+    const unsigned piece = lane_ / 8 % 2 * 2 + lane_ / 16, from = q + TileQ::at(lane_ % 8, piece * 8);
+#pragma unroll
+    for (int d = 0; d < D / 2; ++d) tile::sm80::load_matrices<false>(q_[d], TileQ::further(from, 0, d * 32));
+  }
+
+  // s = k q^T
+  __device__ __forceinline__ void multiply_keys(unsigned k) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) s_[n][e] = 0;
+#pragma unroll
+    for (int d = 0; d < D; ++d)
+#pragma unroll
+      for (int n = 0; n < N; ++n) {
+        unsigned keys[4];
+        tile::sm80::load_matrices<false>(keys, TileK::further(k + from_k_, n * 16, d * 16));
+        tile::sm80::multiply<T>(s_[n], keys, q_[d / 2], d % 2);
+      }
+  }
+
+  // Leaves the first `keys` of them.
+  __device__ __forceinline__ void keep(int keys) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (n * 16 + e / 2 * 8 + lane_ / 4 >= keys) s_[n][e] = minus_infinity;
+  }
+
+  // Scores become weights, 2^(factor s - offset). The offset follows the greatest score where that is far above it: what
+  // a power of two all weights are multiplied with is the same to every sum.
+  __device__ __forceinline__ void weigh(float factor) {
+    constexpr float far = 8;
+    float top[columns];
+    bool rise = false;
+#pragma unroll
+    for (int r = 0; r < columns; ++r) {
+      top[r] = minus_infinity;
+#pragma unroll
+      for (int n = 0; n < N; ++n) top[r] = fmaxf(top[r], fmaxf(s_[n][r], s_[n][2 + r]));
+      top[r] *= factor;
+      rise = rise || top[r] > offset[r] + far;
+    }
+    if (simt::tiles<32>().any(rise)) {
+      float change[columns];
+#pragma unroll
+      for (int r = 0; r < columns; ++r) {
+        const float now = fmaxf(offset[r], over_keys(top[r], [](float x, float y) { return fmaxf(x, y); }));
+        change[r] = simt::fast_exp2(offset[r] - now);
+        offset[r] = now;
+        sum[r] *= change[r];
+      }
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) o_[v][e] *= change[e % 2];
+    }
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        s_[n][e] = simt::fast_exp2(fmaf(s_[n][e], factor, -offset[e % 2]));
+        sum[e % 2] += s_[n][e];
+      }
+  }
+
+  // o += v^T weights
+  __device__ __forceinline__ void add_values(unsigned v) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const unsigned first = tile::sm80::turn_matrix(tile::pack_pair<T>(s_[n][0], s_[n][1]));
+      const unsigned next = tile::sm80::turn_matrix(tile::pack_pair<T>(s_[n][2], s_[n][3]));
+      const unsigned weights[4] = {first, 0, next, 0};
+#pragma unroll
+      for (int d = 0; d < V; ++d) {
+        unsigned values[4];
+        tile::sm80::load_matrices<true>(values, TileK::further(v + from_v_, n * 16, d * 16));
+        tile::sm80::multiply<T>(o_[d], values, weights, 0);
+      }
+    }
+  }
+
+  // Leaves the warp's part, of `rows` rows.
+  __device__ __forceinline__ void put(float* part, int rows) {
+#pragma unroll
+    for (int r = 0; r < columns; ++r) {
+      sum[r] = over_keys(sum[r], [](float x, float y) { return x + y; });
+      if (row(r) >= rows) continue;
+      if (lane_ < 4) simt::store(part + 2 * row(r), simt::vec<float, 2>{sum[r], offset[r]});
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          part[2 * c.bm + row(r) * (c.dv + pad) + v * 16 + h * 8 + lane_ / 4] = o_[v][2 * h + r];
+    }
+  }
+
+  float offset[columns], sum[columns];  // sum: of this lane's keys
+
+ private:
+  // Over the lanes that have other keys of the same rows.
+  template <class F> __device__ __forceinline__ float over_keys(float value, F f) const {
+#pragma unroll
+    for (int distance = 4; distance < 32; distance *= 2) value = f(value, simt::tiles<32>().shfl_xor(value, distance));
+    return value;
+  }
+
+  int lane_;
+  unsigned from_k_, from_v_;  // where this lane reads in their tiles
+  unsigned q_[D / 2][4];
+  float s_[N][4], o_[V][4];  // [16 keys][8 rows], [16 columns][8 rows]
+};
+
+// Four neighbours of a row of O, of `count` parts that follow each other in shared memory, `step` floats apart. They are not
+// divided by the weights' sum, which is relative to the offset.
+struct DecodePiece {
+  simt::vec<float, 4> o;
+  float sum, offset;
+};
+__device__ __forceinline__ DecodePiece bring_together(const float* facts, const float* o, int count, int step) {
+  constexpr int batch = 4;  // that are read before the first of them is added
+  DecodePiece all{{}, 0, minus_infinity};
+  RIDGE_KEEP_LOOP
+  for (int first = 0; first < count; first += batch) {
+    simt::vec<float, 2> fact[batch];
+    simt::vec<float, 4> part[batch]{};
+    float now = all.offset;
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      fact[i] = {0, minus_infinity};
+      if (first + i < count) {
+        fact[i] = simt::load<2>(facts + (first + i) * step);
+        part[i] = simt::load<4>(o + (first + i) * step);
+      }
+      now = fmaxf(now, fact[i][1]);
+    }
+    const float before = simt::fast_exp2(all.offset - now);
+    all.offset = now;
+    all.sum *= before;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) all.o[e] *= before;
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      const float change = simt::fast_exp2(fact[i][1] - now);
+      all.sum += change * fact[i][0];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) all.o[e] += change * part[i][e];
+    }
+  }
+  return all;
+}
+
+// o = softmax(factor q k^T) v                                                         shapes: see DecodeOneArguments
+// Preconditions: cc 90; gridDim is (heads of K, parts, batch), of whose parts number p has the tiles from p a.tiles on;
+// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0; with last_block there are at most
+// decode_most_parts.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {
+  namespace sm90 = tile::sm90;
+  if constexpr (sm90::available) {
+    constexpr Config c = Row::config;
+    using K = DecodeOneKernel<Row>;
+    enum : int { ready = 1, summed, arrived, told };  // barriers: of all threads, but `summed`, of those that multiply
+    unsigned char* const shared = sm90::swizzled_shared();
+    auto* const full = reinterpret_cast<sm90::Barrier*>(shared + K::full_at);
+    auto* const empty = reinterpret_cast<sm90::Barrier*>(shared + K::empty_at);
+    auto* const gathered = reinterpret_cast<sm90::Barrier*>(shared + K::gathered_at);
+    auto* const last = reinterpret_cast<int*>(shared + K::last_at);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp_index = simt::tiles<32>().shfl(static_cast<int>(threadIdx.x) / 32, 0);
+    const int head = static_cast<int>(blockIdx.x), part = static_cast<int>(blockIdx.y);
+    const int batch = static_cast<int>(blockIdx.z), parts = static_cast<int>(gridDim.y);
+    const int first_tile = part * a.tiles, all_tiles = (a.keys + c.bn - 1) / c.bn;
+    const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // which is not among them
+
+    if (warp_index == K::warps) {
+      const bool elected = sm90::is_elected();
+      const auto bring = [&](int tile, int stage) {  // called by the elected lane
+        unsigned char* const to = shared + K::ring_at + stage * K::tile_bytes;
+        sm90::arrive_expecting(full + stage, K::tile_bytes);
+#pragma unroll
+        for (int p = 0; p < c.d / panel; ++p)
+          sm90::load(&maps.k, to + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn, head, batch);
+#pragma unroll
+        for (int p = 0; p < c.dv / panel; ++p)
+          sm90::load(&maps.v, to + K::k_bytes + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn,
+                     head, batch);
+      };
+      if (elected) {
+        RIDGE_KEEP_LOOP
+        for (int stage = 0; stage < K::ring; ++stage) {
+          sm90::init(full + stage, 1);
+          sm90::fence_init();
+          if (first_tile + stage < last_tile) bring(first_tile + stage, stage);
+        }
+      }
+      __syncwarp();
+      if constexpr (!c.last_block) tile::let_next_begin();
+      sm90::await_named<c.threads>(ready);
+      sm90::RingPlace<K::ring> at;
+      RIDGE_KEEP_LOOP
+      for (int tile = first_tile + K::ring; tile < last_tile; ++tile, at.next()) {
+        sm90::wait(empty + at.stage, at.parity);
+        if (elected) bring(tile, at.stage);
+      }
+      __syncwarp();
+      if (!c.last_block || parts == 1) return;
+      const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
+      if (elected) tile::claim_arrivals(a.arrivals + place, a.run);
+      __syncwarp();
+      sm90::await_named<c.threads>(arrived);  // the block's part has been written
+      if (elected) {
+        const bool am_last = sm90::arrives_last(a.arrivals + place, parts);
+        *last = am_last;
+        if (am_last) {
+          const int floats = parts * decode_part_floats(c, a.rows);
+          sm90::fence_global_for_copies();
+          sm90::arrive_expecting(gathered, static_cast<unsigned>(floats) * 4);
+          sm90::copy_bulk(shared + K::ring_at, a.parts + place * floats, static_cast<unsigned>(floats) * 4, gathered);
+        }
+      }
+      __syncwarp();
+      sm90::arrive_named<c.threads>(told);
+      return;
+    }
+
+    if (warp_index == 0 && sm90::is_elected()) {
+#pragma unroll
+      for (int s = 0; s <= K::ring; ++s) sm90::init(empty + s, 1);  // and `gathered`
+      sm90::fence_init();
+    }
+    constexpr int unit = 16 / sizeof(T), units = c.d / unit;
+    const T* const from_q = a.q + batch * a.q_batch + std::int64_t{head} * a.rows * a.q_head;
+#pragma unroll
+    for (int first = 0; first < c.bm * units; first += K::threads) {
+      const int n = first + static_cast<int>(threadIdx.x), r = n / units, column = n % units * unit;
+      if (n < c.bm * units)
+        tile::copy_async<16>(shared + PanelTile<c.bm>::at(r, column), from_q + (r < a.rows ? r : 0) * a.q_head + column,
+                             r < a.rows ? 16 : 0);
+    }
+    float* const sums = reinterpret_cast<float*>(shared + K::sums_at);
+    unsigned pass = c.rehearsed ? 0 : 1;
+    RIDGE_KEEP_LOOP
+    for (; pass < 2; ++pass) {
+      tile::make_opaque(pass);  // one code for both
+      const bool there = pass == 1;
+      if (there) {
+        tile::wait_for_copies();
+        sm90::await_named<c.threads>(ready);  // Q and barriers are there
+      }
+      DecodeOneWarp<Row, T> warp;
+      warp.read_q(sm90::shared_address(shared));
+      int stage = warp_index, tile = first_tile + warp_index;
+      unsigned parity = 0;
+      // A rehearsal is of one tile, and only of half of the warps: the others fetch the code behind it meanwhile.
+      const int end = there ? last_tile : tile + (warp_index + 1) % 2;
+      RIDGE_KEEP_LOOP
+      for (; tile < end; tile += K::warps) {
+        const unsigned k = sm90::shared_address(shared + K::ring_at + stage * K::tile_bytes);
+        if (there) sm90::wait(full + stage, parity);
+        RIDGE_KEEP_LOOP
+        for (int n = 0; n < c.bn; n += c.rows) {
+          const unsigned at = k + n * panel * 2;
+          warp.multiply_keys(at);
+          if (const int left = a.keys - tile * c.bn - n; left < c.rows) warp.keep(left);
+          warp.weigh(a.factor);
+          warp.add_values(at + K::k_bytes);
+        }
+        __syncwarp();  // all lanes have read the tile
+        if (there && lane == 0) sm90::arrive(empty + stage);
+        if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
+      }
+      warp.put(sums + warp_index * decode_part_floats(c, c.bm), a.rows);
+      if (there) sm90::await_named<K::threads>(summed);
+
+      // Of the block's warps; and, in the block that is the last of a sequence's heads, of all blocks.
+      const float* from = sums;
+      int count = K::warps, step = decode_part_floats(c, c.bm);
+      const int part_floats = decode_part_floats(c, a.rows);
+      const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
+      bool whole = parts == 1;
+      RIDGE_KEEP_LOOP
+      while (true) {
+        for (int n = static_cast<int>(threadIdx.x); n < a.rows * (c.dv / 4); n += K::threads) {
+          const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4, o_at = 2 * c.bm + r * (c.dv + pad) + column;
+          const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step);
+          const float inverse = all.sum == 0 ? 0 : __fdividef(1, all.sum);
+          const auto log_sum = [&] { return all.sum == 0 ? minus_infinity : fmaf(all.offset, ln_2, logf(all.sum)); };
+          if (whole) {
+            simt::vec<T, 4> o;
+#pragma unroll
+            for (int e = 0; e < 4; ++e) o[e] = T(all.o[e] * inverse);
+            const std::int64_t h = std::int64_t{head} * a.rows + r;
+            if (there) simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
+            if (there && a.lse && column == 0) a.lse[batch * a.lse_batch + h * a.lse_head] = log_sum();
+          } else if constexpr (c.last_block) {
+            float* const to = a.parts + (place * parts + part) * part_floats;
+            if (there) simt::store(to + o_at, all.o);
+            if (there && column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.sum, all.offset});
+          } else {
+            simt::vec<float, 4> o;
+#pragma unroll
+            for (int e = 0; e < 4; ++e) o[e] = all.o[e] * inverse;
+            const std::int64_t to = part * a.all_rows + place * a.rows + r;
+            if (there) simt::store(a.partial_o + to * c.dv + column, o);
+            if (there && column == 0) a.partial_lse[to] = log_sum();
+          }
+        }
+        if (whole || !c.last_block) break;
+        whole = true;
+        if (!there) continue;
+        sm90::arrive_named<c.threads>(arrived);
+        sm90::await_named<c.threads>(told);
+        if (!*last) break;
+        sm90::wait(gathered, 0);
+        from = reinterpret_cast<const float*>(shared + K::ring_at);
+        count = parts;
+        step = part_floats;
+      }
+    }
+  }
+}
+
+}  // namespace ridge::attention_kernels

@@ -1,0 +1,24 @@
+// The last block to arrive, in two steps, each by one thread of a block: claim_arrivals() (tile/last_block.cuh) has time from
+// the block's beginning on, and at its end one trip to memory is left.
+#pragma once
+#include <ridge/tile/last_block.cuh>
+#include <ridge/tile/sm90/arch.cuh>
+
+namespace ridge::tile::sm90 {
+
+// Whether this arrival is the last of `arrivals`: this thread sees then, and behind a barrier its block does, what blocks
+// wrote before a barrier of theirs and their arrival.
+// Preconditions: this thread has claimed the word; 0 < arrivals <= most_arrivals.
+__device__ __forceinline__ bool arrives_last(Arrivals* word, int arrivals) {
+  Arrivals before_me;
+#if RIDGE_SIMT_ON_CUDA
+  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(before_me) : "l"(word) : "memory");
+#else
+  before_me = atomicAdd(word, 1ull);
+#endif
+  if ((before_me & static_cast<Arrivals>(most_arrivals)) != static_cast<Arrivals>(arrivals - 1)) return false;
+  atomicExch(word, 0ull);  // for the same run again, from a graph
+  return true;
+}
+
+}  // namespace ridge::tile::sm90
