@@ -15,7 +15,7 @@ enum class Family : std::uint8_t {
   mma_gradient,    // sm80_gradient.cuh: gradients by the same
   wgmma,           // sm90_wgmma.cuh: Hopper's, which read shared memory that TMA fills
   decode,          // sm90_decode.cuh: few queries; warps with keys of their own, which TMA brings
-  decode_one,      // sm90_decode_one.cuh: one query; a warp loads, and the others' code is there before the keys are
+  decode_one,      // sm90_decode_one.cuh: one query; a warp that loads, and little code for the others
   wgmma_gradient,  // sm90_gradient.cuh: gradients by the same
   wgmma_terms,     // sm90_terms.cuh: float32 by the same, each number as three of bf16
 };
@@ -33,8 +33,7 @@ struct Config {
                           // owns, queries or keys, and of the other side's that it meets at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient); of bn, of a
-                 // warp's products (decode_one)
+  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient)
   bool split =
       false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
@@ -42,9 +41,6 @@ struct Config {
                           // panels of either (wgmma_terms)
   bool turned = true;     // Q and K on their way to shared memory (register_tile)
   Schedule schedule = Schedule::overlapped;  // (wgmma)
-  bool q_first = false;                      // Q is asked for before K and V (decode)
-  bool last_block = true;                    // that arrives brings parts together, or a second kernel does (decode_one)
-  bool rehearsed = true;                     // code runs once for nothing before the first key is there (decode_one)
   bool operator==(const Config&) const = default;
 };
 

@@ -31,7 +31,7 @@ bool decodes(const Config& c) { return c.family == Family::decode || c.family ==
 // Of Family::decode: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
 // beginning and end take as long as a tile of each of its warps, and what brings parts together as long as two.
 int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
-  const std::int64_t most_parts = c.family == Family::decode_one && c.last_block ? decode_most_parts(c) : 256;
+  const std::int64_t most_parts = c.family == Family::decode_one ? decode_most_parts(c) : 256;
   const std::int64_t warps = decode_warps(c), most = std::clamp<std::int64_t>(tiles / warps, 1, most_parts);
   std::int64_t best = 1, least = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t parts = 1; parts <= most; ++parts) {
@@ -200,7 +200,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.cost = cost(p);
   const int splits = splits_of(c, p, device);
   k.blocks = blocks_of(c, p) * splits;
-  const bool merged = splits > 1 && !(c.family == Family::decode_one && c.last_block);  // by a kernel of its own
+  const bool merged = splits > 1 && c.family != Family::decode_one;  // by a kernel of its own
   k.launches = c.family == Family::mma_gradient ? 4 : p.backward ? 3 : merged ? 2 : 1;
   k.block = {.threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8, .smem = smem_of(c, p)};
   k.block.registers = std::min(k.block.registers, 255);
@@ -271,11 +271,6 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   return k;
 }
 
-// Rows beside those that plans take, to be measured: by name alone.
-bool is_candidate(const Config& c) {
-  return c.q_first || (c.family == Family::decode_one && (c.blocks_per_sm > 1 || !c.last_block));
-}
-
 double predict_us(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   return roofline::predict(kernel_of(row, p, device), device).us;
 }
@@ -283,12 +278,7 @@ double predict_us(const Variant& row, const AttentionProblem& p, const DeviceInf
 Result<int> choose(const AttentionProblem& p, const DeviceInfo& device, const PlanOptions& options,
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      "attention", variants, options,
-      [&](const Variant& row) {
-        if (is_candidate(row.config) && options.variant != row.name)
-          return std::string("it has to be asked for by name");
-        return fits(row, p, device);
-      },
+      "attention", variants, options, [&](const Variant& row) { return fits(row, p, device); },
       [&](const Variant& row) { return predict_us(row, p, device); }, record);
 }
 
@@ -332,7 +322,7 @@ std::size_t AttentionPlan::workspace_bytes() const {
   const std::int64_t queries = problem.hq * query_rows(problem);
   if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
-  if (c.family == Family::decode_one && c.last_block)  // parts, and a word of each sequence's head of K
+  if (c.family == Family::decode_one)  // parts, and a word of each sequence's head of K
     return static_cast<std::size_t>(blocks *
                                     (splits * decode_part_floats(c, static_cast<int>(pack_of(c, problem))) * 4 + 8));
   return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);

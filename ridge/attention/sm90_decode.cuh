@@ -87,10 +87,6 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const auto stage_k = [=](int stage) { return ring + stage * decode_stage_bytes(c); };
     const auto stage_v = [=](int stage) { return stage_k(stage) + K::k_bytes; };
     tile::let_next_begin();
-    if constexpr (c.q_first) {
-      if (threadIdx.x == 0) sm90::prefetch(&maps.k);
-      if (threadIdx.x == 32) sm90::prefetch(&maps.v);
-    }
 
     const Place at((a.sq * a.pack + c.bm - 1) / c.bm, a.heads / a.pack);
     Begin begin{0, 0};
@@ -104,20 +100,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const Keys keys = keys_of(a, first_query, last_query);
     const DecodeTiles tiles = part_of_tiles(keys, c.bn, static_cast<int>(blockIdx.y), a.splits);
 
-    const auto start_q = [&] {
-      const T* const from_q = a.q + at.batch * a.at_q.batch;
-      start_tile<c.bm, c.d, c.threads, T>(shared, rows - first_row, a.d, a.at_q.element, a.vectors, [&](int row) {
-        const int r = first_row + row;
-        return from_q + r / a.pack * a.at_q.row + (first_head + r % a.pack) * a.at_q.head;
-      });
-    };
-
     if (lane == 0) {
       for (int s = 0; s < c.stages; ++s) sm90::init(full + s, 1);
       sm90::fence_init();
     }
     __syncwarp();
-    if constexpr (c.q_first) start_q();  // behind all blocks' K and V it would come when these have
     // The page of the lane's 16 keys of a tile; past the last key, that of the last one. Without Uneven there are none.
     const bool paged = Uneven && a.sequences.pages.data != nullptr;
     const int last_box = (a.sk - 1) / maps.box * maps.box;
@@ -156,7 +143,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 #pragma unroll
     for (int s = 0; s < c.stages; ++s) start(first_tile + s * K::warps, s, page[s]);
     int next_page = page_of(first_tile + c.stages * K::warps);  // of the tile that is started next
-    if constexpr (!c.q_first) start_q();
+
+    const T* const from_q = a.q + at.batch * a.at_q.batch;
+    start_tile<c.bm, c.d, c.threads, T>(shared, rows - first_row, a.d, a.at_q.element, a.vectors, [&](int row) {
+      const int r = first_row + row;
+      return from_q + r / a.pack * a.at_q.row + (first_head + r % a.pack) * a.at_q.head;
+    });
     const Scores<T> scores(a);
     MmaWarp<DecodeWarp<Row>, T> warp(0);
     tile::wait_for_copies();

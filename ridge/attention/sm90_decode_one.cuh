@@ -2,15 +2,12 @@
 // and any mask, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind the keys
 // that have been asked for.
 //
-// So a warp of its own asks for K and V from the kernel's first instructions on, and the others meanwhile run all of their code
-// once for nothing. It is short: up to 8 rows, the heads that share K and V, are the columns of products whose rows are keys,
-// and then columns of V, which takes half of the products that 16 rows take; what a mask leaves out lies outside of the
-// maps, and is read as zeros. The block that is the last to arrive with its part of the keys brings the parts together, by
+// So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short: up to 8
+// rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V, which takes half
+// of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as zeros. The block that is the last to arrive with its part of the keys brings the parts together, by
 // the code that brought its own warps' parts together.
 #pragma once
 #include <ridge/attention/sm80_mma.cuh>
-#include <ridge/tile/opaque.cuh>
-#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/last_block.cuh>
 #include <ridge/tile/sm90/tma.cuh>
@@ -26,11 +23,9 @@ template <class T> struct DecodeOneArguments {
   int keys, rows;  // that there are; rows: heads that share K and V
   int tiles;       // of keys, of each part
   float factor;    // of scores, in the exponent of 2
-  float* parts;    // [batch, heads of K][parts][decode_part_floats], where the last block brings them together
+  float* parts;    // [batch, heads of K][parts][decode_part_floats]
   tile::Arrivals *arrivals, run;  // [batch, heads of K]
   std::int64_t q_batch, q_head, o_batch, o_head, lse_batch, lse_head;
-  float *partial_o, *partial_lse;  // [parts][all rows][dv], [parts][all rows], for a kernel that brings them together
-  std::int64_t all_rows;
 };
 
 // K and V [batch, heads of K, keys, columns], in boxes of bn keys of 64 columns.
@@ -47,13 +42,13 @@ template <class Row> struct DecodeOneKernel {
   static constexpr int full_at = sums_at + warps * decode_part_floats(c, c.bm) * 4, empty_at = full_at + ring * 8;
   static constexpr int gathered_at = empty_at + ring * 8, last_at = gathered_at + 8;
   static_assert(last_at + 8 == smem_bytes(c, c.d, c.dv));
-  static_assert(c.bm == 8 && c.rows % 16 == 0 && c.bn % c.rows == 0 && c.d % panel == 0 && c.dv % panel == 0);
+  static_assert(c.bm == 8 && c.bn % 16 == 0 && c.d % panel == 0 && c.dv % panel == 0);
 };
 
-// One warp's scores with c.rows keys of a tile, turned: [keys][rows]; and its O, turned: [columns][rows].
+// One warp's scores with the keys of a tile, turned: [keys][rows]; and its O, turned: [columns][rows].
 template <class Row, class T> class DecodeOneWarp {
   static constexpr Config c = Row::config;
-  static constexpr int N = c.rows / 16, D = c.d / 16, V = c.dv / 16;  // fragments
+  static constexpr int N = c.bn / 16, D = c.d / 16, V = c.dv / 16;  // fragments
   using TileQ = PanelTile<c.bm>;
   using TileK = PanelTile<c.bn>;
   using Axis = tile::sm80::Axis;
@@ -233,8 +228,7 @@ __device__ __forceinline__ DecodePiece bring_together(const float* facts, const 
 
 // o = softmax(factor q k^T) v                                                         shapes: see DecodeOneArguments
 // Preconditions: cc 90; gridDim is (heads of K, parts, batch), of whose parts number p has the tiles from p a.tiles on;
-// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0; with last_block there are at most
-// decode_most_parts.
+// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0; there are at most decode_most_parts.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {
@@ -277,7 +271,6 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         }
       }
       __syncwarp();
-      if constexpr (!c.last_block) tile::let_next_begin();
       sm90::await_named<c.threads>(ready);
       sm90::RingPlace<K::ring> at;
       RIDGE_KEEP_LOOP
@@ -286,7 +279,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         if (elected) bring(tile, at.stage);
       }
       __syncwarp();
-      if (!c.last_block || parts == 1) return;
+      if (parts == 1) return;
       const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
       if (elected) tile::claim_arrivals(a.arrivals + place, a.run);
       __syncwarp();
@@ -321,84 +314,63 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
                              r < a.rows ? 16 : 0);
     }
     float* const sums = reinterpret_cast<float*>(shared + K::sums_at);
-    unsigned pass = c.rehearsed ? 0 : 1;
+    tile::wait_for_copies();
+    sm90::await_named<c.threads>(ready);  // Q and barriers are there
+    DecodeOneWarp<Row, T> warp;
+    warp.read_q(sm90::shared_address(shared));
+    int stage = warp_index;
+    unsigned parity = 0;
     RIDGE_KEEP_LOOP
-    for (; pass < 2; ++pass) {
-      tile::make_opaque(pass);  // one code for both
-      const bool there = pass == 1;
-      if (there) {
-        tile::wait_for_copies();
-        sm90::await_named<c.threads>(ready);  // Q and barriers are there
-      }
-      DecodeOneWarp<Row, T> warp;
-      warp.read_q(sm90::shared_address(shared));
-      int stage = warp_index, tile = first_tile + warp_index;
-      unsigned parity = 0;
-      // A rehearsal is of one tile, and only of half of the warps: the others fetch the code behind it meanwhile.
-      const int end = there ? last_tile : tile + (warp_index + 1) % 2;
-      RIDGE_KEEP_LOOP
-      for (; tile < end; tile += K::warps) {
-        const unsigned k = sm90::shared_address(shared + K::ring_at + stage * K::tile_bytes);
-        if (there) sm90::wait(full + stage, parity);
-        RIDGE_KEEP_LOOP
-        for (int n = 0; n < c.bn; n += c.rows) {
-          const unsigned at = k + n * panel * 2;
-          warp.multiply_keys(at);
-          if (const int left = a.keys - tile * c.bn - n; left < c.rows) warp.keep(left);
-          warp.weigh(a.factor);
-          warp.add_values(at + K::k_bytes);
-        }
-        __syncwarp();  // all lanes have read the tile
-        if (there && lane == 0) sm90::arrive(empty + stage);
-        if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
-      }
-      warp.put(sums + warp_index * decode_part_floats(c, c.bm), a.rows);
-      if (there) sm90::await_named<K::threads>(summed);
+    for (int tile = first_tile + warp_index; tile < last_tile; tile += K::warps) {
+      const unsigned k = sm90::shared_address(shared + K::ring_at + stage * K::tile_bytes);
+      sm90::wait(full + stage, parity);
+      warp.multiply_keys(k);
+      if (const int left = a.keys - tile * c.bn; left < c.bn) warp.keep(left);
+      warp.weigh(a.factor);
+      warp.add_values(k + K::k_bytes);
+      __syncwarp();  // all lanes have read the tile
+      if (lane == 0) sm90::arrive(empty + stage);
+      if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
+    }
+    warp.put(sums + warp_index * decode_part_floats(c, c.bm), a.rows);
+    sm90::await_named<K::threads>(summed);
 
-      // Of the block's warps; and, in the block that is the last of a sequence's heads, of all blocks.
-      const float* from = sums;
-      int count = K::warps, step = decode_part_floats(c, c.bm);
-      const int part_floats = decode_part_floats(c, a.rows);
-      const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
-      bool whole = parts == 1;
-      RIDGE_KEEP_LOOP
-      while (true) {
-        for (int n = static_cast<int>(threadIdx.x); n < a.rows * (c.dv / 4); n += K::threads) {
-          const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4, o_at = 2 * c.bm + r * (c.dv + pad) + column;
-          const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step);
+    // Of the block's warps; and, in the block that is the last of a sequence's heads, of all blocks.
+    const float* from = sums;
+    int count = K::warps, step = decode_part_floats(c, c.bm);
+    const int part_floats = decode_part_floats(c, a.rows);
+    const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
+    bool whole = parts == 1;
+    RIDGE_KEEP_LOOP
+    while (true) {
+      for (int n = static_cast<int>(threadIdx.x); n < a.rows * (c.dv / 4); n += K::threads) {
+        const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4, o_at = 2 * c.bm + r * (c.dv + pad) + column;
+        const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step);
+        if (whole) {
           const float inverse = all.sum == 0 ? 0 : __fdividef(1, all.sum);
-          const auto log_sum = [&] { return all.sum == 0 ? minus_infinity : fmaf(all.offset, ln_2, logf(all.sum)); };
-          if (whole) {
-            simt::vec<T, 4> o;
+          simt::vec<T, 4> o;
 #pragma unroll
-            for (int e = 0; e < 4; ++e) o[e] = T(all.o[e] * inverse);
-            const std::int64_t h = std::int64_t{head} * a.rows + r;
-            if (there) simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
-            if (there && a.lse && column == 0) a.lse[batch * a.lse_batch + h * a.lse_head] = log_sum();
-          } else if constexpr (c.last_block) {
-            float* const to = a.parts + (place * parts + part) * part_floats;
-            if (there) simt::store(to + o_at, all.o);
-            if (there && column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.sum, all.offset});
-          } else {
-            simt::vec<float, 4> o;
-#pragma unroll
-            for (int e = 0; e < 4; ++e) o[e] = all.o[e] * inverse;
-            const std::int64_t to = part * a.all_rows + place * a.rows + r;
-            if (there) simt::store(a.partial_o + to * c.dv + column, o);
-            if (there && column == 0) a.partial_lse[to] = log_sum();
-          }
+          for (int e = 0; e < 4; ++e) o[e] = T(all.o[e] * inverse);
+          const std::int64_t h = std::int64_t{head} * a.rows + r;
+          simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
+          if (a.lse && column == 0)
+            a.lse[batch * a.lse_batch + h * a.lse_head] =
+                all.sum == 0 ? minus_infinity : fmaf(all.offset, ln_2, logf(all.sum));
+        } else {
+          float* const to = a.parts + (place * parts + part) * part_floats;
+          simt::store(to + o_at, all.o);
+          if (column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.sum, all.offset});
         }
-        if (whole || !c.last_block) break;
-        whole = true;
-        if (!there) continue;
-        sm90::arrive_named<c.threads>(arrived);
-        sm90::await_named<c.threads>(told);
-        if (!*last) break;
-        sm90::wait(gathered, 0);
-        from = reinterpret_cast<const float*>(shared + K::ring_at);
-        count = parts;
-        step = part_floats;
       }
+      if (whole) break;
+      whole = true;
+      sm90::arrive_named<c.threads>(arrived);
+      sm90::await_named<c.threads>(told);
+      if (!*last) break;
+      sm90::wait(gathered, 0);
+      from = reinterpret_cast<const float*>(shared + K::ring_at);
+      count = parts;
+      step = part_floats;
     }
   }
 }

@@ -1,7 +1,6 @@
 // Launches of the rows of Family::decode_one.
 #pragma once
 #include <ridge/attention/launch_table.cuh>
-#include <ridge/attention/sm90_decode.cuh>
 #include <ridge/attention/sm90_decode_one.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 
@@ -43,24 +42,15 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
                                .o_batch = all.at_o.batch,
                                .o_head = all.at_o.head,
                                .lse_batch = all.at_lse.batch,
-                               .lse_head = all.at_lse.head,
-                               .partial_o = all.partial_o,
-                               .partial_lse = all.partial_lse,
-                               .all_rows = all.rows};
-    if (c.last_block && splits > 1) {  // the workspace is parts, on 16 bytes, and then words
+                               .lse_head = all.at_lse.head};
+    if (splits > 1) {  // the workspace is parts, on 16 bytes, and then words
       args.parts = static_cast<float*>(call.workspace.data);
       args.arrivals = reinterpret_cast<tile::Arrivals*>(args.parts + heads * splits * decode_part_floats(c, rows));
       args.run = tile::run_number();
     }
     simt::Config at = grid_of(c, call, p.hkv);
     at.grid.z = static_cast<unsigned>(p.b);
-    RIDGE_TRY(tile::sm90::launch_clusters(at, 1, attention_decode_one<Row<I>, T>, args, maps));
-    if (splits == 1 || c.last_block) return {};
-    return tile::launch_overlapping({.grid = dim3(static_cast<unsigned>(p.b * p.hq)),
-                                     .block = dim3(decode_merge_warps * 32),
-                                     .smem = 0,
-                                     .stream = call.stream.handle},
-                                    attention_decode_merge<T, c.dv>, merge_of(all));
+    return tile::sm90::launch_clusters(at, 1, attention_decode_one<Row<I>, T>, args, maps);
   }
 };
 

@@ -28,8 +28,6 @@ TEST(DecodingOnHopper, OneQueryOfSharedHeads) {
   check(wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=530,d=128:lse", 1);  // more tiles of a warp than it has stages
   check(wide, "bf16:b=1,hq=8,hkv=2,sq=1,sk=150,d=128", 3);
   check(widest, "bf16:b=1,hq=4,hkv=1,sq=1,sk=100,d=256:lse", 2);
-  for (const char* sk : {"20", "150", "600"})
-    check("decode_pairs_128", std::string("bf16:b=1,hq=8,hkv=2,sq=1,d=128,sk=") + sk + ":lse", 3);
 }
 TEST(DecodingOnHopper, ManyParts) { check(narrow, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=8:lse", 35); }
 TEST(DecodingOnHopper, FewKeys) {
@@ -86,27 +84,24 @@ TEST(DecodingOnHopper, Pages) {
 }
 
 constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128";
-constexpr const char* wide_ones[] = {one_wide, "decode_one_pairs_128", "decode_one_merged_128"};
 
 TEST(OneQueryOnHopper, SharedHeads) {
   check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=200,d=64:lse");
   check_one(one_narrow, "f16:b=1,hq=8,hkv=1,sq=1,sk=300,d=64", 2);
-  for (const char* variant : wide_ones) {
-    check_one(variant, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=128:lse", 1);  // more tiles than the ring has
-    check_one(variant, "bf16:b=2,hq=8,hkv=2,sq=1,sk=600,d=128:lse", 3);
-    check_one(variant, "bf16:b=1,hq=7,hkv=1,sq=1,sk=90,d=128:layout=bshd", 2);
-    check_one(variant, "f16:b=3,hq=2,hkv=2,sq=1,sk=64,d=128:lse:layout=bshd");
-  }
+  check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=128:lse", 1);  // more tiles than the ring has
+  check_one(one_wide, "bf16:b=2,hq=8,hkv=2,sq=1,sk=600,d=128:lse", 3);
+  check_one(one_wide, "bf16:b=1,hq=7,hkv=1,sq=1,sk=90,d=128:layout=bshd", 2);
+  check_one(one_wide, "f16:b=3,hq=2,hkv=2,sq=1,sk=64,d=128:lse:layout=bshd");
 }
 TEST(OneQueryOnHopper, ManyPartsAndPartsWithoutKeys) {
   check_one(one_narrow, "f16:b=1,hq=2,hkv=1,sq=1,sk=1500,d=64:lse", 24);
   check_one(one_wide, "bf16:b=1,hq=8,hkv=1,sq=1,sk=1500,d=128:lse", 47);
-  for (const char* variant : wide_ones) check_one(variant, "bf16:b=1,hq=4,hkv=1,sq=1,sk=33,d=128:lse", 5);
+  check_one(one_wide, "bf16:b=1,hq=4,hkv=1,sq=1,sk=33,d=128:lse", 5);
 }
 TEST(OneQueryOnHopper, FewKeys) {
   for (const std::string sk : {"1", "15", "16", "31", "32", "33", "127", "129"}) {
     check_one(one_narrow, "bf16:b=1,hq=2,hkv=1,sq=1,d=64,sk=" + sk + ":lse", 2);
-    for (const char* variant : wide_ones) check_one(variant, "f16:b=1,hq=2,hkv=1,sq=1,d=128,sk=" + sk + ":lse", 1);
+    check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,d=128,sk=" + sk + ":lse", 1);
   }
 }
 TEST(OneQueryOnHopper, MasksAreRangesOfKeys) {
@@ -121,8 +116,7 @@ TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
   for (const std::string more :
        {":scale=2", ":scale=0.001", ":fill=constant,-3", ":fill=denormal", ":fill=nan", ":fill=inf"})
     for (const int splits : {1, 3})
-      for (const char* variant : wide_ones)
-        check_one(variant, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
+      check_one(one_wide, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
 }
 
 }  // namespace
