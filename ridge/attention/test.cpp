@@ -114,6 +114,16 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.softcap = 1; })), "it takes no softcap");
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.scale = 0; })), "the scale it takes is positive");
   EXPECT_EQ(why_not(with([](auto& x) { x.mask = AttentionMask::boolean; })), "it takes no mask tensor");
+  // Chosen where it fits, but for keys of one head alone, of which other rows have more parts.
+  EXPECT_EQ(chosen(with([](auto& x) { x.sk = 65536; })), "decode_one_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.b = 16; })), "decode_one_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.sk = 100; })), "decode_one_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.d = 64; })), "decode_one_64");
+  EXPECT_EQ(chosen(with([](auto& x) { x.d = 64, x.sk = 65536, x.dtype = f16; })), "decode_one_64");
+  EXPECT_EQ(chosen(with([](auto& x) { x.rule.softcap = 1; })), "decode_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.hq = 72; })), "decode_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.d = 96; })), "decode_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.hq = 8, x.hkv = 1, x.sk = 16384; })), "decode_128");
   // Of a window's keys alone: at most as many parts as have a tile for each warp, and no more than there is room for.
   const auto parts = [](const AttentionProblem& problem) {
     return plan_attention(problem, *device_model("H200"), {.variant = "decode_one_128"})->splits;
