@@ -19,11 +19,11 @@ namespace ridge::attention_kernels {
 template <class T> struct DecodeOneArguments {
   const T* q;
   T* o;
-  float* lse;      // [batch, heads]; may be null
-  int keys, rows;  // that there are; rows: heads that share K and V
-  int tiles;       // of keys, of each part
-  float factor;    // of scores, in the exponent of 2
-  float* parts;    // [batch, heads of K][parts][decode_part_floats]
+  float* lse;                     // [batch, heads]; may be null
+  int keys, rows;                 // that there are; rows: heads that share K and V
+  int tiles;                      // of keys, of each part
+  float factor;                   // of scores, in the exponent of 2
+  float* parts;                   // [batch, heads of K][parts][decode_part_floats]
   tile::Arrivals *arrivals, run;  // [batch, heads of K]
   std::int64_t q_batch, q_head, o_batch, o_head, lse_batch, lse_head;
 };

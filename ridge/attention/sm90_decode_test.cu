@@ -115,8 +115,7 @@ TEST(OneQueryOnHopper, MasksAreRangesOfKeys) {
 TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
   for (const std::string more :
        {":scale=2", ":scale=0.001", ":fill=constant,-3", ":fill=denormal", ":fill=nan", ":fill=inf"})
-    for (const int splits : {1, 3})
-      check_one(one_wide, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
+    for (const int splits : {1, 3}) check_one(one_wide, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
 }
 
 }  // namespace
