@@ -14,7 +14,9 @@ __device__ __forceinline__ bool arrives_last(Arrivals* word, int arrivals) {
 #if RIDGE_SIMT_ON_CUDA
   asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(before_me) : "l"(word) : "memory");
 #else
+  __threadfence();
   before_me = atomicAdd(word, 1ull);
+  __threadfence();
 #endif
   if ((before_me & static_cast<Arrivals>(most_arrivals)) != static_cast<Arrivals>(arrivals - 1)) return false;
   atomicExch(word, 0ull);  // for the same run again, from a graph
