@@ -1,5 +1,6 @@
 #include "held_counts.hpp"
 
+#include "bar_line.hpp"
 #include "commands.hpp"
 #include "output_file.hpp"
 #include "request.hpp"
@@ -26,25 +27,10 @@ struct Line {
   std::string why;
 };
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\r");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> cells;
-  for (std::size_t begin = 0;;) {
-    const std::size_t bar = text.find('|', begin);
-    cells.push_back(trimmed(text.substr(begin, bar == std::string::npos ? bar : bar - begin)));
-    if (bar == std::string::npos) return cells;
-    begin = bar + 1;
-  }
-}
-
 Result<Line> parse(const std::string& text, const std::string& place) {
   Line line{.text = text, .case_text = {}, .counts = {}, .why = {}};
-  if (trimmed(text).empty() || trimmed(text).front() == '#') return line;
-  const std::vector<std::string> cells = split(text);
+  const std::vector<std::string> cells = bar_cells(text);
+  if (cells.empty()) return line;
   line.case_text = cells[0];
   if (cells.size() == 1) return line;
   if (cells.size() != numbers + 2)

@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   add_run(app, action);
   add_check(app, action);
   add_explain(app, action);
+  add_survey(app, action);
   add_bench(app, action);
   add_trace(app, action);
   add_ladder(app, action);

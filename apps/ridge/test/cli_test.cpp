@@ -330,6 +330,32 @@ TEST_F(Cli, ExplainTakesUnder50Milliseconds) {
   EXPECT_LT(each.count(), 50) << "the whole process, its start included";
 }
 
+TEST_F(Cli, SurveyShowsTheFurthestFromTheRoof) {
+  const std::string pattern = "softmax:{f32,bf16}:rows={1,4096},cols={17,4096,100000}";
+  const auto told = ridge_program({"survey", pattern, "--on", "h200", "--worst", "3"});
+  expect_done(told);
+  EXPECT_TRUE(contains(told.out, "12 cases on NVIDIA H200")) << told.out;
+  EXPECT_EQ(std::ranges::count(told.out, '\n'), 1 + 3 + 1) << told.out;  // titles, three cases, what was counted
+}
+
+TEST_F(Cli, SurveyHoldsAFileToItsTimes) {
+  const std::string kind = folder.write("kind.txt", "# comment\nsum:f32:n={1000,1000000} | 50 | tested\n");
+  expect_done(ridge_program({"survey", kind, "--on", "h200"}));
+  const std::string strict = folder.write("strict.txt", "softmax:f32:rows=8192,cols=8192:variant=naive | 1.5\n");
+  const auto failed = ridge_program({"survey", strict, "--on", "h200"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_TRUE(contains(failed.out, "1 further off than their file allows")) << failed.out;
+}
+
+TEST_F(Cli, SurveyRefusesWhatIsNoPattern) {
+  expect_refused(ridge_program({"survey", "sum:f32:n={1,{2}}", "--on", "h200"}), "hold no braces");
+  expect_refused(ridge_program({"survey", "sum:f32:n={1,2", "--on", "h200"}), "hold no braces");
+  expect_refused(ridge_program({"survey", "nowhere.txt", "--on", "h200"}), "no file to read");
+  expect_refused(ridge_program({"survey", folder.write("few.txt", "sum:f32:n=1 | few\n"), "--on", "h200"}),
+                 ":1: 'few'");
+  expect_refused(ridge_program({"survey", "relax:f32:n={1,2}", "--on", "h200"}), "no operator 'relax'");
+}
+
 TEST_F(Cli, ExplainDrawsTheRoofline) {
   const std::string drawing = folder / "roof.svg";
   expect_done(ridge_program({"explain", "sum:f32:n=1048576", "--on", "a100", "--plot", drawing}));

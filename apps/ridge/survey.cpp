@@ -1,0 +1,161 @@
+// ridge survey: of many shapes, those whose predicted time is furthest from the least there is. A benchmark shows the
+// shapes that somebody thought of; a hole in the table of kernels is where nobody looked.
+//
+// A pattern is a case whose braces list alternatives: "softmax:{f32,bf16}:rows={1,64},cols={17,4096}" is eight cases.
+// A file beside an operator's kernels has a pattern a line, and how far off the furthest of its cases may be:
+//
+//   PATTERN | most times the least | why no less
+#include "bar_line.hpp"
+#include "commands.hpp"
+#include "request.hpp"
+#include "table.hpp"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ridge::cli {
+namespace {
+
+// No call is held to less than this: a launch, a trip to memory and back, and a second kernel where one is needed.
+constexpr double least_worth_us = 5;
+
+constexpr std::size_t most_cases = 100'000;  // of one pattern: a slip in its braces should not take an hour
+
+struct Request {
+  std::vector<std::string> places;
+  std::string on;
+  std::size_t worst = 20;
+};
+
+struct Pattern {
+  std::string text;
+  double most = std::numeric_limits<double>::infinity();
+};
+
+struct Finding {
+  std::string case_text, variant, bound;
+  double least_us = 0, predicted_us = 0;
+
+  double times() const { return predicted_us / std::max(least_us, least_worth_us); }
+};
+
+Result<std::vector<std::string>> cases_of(const std::string& pattern) {
+  std::vector<std::string> texts{""};
+  for (std::size_t at = 0; at < pattern.size();) {
+    const std::size_t open = std::min(pattern.find('{', at), pattern.size());
+    for (std::string& text : texts) text += pattern.substr(at, open - at);
+    if (open == pattern.size()) break;
+    const std::size_t close = pattern.find_first_of("{}", open + 1);
+    if (close == std::string::npos || pattern[close] == '{')
+      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", "a case with lists {a,b} that hold no braces");
+    std::vector<std::string> longer;
+    for (std::size_t begin = open + 1; begin <= close;) {
+      const std::size_t end = std::min(pattern.find(',', begin), close);
+      for (const std::string& text : texts) longer.push_back(text + pattern.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (longer.size() > most_cases)
+      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", fmt::format("of at most {} cases", most_cases));
+    texts = std::move(longer);
+    at = close + 1;
+  }
+  return texts;
+}
+
+Result<std::vector<Pattern>> patterns_in(const std::string& place) {
+  if (place.find(':') != std::string::npos) return std::vector{Pattern{place}};
+  std::ifstream in(place);
+  if (!in) return Status::error(Code::io, fmt::format("'{}' is no pattern OP:DTYPE:k=v and no file to read", place));
+  std::vector<Pattern> patterns;
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const std::vector<std::string> cells = bar_cells(line);
+    if (cells.empty()) continue;
+    Pattern pattern{cells[0]};
+    if (cells.size() > 1) {
+      const auto [end, error] = std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), pattern.most);
+      if (error != std::errc() || end != cells[1].data() + cells[1].size() || !(pattern.most >= 1))
+        return Status::error(Code::io,
+                             fmt::format("{}:{}: '{}' is no number of times from 1; a line has PATTERN | most "
+                                         "| why, or a pattern alone",
+                                         place, number, cells[1]));
+    }
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+Result<Finding> look(const std::string& case_text, const DeviceInfo& on) {
+  RIDGE_CLI_TAKE(known, find_case(case_text));
+  RIDGE_CLI_TAKE(device, device_of(known.c, on));
+  auto explained = explain_case(known, device);
+  if (!explained) return Status::error(Code::unsupported, case_text + ": " + std::string(explained.error().message()));
+  return Finding{case_text, explained->variant, explained->bound, explained->least_us, explained->predicted_us};
+}
+
+void print(const std::vector<Finding>& findings) {
+  Table table({{"case"},
+               {"variant"},
+               {"bound"},
+               {"least us", Align::right},
+               {"predicted us", Align::right},
+               {"times", Align::right}});
+  for (const Finding& f : findings)
+    table.add({f.case_text, f.variant, f.bound, fmt::format("{:.2f}", f.least_us),
+               fmt::format("{:.2f}", f.predicted_us), fmt::format("{:.1f}", f.times())});
+  table.print();
+}
+
+Result<int> survey(const Request& request) {
+  RIDGE_CLI_TAKE(device, device_model(request.on));
+  std::vector<Finding> all, too_far;
+  for (const std::string& place : request.places) {
+    RIDGE_CLI_TAKE(patterns, patterns_in(place));
+    for (const Pattern& pattern : patterns) {
+      RIDGE_CLI_TAKE(texts, cases_of(pattern.text));
+      for (const std::string& text : texts) {
+        RIDGE_CLI_TAKE(found, look(text, device));
+        if (found.times() > pattern.most) too_far.push_back(found);
+        all.push_back(std::move(found));
+      }
+    }
+  }
+  std::ranges::stable_sort(all, std::greater{}, &Finding::times);
+  const std::size_t cases = all.size();
+  all.resize(std::min(cases, request.worst));
+  print(all);
+  std::printf("%zu cases on %s; times: of the least time, or of %.0f us where that is less\n", cases,
+              device.name.c_str(), least_worth_us);
+  if (too_far.empty()) return exit_done;
+  std::printf("\n%zu further off than their file allows\n", too_far.size());
+  print(too_far);
+  return exit_check_failed;
+}
+
+}  // namespace
+
+void add_survey(CLI::App& app, Action& action) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command =
+      app.add_subcommand("survey", "Of many shapes, those whose predicted time is furthest from the least there is");
+  command
+      ->add_option("PATTERN", request->places,
+                   "OP:DTYPE:k=v,... with lists in braces, as rows={1,64}; or a file of patterns | most times | why")
+      ->required();
+  command->add_option("--on", request->on, "A device model (ridge devices)")->required();
+  command->add_option("--worst", request->worst, "How many cases to show")->capture_default_str();
+  command->callback([request, &action] { action = [request] { return survey(*request); }; });
+}
+
+}  // namespace ridge::cli
