@@ -42,10 +42,13 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_resident_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::resident) {
-    if (use == Use::plain)
-      return simt::launch(at, norm_resident<Row<I>, Team, T, false, DistanceSums>, forward_of<T>(args), DistanceSums{});
-    if (use == Use::added)
-      return simt::launch(at, norm_resident<Row<I>, Team, T, true, DistanceSums>, forward_of<T>(args), DistanceSums{});
+    const auto forward = [&](auto kernel) {
+      if (c.overlaps && args.plan.device.cc == 90)
+        return tile::launch_overlapping(at, kernel, forward_of<T>(args), DistanceSums{});
+      return simt::launch(at, kernel, forward_of<T>(args), DistanceSums{});
+    };
+    if (use == Use::plain) return forward(norm_resident<Row<I>, Team, T, false, DistanceSums>);
+    if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
     return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);

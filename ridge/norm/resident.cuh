@@ -1,6 +1,7 @@
 // The row is read once and kept on chip: in registers, and past those in shared memory.
 #pragma once
 #include <ridge/norm/vector.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_part.cuh>
 
 namespace ridge::norm_detail {
@@ -15,8 +16,8 @@ struct DistanceSums {
 // Sums: how their statistics are taken.
 // Blocks: who shares a row, one block or part of it, or a cluster (tile/sm90/row_cluster.cuh).
 // Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
-// capacity(Config); vectors are contiguous; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y and
-// sum may be x or residual.
+// capacity(Config); vectors are contiguous; the grid covers rows, and is of rows alone if the row of the table overlaps
+// with the kernel before; smem_bytes(Config) of dynamic shared memory. y and sum may be x or residual.
 template <class Row, class Team, class T, bool Added, class Sums, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::added : Use::plain).blocks_per_sm)
     norm_resident(Forward<T> a, Sums given) {
@@ -31,6 +32,15 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
   if (row >= a.rows) return;  // a whole row's lanes: nobody waits for them
   const tile::RowPart part = blocks.part(a.x.even_row(row), a.cols);
   const T* x = a.x.even_row(row) + part.begin;
+  if constexpr (Row::config.overlaps) {  // the row is on its way to the L2 cache while the kernel before ends
+    tile::let_next_begin();
+    const auto bring = [&](const T* from) { tile::bring_lines<Team::lanes>(from, part.size, Team::lane()); };
+    bring(x);
+    if (Added) bring(a.residual.even_row(row) + part.begin);
+    if (a.gamma.data) bring(a.gamma.data + part.begin);
+    if (a.beta.data) bring(a.beta.data + part.begin);
+    tile::await_last();
+  }
   [[maybe_unused]] const T* residual = Added ? a.residual.even_row(row) + part.begin : nullptr;
   constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows have no register left for it
   const auto units =

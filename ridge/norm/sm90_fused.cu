@@ -8,9 +8,10 @@ namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
 template <int Threads> struct FusedClusters {
-  static constexpr Config config = {.method = Method::fused, .threads = Threads, .in_registers = 4};
+  static constexpr Config config = {
+      .method = Method::fused, .threads = Threads, .in_registers = Threads == 256 ? 7 : 4};
 };
-constexpr int few = 448, many = 512;  // threads; for `many`, 16-bit types have too many sums in each lane
+constexpr int few = 256, many = 512;  // threads; for `many`, 16-bit types have too many sums in each lane
 constexpr bool known_kernels() {
   for (const Variant& row : variants) {
     Config one = row.config;

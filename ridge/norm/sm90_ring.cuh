@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     Team team(ring, sm90::swizzled_shared());
     team.template bring_first<T>(inputs.rows, a.rows, a.cols);  // before the cluster has met, and gamma and beta come
     const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
-    const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
+    const auto units = team.template line_units<T>(inputs.rows[0], K * Team::lanes);  // alike in all of the team's rows
     const int edge_at = units.edge_at;
     const float per_element = size > 0 ? 1 / static_cast<float>(size) : 0.0f;
     const float per_column = 1 / static_cast<float>(a.cols);
@@ -110,17 +110,27 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
             spread = of_cluster(moments(posted), team.template collect<SliceMoments>(posted.number), ring.cluster,
                                 per_column);
           const Statistics<float> normalised = spread.statistics(posted.base, per_column, a.eps);
-          T* y = a.y.even_row(at_row.row) + begin;
+          T* y = a.y.even_row(at_row.row) + begin + at0;
+          tile::make_opaque(y);  // computed once, and not for each unit again
+          // A branch for each unit would leave none to be worked on while another one is read.
+          constexpr int batch = K % 3 == 0 ? 3 : K <= 8 ? 2 : 1;  // of 11, more are spilled
 #pragma unroll
-          for (int k = 0; k < K; ++k) {
-            const Packed unit = unit_of(at_row, k, Packed{});
-            tile::make_opaque(gamma[k]);  // or they would be unpacked for all rows, into registers that are not there
-            tile::make_opaque(beta[k]);
-            if (units.has(k))
-              tile::store_packed(y + at0 + k * step, norm_unit<T>(normalised, unit, {gamma[k], beta[k]}));
+          for (int first = 0; first < K; first += batch) {
+            if (units.lane + first * Team::lanes >= units.units) continue;
+            Packed unit[batch];
+#pragma unroll
+            for (int k = first; k < K && k < first + batch; ++k) unit[k - first] = unit_of(at_row, k, Packed{});
+#pragma unroll
+            for (int k = first; k < K && k < first + batch; ++k) {
+              tile::make_opaque(gamma[k]);  // or they would be unpacked for all rows, into registers that are not there
+              tile::make_opaque(beta[k]);
+              Packed result = norm_unit<T>(normalised, unit[k - first], {gamma[k], beta[k]});
+              tile::make_opaque(result);  // or all of it would go behind the branch around its store
+              if (units.has(k)) tile::store_packed(y + k * step, result);
+            }
           }
           if (edge_at >= 0)
-            y[edge_at] = norm_element(a, normalised, float(element_of(at_row, edge_at)), begin + edge_at);
+            a.y.even_row(at_row.row)[begin + edge_at] = norm_element(a, normalised, float(element_of(at_row, edge_at)), begin + edge_at);
         });
     team.finish();
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -44,8 +45,8 @@ const Case cases[] = {
     {"a mean far from zero", 6, 250, Norm::layer, true, true, false, 0, 1e4f},
 };
 
-// limit: bytes of shared memory.
-template <class Row, class T, bool Added> void check(const Case& c, int limit = 48 << 10) {
+// limit: bytes of shared memory; on_lines: by as many blocks as there are places of a line where rows start.
+template <class Row, class T, bool Added> void check(const Case& c, int limit = 48 << 10, bool on_lines = false) {
   SCOPED_TRACE(c.about);
   std::mt19937 bits(1);
   std::normal_distribution<float> normal;
@@ -84,10 +85,17 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
   }
   p.gamma = c.gamma;
   p.beta = c.beta;
-  const tile::RowRing ring = ring_of(Row::config, p, limit);
+  tile::RowRing ring = ring_of(Row::config, p, limit);
   ASSERT_GT(ring.stages, 0);
   ASSERT_LE(ring.slice_units, ring_units(Row::config));
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(ring.phases) * 2),
+  std::int64_t blocks = 2 * ring.phases;
+  if (on_lines) {
+    const std::int64_t pitch = c.rows > 1 ? c.cols * static_cast<std::int64_t>(sizeof(T)) : 0;
+    blocks = 128 / std::gcd<std::int64_t>(128, pitch);
+    ring = ring.of_clusters(blocks, pitch);
+    ASSERT_TRUE(ring.on_lines);
+  }
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(blocks)),
                         .block = dim3(Row::config.threads),
                         .smem = static_cast<std::size_t>(ring.smem_bytes())};
   const auto ring_rows = [&](const std::vector<T>& t) {
@@ -132,6 +140,8 @@ TEST(NormRing, Rows) {
     check<Ring<128, 64>, float, false>(c);
     check<Ring<128, 64>, bfloat16, false>(c);
     check<Ring<96, 96>, bfloat16, false>(c);  // warps are no power of two
+    check<Ring<128, 64>, bfloat16, false>(c, 48 << 10, true);
+    check<Ring<96, 96>, float, false>(c, 48 << 10, true);
   }
 }
 TEST(NormRing, ARingOfThreeRows) {

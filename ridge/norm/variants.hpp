@@ -36,6 +36,7 @@ struct Config {
   int team = 0;             // rings: threads that share a row
   int cluster = 1;          // blocks that share a row
   bool two_float = false;   // also with sums in two floats: rows of f32, forward
+  bool overlaps = false;    // forward, on Hopper it begins while the kernel before it ends (tile/overlap.cuh)
   bool operator==(const Config&) const = default;
 };
 
@@ -57,7 +58,7 @@ inline constexpr Variant variants[] = {
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1, .two_float = true}},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
     {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 6, .two_float = true}},
-    {"short_2k", "few units in each of many threads: where there are few rows", {.threads = 1024, .in_registers = 2}},
+    {"short_2k", "for a few rows: it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .overlaps = true}},
     {"block_512", "the row in a block's registers", {.threads = 128, .in_registers = 4, .blocks_per_sm = 8}},
     {"block_1k", "more threads", {.threads = 256, .in_registers = 4, .blocks_per_sm = 4, .two_float = true}},
     {"block_2k", "more threads", {.threads = 512, .in_registers = 4, .blocks_per_sm = 2, .two_float = true}},
@@ -70,9 +71,9 @@ inline constexpr Variant variants[] = {
     {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
     {"fused_1k", "two", {.method = Method::fused, .threads = 512, .rows = 2, .in_registers = 4}},
     {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
-    {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 4}},
-    {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 8}},
-    {"fused_2kx16", "of sixteen", {.method = Method::fused, .threads = 448, .in_registers = 4, .cluster = 16}},
+    {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 4}},
+    {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 8}},
+    {"fused_2kx16", "of sixteen", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 16}},
     {"fused_wide", "and more lanes", {.method = Method::fused, .threads = 512, .in_registers = 4, .four_bytes = true, .cluster = 16}},
     {"block_8kx2", "rows with a residual in two of Hopper's blocks, which tell each other their sums", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2, .added = true, .cluster = 2}},
     {"block_16kx2", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 2}},

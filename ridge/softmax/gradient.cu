@@ -33,7 +33,7 @@ template <int I, class T, int Warp> static Status launch_gradient_row(const Grad
                         GradientRows<const T>{y, RowOffsets::of(p.x->outer), p.x->step},
                         GradientRows<const T>{dy, RowOffsets::of(p.dy->outer), p.dy->step},
                         GradientRows<T>{dx, RowOffsets::of(p.y->outer), p.y->step}, p.rows, p.cols, p.log);
-  } else if constexpr (c.method == Method::resident && c.cluster == 1 && !std::is_same_v<T, double>) {
+  } else if constexpr (c.method == Method::resident && c.cluster == 1 && !c.overlaps && !std::is_same_v<T, double>) {
     using Team = tile::BlockRows<c.threads, c.rows, Warp>;
     return simt::launch(at, softmax_gradient_resident<Row<I>, Team, T>, y, dy, dx, p.rows, p.cols, p.x->pitch(),
                         p.dy->pitch(), p.y->pitch(), p.log);

@@ -102,6 +102,10 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (c.method == Method::strided) return {};
   if (p.backward && (c.method == Method::online || c.method == Method::vector || c.method == Method::short_rows))
     return "it has no gradient";
+  if (c.overlaps) {
+    if (p.backward) return "it has no gradient";
+    if (p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
+  }
   for (const auto* rows : {&p.x, &p.y, &p.dy}) {
     if (*rows && (*rows)->step != 1) return "a row's elements are not contiguous";
     if (*rows && (*rows)->outer.rank > 1) return "rows are not evenly spaced";
@@ -257,6 +261,7 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     const double bytes = c.method == Method::vector ? 4.0 * unit_bytes : size;  // of a thread at once
     k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)), bytes * c.threads);
   }
+  if (c.overlaps && device.cc == 90) k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
   k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * static_cast<double>(p.rows) * static_cast<double>(p.cols);
   return k;
 }

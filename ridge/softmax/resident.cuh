@@ -4,6 +4,7 @@
 #include <ridge/softmax/variants.hpp>
 #include <ridge/tile/online_softmax.cuh>
 #include <ridge/tile/opaque.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/packed_max.cuh>
 #include <ridge/tile/row_lanes.cuh>
 #include <ridge/tile/row_part.cuh>
@@ -62,7 +63,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   constexpr int threads = c.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
   using Team = tile::BlockRows<threads, c.rows, Warp>;
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
+  // One barrier in place of two: each warp takes exponentials relative to its own maximum, as a cluster's blocks do.
+  constexpr bool by_warps = c.overlaps;
+  constexpr int warps = L > Warp ? L / Warp : 1;
+  static_assert(!by_warps || (L > Warp && !Blocks::shares));
   __shared__ typename Team::template Scratch<float> scratch_max, scratch_sum, scratch_huge;
+  [[maybe_unused]] __shared__ SliceSum of_warps[warps];
   __shared__ typename Blocks::Inbox inbox;
   Packed* spill = simt::dynamic_shared<Packed>() + threadIdx.x;  // [S][threads], this lane's column
 
@@ -72,6 +78,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const tile::RowPart part = blocks.part(x + row * pitch_x, cols);
   const T* in = x + row * pitch_x + part.begin;  // [part.size]
   T* out = y + row * pitch_y + part.begin;
+  if constexpr (c.overlaps) {  // the row is on its way to the L2 cache while the kernel before ends
+    tile::let_next_begin();
+    tile::bring_lines<L>(in, part.size, Team::lane());
+    tile::await_last();
+  }
   constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows have no register left for it
   const auto units = tile::units_of<on_lines, L>(in, part.size, Team::lane(), L * (K + S));
   constexpr int step = L * V;  // from one unit of a lane to its next
@@ -119,8 +130,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float max = edge;
   tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
   const auto greater = [](float a, float b) { return tile::greater(a, b); };
-  max = Team::reduce(max, greater, scratch_max);
-  if constexpr (!Blocks::shares)
+  if constexpr (by_warps) max = simt::tile<Warp>().reduce(max, greater);
+  else max = Team::reduce(max, greater, scratch_max);
+  if constexpr (!Blocks::shares && !by_warps)
     if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
@@ -130,11 +142,22 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float sum = exponential(edge);
   for_each_unit(
       [&](const Packed& packed, int) { tile::for_elements<T>(packed, [&](float e, int) { sum += exponential(e); }); });
-  sum = Team::reduce(sum, sum_of, scratch_sum);
-  if constexpr (Blocks::shares) {
-    const SliceSum told = blocks.tell(SliceSum{max, sum}, 0);
-    max = of_slices(told.max, blocks.blocks(), greater);
-    if (!tile::ScaledExponential::takes(max)) {  // alike in all blocks
+  if constexpr (by_warps) sum = simt::tile<Warp>().reduce(sum, sum_of);
+  else sum = Team::reduce(sum, sum_of, scratch_sum);
+  if constexpr (Blocks::shares || by_warps) {
+    SliceSum told{max, sum};
+    int slices = warps;
+    if constexpr (by_warps) {
+      const simt::tile<Warp> warp;
+      if (warp.rank() == 0) of_warps[warp.index()] = told;
+      __syncthreads();
+      told = of_warps[warp.rank() % warps];
+    } else {
+      told = blocks.tell(told, 0);
+      slices = blocks.blocks();
+    }
+    max = of_slices(told.max, slices, greater);
+    if (!tile::ScaledExponential::takes(max)) {  // alike in all of them
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
     }
@@ -142,7 +165,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     // A slice of nothing but -inf has no sum, or NaN.
     const float offset = tile::ScaledExponential(slice_base(told.max)).offset;
     const float share = told.max == tile::minus_infinity<float> ? 1.0f : simt::fast_exp2(offset - exponential.offset);
-    sum = of_slices(told.sum * share, blocks.blocks(), sum_of);
+    sum = of_slices(told.sum * share, slices, sum_of);
   }
 
   // ---- finish

@@ -30,6 +30,14 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
 }
 
+TEST(SoftmaxPlan, AFewRowsBeginBeforeTheKernelBeforeThemEnds) {
+  for (const std::int64_t cols : {4096, 8192})
+    for (const DType dtype : {f32, bf16}) {
+      EXPECT_EQ(chosen({.rows = 1, .cols = cols, .dtype = dtype}), "short_2k");
+      EXPECT_NE(chosen({.rows = 8192, .cols = cols, .dtype = dtype}), "short_2k");
+    }
+}
+
 TEST(SoftmaxPlan, LongRowsLieInAClusterOnHopper) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}), "block_8kx4");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_8kx2");

@@ -31,6 +31,7 @@ struct Config {
   int team = 0;           // ring: threads that share a row
   int cluster = 1;        // blocks that share a row
   int turns = 1;          // short: rows of a lane
+  bool overlaps = false;  // forward, on Hopper it begins while the kernel before it ends (tile/overlap.cuh)
   bool operator==(const Config&) const = default;
 };
 
@@ -55,6 +56,7 @@ inline constexpr Variant variants[] = {
     {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
     {"short_32", "of f32: a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}, 0.3},
+    {"short_2k", "for a few rows: it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .overlaps = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.4},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},

@@ -18,6 +18,22 @@ __device__ __forceinline__ void await_last() {
 #endif
 }
 
+// Has the line of 128 bytes at p, in global memory, brought to the L2 cache. That is where kernels' writes meet, so it may
+// stand before await_last(), also for a line that the kernel before writes; what is read there is read behind it.
+__device__ __forceinline__ void bring_line([[maybe_unused]] const void* p) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
+// The same of all lines of a row, by its lanes.
+template <int Lanes, class T> __device__ __forceinline__ void bring_lines(const T* row, std::int64_t cols, int lane) {
+  constexpr int line = 128 / static_cast<int>(sizeof(T));
+#pragma unroll 1
+  for (std::int64_t i = std::int64_t{lane} * line; i < cols; i += Lanes * line) bring_line(row + i);
+  if (lane == 0) bring_line(row + cols - 1);  // of a row that starts off a line
+}
+
 #if RIDGE_SIMT_ON_CUDA
 inline cudaLaunchAttribute overlapping() {
   cudaLaunchAttribute attribute{};

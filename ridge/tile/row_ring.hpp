@@ -3,6 +3,7 @@
 // it in slices. Plain C++: the plan sizes it, and the kernel (tile/sm90/row_ring.cuh) is given what the plan sized.
 #pragma once
 #include <cstdint>
+#include <numeric>
 
 namespace ridge::tile {
 
@@ -24,6 +25,7 @@ struct RowRing {
   int stages = 0;       // slots of a team; 0: the row does not fit
   int slice_units = 0;  // whole units of a row that a block has at most
   int row_bytes = 0;    // room of such a slice
+  bool on_lines = false;  // a cluster's rows lie alike on lines of memory too
 
   constexpr int barriers() const { return teams * stages; }
   constexpr int scratch_bytes() const { return teams * exchanges * (team / warp) * value_bytes; }
@@ -37,6 +39,17 @@ struct RowRing {
   constexpr int inbox_at() const { return scratch_at() + scratch_bytes(); }
   constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
   constexpr int smem_bytes() const { return barriers_at() + padded_barrier_bytes(); }
+  // The same for a grid of so many clusters of rows `pitch` bytes apart: if it is a multiple of the places of a line where
+  // rows start, a cluster has those of one place, and its lanes' units can begin with a line.
+  constexpr RowRing of_clusters(std::int64_t clusters, std::int64_t pitch) const {
+    constexpr std::int64_t line = 128;
+    RowRing r = *this;
+    const std::int64_t places = line / std::gcd(line, pitch);
+    if (clusters % places != 0 || places % phases != 0) return r;
+    r.phases = static_cast<int>(places);
+    r.on_lines = true;
+    return r;
+  }
   // Of a kernel, for barriers and the first copies; a cluster's blocks wait for each other. Estimated.
   static constexpr double start_us(int cluster) { return cluster > 1 ? 1.5 : 0.5; }
   // Clusters that have something to do, a multiple of the phases.

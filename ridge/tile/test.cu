@@ -517,5 +517,18 @@ TEST(RowRing, StagesAreThoseThereIsRoomFor) {
   EXPECT_EQ(stages(40000, 1), 1);
 }
 
+TEST(RowRing, LinesAreThoseOfAClusterWhereItsRowsStartAlike) {
+  const std::int64_t pitch = 50257 * 2;  // 8 places of a unit, 64 of a line
+  const RowRing r =
+      row_ring(384, 384, 2, {.cols = 50257, .element_bytes = 2, .phases = 8, .least_stages = 3}, hopper_smem);
+  for (const int clusters : {8, 56, 66}) {
+    EXPECT_FALSE(r.of_clusters(clusters, pitch).on_lines);
+    EXPECT_EQ(r.of_clusters(clusters, pitch).phases, 8);
+  }
+  EXPECT_TRUE(r.of_clusters(64, pitch).on_lines);
+  EXPECT_EQ(r.of_clusters(64, pitch).phases, 64);
+  EXPECT_FALSE(r.of_clusters(64, 0).on_lines);  // of one row, the plan counts one place
+}
+
 }  // namespace
 }  // namespace ridge::tile

@@ -122,6 +122,12 @@ template <int Threads> class RingTeam {
                               lane());
   }
 
+  // The same from a line on, if the lanes' `most` units have room for it.
+  template <class T> __device__ __forceinline__ LineUnits<T, lanes> line_units(const RingRows& tensor, int most) const {
+    return LineUnits<T, lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
+                               lane(), ring.on_lines ? most : 0);
+  }
+
   // Calls body(RowInSlot) for the team's rows, one after the other. It may not write to them.
   template <class T, int N, class Body>
   __device__ __forceinline__ void for_each_row(const RingRows (&tensors)[N], std::int64_t rows, Body&& body) {
