@@ -174,8 +174,7 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
   if (keeps_sums(c) && !wants_sums(p)) return "it is for gradients of gamma and beta";
-  if (c.overlaps && !p.backward && p.rows > device.sms)
-    return "it is for no more rows than there are multiprocessors";
+  if (c.overlaps && !p.backward && p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
   if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
   if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
@@ -191,6 +190,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
              " are kept";
     return {};
   }
+  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100 and of
+  // an H200 have 16 and more, and those of smaller parts may not.
+  constexpr int portable_cluster = 8, wide_clusters_from_sms = 100;
+  if (c.cluster > portable_cluster && device.sms < wide_clusters_from_sms)
+    return "clusters of " + std::to_string(c.cluster) + " blocks are for devices of " +
+           std::to_string(wide_clusters_from_sms) + " multiprocessors and more";
   if (is_ring(c)) {
     if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
     if (p.backward) return "it has no gradient";
@@ -202,12 +207,6 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
     return {};
   }
   if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
-  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100 and of
-  // an H200 have 16 and more, and those of smaller parts may not.
-  constexpr int portable_cluster = 8, wide_clusters_from_sms = 100;
-  if (c.cluster > portable_cluster && device.sms < wide_clusters_from_sms)
-    return "clusters of " + std::to_string(c.cluster) + " blocks are for devices of " +
-           std::to_string(wide_clusters_from_sms) + " multiprocessors and more";
   if (c.cluster > 1 && units(p) < c.cluster)
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
   if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)

@@ -20,9 +20,9 @@ template <int I, class T> Status launch_row(const Arguments& args) {
     return Status::error(Code::unsupported, "norm: this variant is launched elsewhere");
   } else {
     const NormProblem& p = args.plan.problem;
-    const std::int64_t pitch = (*p.rows_lie)[0].pitch() * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t pitch = p.rows > 1 ? (*p.rows_lie)[0].pitch() * static_cast<std::int64_t>(sizeof(T)) : 0;
     const tile::RowRing ring =
-        ring_of(c, p, args.plan.device.smem_optin).of_clusters(args.plan.grid / c.cluster, p.rows > 1 ? pitch : 0);
+        ring_of(c, p, args.plan.device.smem_optin).of_clusters(args.plan.grid / c.cluster, pitch);
     const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                           .block = dim3(c.threads),
                           .smem = static_cast<std::size_t>(ring.smem_bytes()),

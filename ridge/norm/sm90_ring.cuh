@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     Team team(ring, sm90::swizzled_shared());
     team.template bring_first<T>(inputs.rows, a.rows, a.cols);  // before the cluster has met, and gamma and beta come
     const int begin = static_cast<int>(team.slice.begin), size = static_cast<int>(team.slice.end - team.slice.begin);
-    const auto units = team.template line_units<T>(inputs.rows[0], K * Team::lanes);  // alike in all of the team's rows
+    const auto units = team.template units<T>(inputs.rows[0]);  // alike in all of the team's rows
     const int edge_at = units.edge_at;
     const float per_element = size > 0 ? 1 / static_cast<float>(size) : 0.0f;
     const float per_column = 1 / static_cast<float>(a.cols);
@@ -130,7 +130,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
             }
           }
           if (edge_at >= 0)
-            a.y.even_row(at_row.row)[begin + edge_at] = norm_element(a, normalised, float(element_of(at_row, edge_at)), begin + edge_at);
+            a.y.even_row(at_row.row)[begin + edge_at] =
+                norm_element(a, normalised, float(element_of(at_row, edge_at)), begin + edge_at);
         });
     team.finish();
   }

@@ -85,6 +85,7 @@ inline constexpr Variant variants[] = {
     {"ring_2kx2", "fewer columns of more lanes, also with a residual", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 2}},
     {"ring_2kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
     {"ring_2kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
+    {"ring_2kx16", "of sixteen", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 16}},
     {"strided", "any strides", {.method = Method::streaming, .ladder = true, .two_float = true}},
 };
 // clang-format on

@@ -27,7 +27,9 @@ template <int I, class T> Status launch_row(const Arguments& args) {
   } else {
     using Kernel = RingKernel<c.threads, c.team>;
     const SoftmaxProblem& p = args.plan.problem;
-    const tile::RowRing ring = ring_of(c, p, args.plan.device.smem_optin);
+    const std::int64_t pitch = p.rows > 1 ? p.x->pitch() * static_cast<std::int64_t>(sizeof(T)) : 0;
+    const tile::RowRing ring =
+        ring_of(c, p, args.plan.device.smem_optin).of_clusters(args.plan.grid / c.cluster, pitch);
     const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
                           .block = dim3(c.threads),
                           .smem = static_cast<std::size_t>(ring.smem_bytes()),

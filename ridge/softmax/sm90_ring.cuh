@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const float edge_y = edge_at >= 0 ? float(y[edge_at]) : 0.0f, edge_dy = edge_at >= 0 ? float(dy[edge_at]) : 0.0f;
       float sum = gradient.term(edge_y, edge_dy);  // what the row does not have is 0
 #pragma unroll 2
-      for (int u = team.lane(); u < units.units; u += Team::lanes) {
+      for (int u = units.lane; u < units.units; u += Team::lanes) {
         const tile::Floats<T> a = load(y, u), b = load(dy, u);
 #pragma unroll
         for (int v = 0; v < V; ++v) sum += gradient.term(a[v], b[v]);
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           sum, [](float a, float b) { return a + b; }, team);
       T* out = dx.data + at_row.row * dx.pitch + team.slice.begin;
 #pragma unroll 2
-      for (int u = team.lane(); u < units.units; u += Team::lanes) {
+      for (int u = units.lane; u < units.units; u += Team::lanes) {
         tile::Floats<T> a = load(y, u);
         const tile::Floats<T> b = load(dy, u);
 #pragma unroll

@@ -9,6 +9,7 @@ namespace ridge::tile {
 
 struct RowRing {
   static constexpr int unit_bytes = 16;                  // that copies are made of
+  static constexpr int line_bytes = 128;                 // of memory
   static constexpr int most_stages = 8;                  // more are not needed: 200 KB are on their way with any
   static constexpr int barrier_bytes = 8;                // of a barrier
   static constexpr int value_bytes = 16;                 // of what is reduced, at most
@@ -17,14 +18,14 @@ struct RowRing {
   static constexpr int inboxes = 4;                      // messages of which a block may have some, and not others
   static constexpr int warp = 32;                        // lanes
 
-  int team = warp;      // threads of a team
-  int teams = 1;        // of a block
-  int cluster = 1;      // blocks that share a row
-  int phases = 1;       // a cluster has every so many-th row: those that lie alike on units
-  int tensors = 1;      // input tensors of rows
-  int stages = 0;       // slots of a team; 0: the row does not fit
-  int slice_units = 0;  // whole units of a row that a block has at most
-  int row_bytes = 0;    // room of such a slice
+  int team = warp;        // threads of a team
+  int teams = 1;          // of a block
+  int cluster = 1;        // blocks that share a row
+  int phases = 1;         // a cluster has every so many-th row: those that lie alike on units
+  int tensors = 1;        // input tensors of rows
+  int stages = 0;         // slots of a team; 0: the row does not fit
+  int slice_units = 0;    // whole units of a row that a block has at most
+  int row_bytes = 0;      // room of such a slice
   bool on_lines = false;  // a cluster's rows lie alike on lines of memory too
 
   constexpr int barriers() const { return teams * stages; }
@@ -42,9 +43,8 @@ struct RowRing {
   // The same for a grid of so many clusters of rows `pitch` bytes apart: if it is a multiple of the places of a line where
   // rows start, a cluster has those of one place, and its lanes' units can begin with a line.
   constexpr RowRing of_clusters(std::int64_t clusters, std::int64_t pitch) const {
-    constexpr std::int64_t line = 128;
     RowRing r = *this;
-    const std::int64_t places = line / std::gcd(line, pitch);
+    const std::int64_t places = line_bytes / std::gcd(std::int64_t{line_bytes}, pitch);
     if (clusters % places != 0 || places % phases != 0) return r;
     r.phases = static_cast<int>(places);
     r.on_lines = true;

@@ -201,10 +201,10 @@ template <class T> __device__ __forceinline__ bool on_units(const T* vector, int
 // Of a vector whose element 0 goes with a row's first element: the units that go with a lane's first K of the row,
 // wherever they start. No load waits for another one. `without`: where the row has none, and throughout if the vector
 // is null.
-template <class T, int K, class Units>
-__device__ __forceinline__ void load_units_anywhere(const T* vector, const Units& units, float without,
+template <class T, int K, int Lanes>
+__device__ __forceinline__ void load_units_anywhere(const T* vector, const RowUnits<T, Lanes>& units, float without,
                                                     Packed (&unit)[K]) {
-  constexpr int V = unit_elements<T>, Lanes = Units::lanes_of_row;
+  constexpr int V = unit_elements<T>;
 #pragma unroll
   for (int k = 0; k < K; ++k) unit[k] = packed_fill<T>(without);
   if (!vector) return;

@@ -116,16 +116,17 @@ template <int Threads> class RingTeam {
     // By a lane for each slot, or one would wait for the other.
     if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows);
   }
-  // A row of the shape of all of them, in place of them: after bring_first().
+  // A row of the shape of all of them, in place of them: after bring_first(). Where they lie alike on lines of memory, eight
+  // lanes' units are one: all begin so many lanes later, and the last ones' units are the first's of the next access.
   template <class T> __device__ __forceinline__ RowUnits<T, lanes> units(const RingRows& tensor) const {
-    return RowUnits<T, lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
-                              lane());
-  }
-
-  // The same from a line on, if the lanes' `most` units have room for it.
-  template <class T> __device__ __forceinline__ LineUnits<T, lanes> line_units(const RingRows& tensor, int most) const {
-    return LineUnits<T, lanes>(reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin, slice.end - slice.begin,
-                               lane(), ring.on_lines ? most : 0);
+    constexpr int line_units = RowRing::line_bytes / unit_bytes;
+    const T* row = reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin;
+    RowUnits<T, lanes> of_lane(row, slice.end - slice.begin, lane());
+    if (ring.on_lines) {
+      of_lane.lane -= static_cast<int>(reinterpret_cast<std::uintptr_t>(row + of_lane.head) / unit_bytes % line_units);
+      if (of_lane.lane < 0) of_lane.lane += lanes;
+    }
+    return of_lane;
   }
 
   // Calls body(RowInSlot) for the team's rows, one after the other. It may not write to them.
