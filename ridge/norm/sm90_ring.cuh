@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           T* y = a.y.even_row(at_row.row) + begin + at0;
           tile::make_opaque(y);  // computed once, and not for each unit again
           // A branch for each unit would leave none to be worked on while another one is read.
-          constexpr int batch = K % 3 == 0 ? 3 : K <= 8 ? 2 : 1;  // of 11, more are spilled
+          constexpr int batch = K <= 8 ? 2 : sizeof(T) == 2 && K % 3 == 0 ? 3 : 1;  // more are spilled
 #pragma unroll
           for (int first = 0; first < K; first += batch) {
             if (units.lane + first * Team::lanes >= units.units) continue;
