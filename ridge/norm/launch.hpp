@@ -26,9 +26,11 @@ struct SumsPlan {
   bool fused = false;
   std::int64_t slices = 0;                      // blocks, or clusters, of the fused kernel, or slices of rows
   std::int64_t rows_of_slice = 0;               // not fused
-  std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of the whole workspace
+  std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of all of these
 };
 SumsPlan sums_plan(const NormPlan&);
+// Where in the workspace the partial results of split rows begin, behind those; all of it is workspace_bytes().
+std::size_t partials_at(const SumsPlan&);
 
 // Preconditions: the plan's problem has columns, and the operands are as it says.
 template <class Backend, class T> Status launch(const NormPlan&, const Operands&, Stream);

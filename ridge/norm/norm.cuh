@@ -6,10 +6,31 @@
 #include <ridge/norm/launch_arguments.cuh>
 #include <ridge/norm/resident.cuh>
 #include <ridge/norm/short.cuh>
+#include <ridge/norm/span.cuh>
+#include <ridge/norm/split.cuh>
 
 #include <utility>
 
 namespace ridge::norm_detail {
+
+// Both kernels of rows that are split; on Hopper the second one's start is hidden behind the end of the first.
+template <class Team, class T> static Status launch_split(const Arguments& args, const simt::Config& at) {
+  const NormPlan& plan = args.plan;
+  const Slices slices = slices_of(variants[plan.variant].config, plan.problem, plan.device);
+  std::byte* room = static_cast<std::byte*>(args.operands.workspace) + partials_at(args.sums);
+  const auto both = [&]<class Partial>(auto first, auto second, const auto& tensors, Partial* partials) {
+    static_assert(sizeof(Partial) <= partial_floats * sizeof(float));
+    RIDGE_TRY(simt::launch(at, first, tensors, partials, slices));
+    const auto* found = static_cast<const Partial*>(partials);
+    if (plan.device.cc == 90) return tile::launch_overlapping(at, second, tensors, found, slices);
+    return simt::launch(at, second, tensors, found, slices);
+  };
+  if (plan.problem.backward)
+    return both(norm_split_gradient_moments<Team, T>, norm_split_gradient_write<Team, T>, backward_of<T>(args),
+                reinterpret_cast<GradientPartial*>(room));
+  return both(norm_split_moments<Team, T>, norm_split_write<Team, T>, forward_of<T>(args),
+              reinterpret_cast<SlicePartial*>(room));
+}
 
 // The kernel over rows.
 template <int I, class T, int Warp> static Status launch_row(const Arguments& args) {
@@ -25,6 +46,16 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   if constexpr (c.method == Method::streaming) {
     if (!p.backward) return simt::launch(at, norm_streaming<Team, T, PlainSums>, forward_of<T>(args), PlainSums{});
     return simt::launch(at, norm_streaming_gradient<Team, T>, backward_of<T>(args));
+  } else if constexpr (c.method == Method::span || c.method == Method::span_sums) {
+    const SpanShape shape = span_shape(c, p, args.plan.device);
+    simt::Config with_span = at;
+    with_span.smem = static_cast<std::size_t>(shape.smem);
+    if constexpr (c.method == Method::span)
+      return simt::launch(with_span, norm_span<Row<I>, T>, forward_of<T>(args), shape.rows);
+    else
+      return simt::launch(with_span, norm_span_gradient<Row<I>, T>, backward_of<T>(args),
+                          args.sums.slices > 0 ? static_cast<Compute<T>*>(args.operands.workspace) : nullptr,
+                          shape.rows);
   } else if constexpr (std::is_same_v<T, double>) {
     return Status::error(Code::unsupported, "norm: this variant has no f64");  // refused by fits()
   } else if constexpr (is_ring(c)) {
@@ -38,6 +69,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
                         static_cast<float*>(args.operands.workspace));
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, norm_vector<Team, T>, forward_of<T>(args));
+  } else if constexpr (c.method == Method::split) {
+    return launch_split<Team, T>(args, at);
   } else if constexpr (c.method == Method::resident && c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_resident_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()

@@ -11,7 +11,9 @@ using namespace norm_detail;
 // What a row of the table is about.
 static std::string_view checklist_item(const Variant& row) {
   if (row.name == "block_reduce" || row.config.method == Method::vector) return "coalescing";
-  if (row.config.method == Method::short_sums) return "privatisation";
+  if (row.config.method == Method::split) return "occupancy";
+  if (row.config.method == Method::span) return "coalescing";
+  if (row.config.method == Method::short_sums || row.config.method == Method::span_sums) return "privatisation";
   if (row.config.method == Method::fused) return "coarsening";
   if (row.config.method == Method::resident)
     return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";

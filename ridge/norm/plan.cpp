@@ -173,13 +173,32 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (is_two_float(p) && !c.two_float) return "it has no sums in two floats";
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
-  if (keeps_sums(c) && !wants_sums(p)) return "it is for gradients of gamma and beta";
+  if (keeps_sums(c) && !wants_sums(p) && c.method != Method::span_sums) return "it is for gradients of gamma and beta";
   if (c.overlaps && !p.backward && p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
   if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
   if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
+  if (c.method == Method::span || c.method == Method::span_sums) {
+    if (p.backward != (c.method == Method::span_sums)) return p.backward ? "it has no gradient" : "it is for gradients";
+    if (p.cols > tile::span_most_cols)
+      return "a row has " + std::to_string(p.cols) + " elements, and a thread keeps " +
+             std::to_string(tile::span_most_cols);
+    const Rows& x = (*p.rows_lie)[0];
+    for (const Rows& rows : *p.rows_lie) {
+      if (rows.step != 1) return "a row's elements are not contiguous";
+      if (rows.outer.rank > 1 || (p.rows > 1 && rows.pitch() != p.cols)) return "there are gaps between rows";
+      if (rows.phase != x.phase) return "the tensors start at different distances from 16-byte boundaries";
+    }
+    if (const int smem = span_shape(c, p, device).smem; smem > device.smem_optin)
+      return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+    return {};
+  }
   if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
   if (std::string why = units_differ(p); !why.empty()) return why;
   if (c.method == Method::vector) return {};
+  if (c.method == Method::split) {
+    if (slices_of(c, p, device).of_row < 2) return "rows are too short to be split, or as many as hold all blocks";
+    return {};
+  }
   if (c.four_bytes && size(p) != 4) return "it is for elements of 4 bytes";
   if (c.method == Method::short_rows || c.method == Method::short_sums) {
     if (p.backward && c.method == Method::short_rows) return "it has no gradient";
@@ -232,6 +251,11 @@ static std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceI
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
+  if (c.method == Method::split) return p.rows * slices_of(c, p, device).of_row;
+  if (c.method == Method::span || c.method == Method::span_sums) {
+    const std::int64_t rows = span_shape(c, p, device).rows, blocks = (p.rows + rows - 1) / rows;
+    return c.method == Method::span ? blocks : std::min<std::int64_t>(blocks, device.sms * c.blocks_per_sm);
+  }
   const std::int64_t blocks = (p.rows + rows_per_block(c) - 1) / rows_per_block(c);
   if (c.method == Method::short_sums) return std::min<std::int64_t>(blocks, device.sms * c.blocks_per_sm);
   if (c.method != Method::fused) return blocks * c.cluster;
@@ -250,7 +274,8 @@ SumsPlan sums_plan(const NormPlan& plan) {
   sums.fused = keeps_sums(c);
   if (sums.fused) {
     // A share of the rows, and one for each phase that another begins.
-    sums.slices = plan.grid / c.cluster + std::min(phases_of(p), p.rows) - 1;
+    sums.slices = plan.grid / c.cluster;
+    if (c.method != Method::span_sums) sums.slices += std::min(phases_of(p), p.rows) - 1;
   } else {
     constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
     const std::int64_t groups = (p.cols + columns_wide - 1) / columns_wide;
@@ -265,9 +290,18 @@ SumsPlan sums_plan(const NormPlan& plan) {
   return sums;
 }
 
+std::size_t partials_at(const SumsPlan& sums) {
+  constexpr std::size_t line = 256;
+  return (sums.bytes + line - 1) / line * line;
+}
+
 }  // namespace norm_detail
 
-std::size_t NormPlan::workspace_bytes() const { return sums_plan(*this).bytes; }
+std::size_t NormPlan::workspace_bytes() const {
+  const SumsPlan sums = sums_plan(*this);
+  if (variants[variant].config.method != Method::split || grid == 0) return sums.bytes;
+  return partials_at(sums) + static_cast<std::size_t>(grid) * partial_floats * sizeof(float);
+}
 
 // ---- cost
 
@@ -292,7 +326,8 @@ static int registers(const Config& c, const NormProblem& p) {
   if (c.method == Method::fused) return 128;
   if (c.method == Method::short_sums) return 64;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
-  if (c.method != Method::resident) return c.method == Method::vector ? 64 : 40;
+  if (c.method == Method::span || c.method == Method::span_sums) return 64;
+  if (c.method != Method::resident) return c.method == Method::vector || c.method == Method::split ? 64 : 40;
   return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
 }
 
@@ -303,12 +338,18 @@ static double forward_clocks(const NormProblem& p) {
 }
 
 // How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
-static double trips(const Config& c, const NormProblem& p) {
+static double trips(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
   const double cols = static_cast<double>(p.cols);
   switch (c.method) {
     case Method::streaming: return (is_two_float(p) ? 2 : 3) * times(times(cols, lanes(c)), lanes(c) == 1 ? 1 : 4);
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
+    case Method::split: {
+      const double of_unit = unit_bytes / static_cast<double>(size_of(p.dtype));
+      return 2 * times(static_cast<double>(slices_of(c, p, device).cols), of_unit * c.threads * (p.backward ? 2 : 4)) + 1;
+    }
+    case Method::span:
+    case Method::span_sums:
     case Method::short_rows:
     case Method::short_sums:
     case Method::resident:
@@ -328,7 +369,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.blocks = plan.grid;
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
-             .smem = is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
+             .smem = c.method == Method::span || c.method == Method::span_sums ? span_shape(c, p, device).smem
+                     : is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -337,17 +379,33 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
-  const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
-  const double after_first = c.method == Method::vector || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
-  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first : 0;
+  const bool splits = c.method == Method::split;  // all rows are under way
+  const double under_way = splits ? elements(p) * bytes * tensors_kept(p) / device.sms
+                                  : per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
+  const double after_first = c.method == Method::vector || splits || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
+  const double passes = c.method == Method::streaming || c.method == Method::vector || splits ? after_first : 0;
   const double again = passes * elements(p) * bytes * tensors_kept(p);
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
   else if (under_way > device.smem_per_sm) k.l2_bytes = again;
-  k.trips = trips(c, p);
+  k.trips = trips(c, p, device);
   k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
-  if (c.method == Method::fused) {
+  if (splits) {
+    k.launches = 2;
+    k.serial_us = -0.5;  // the second one's beginning lies behind the end of the first
+    k.trip_bytes = 4.0 * unit_bytes * c.threads;
+    k.block_us = 1.5;
+  } else if (c.method == Method::span || c.method == Method::span_sums) {
+    // Of gradients, turns follow one another, each brought while the one before is worked on.
+    const SpanShape shape = span_shape(c, p, device);
+    const double in_turn =
+        c.method == Method::span ? 1 : std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * shape.rows));
+    const double of_thread = std::ceil(static_cast<double>(shape.rows) / c.threads) * static_cast<double>(p.cols);
+    k.trip_bytes = row_bytes * shape.rows * tensors_kept(p);
+    k.trips = in_turn;
+    k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.03 * of_thread) * in_turn;
+  } else if (c.method == Method::fused) {
     // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
     // that a lane can have; a cluster's with a message. Fitted to an H200.
     const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid * c.rows));
@@ -402,13 +460,18 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   // 16-bit elements are converted in each pass, of gradients gamma for every row.
   const double conversions = bytes != 2 || c.method != Method::resident ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
   k.clocks = (forward_clocks(p) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
+  if (bytes <= 4 && (c.method == Method::span || c.method == Method::span_sums)) {
+    // Instructions, four warps' at a time: of an element, and of a row.
+    const double of_element = p.backward ? 42 : 24, of_row = p.backward ? 120 : 80;
+    k.clocks = (of_element * static_cast<double>(p.cols) + of_row) / 128 * static_cast<double>(p.rows);
+  }
   if (wants_sums(p)) {
     const SumsPlan sums = sums_plan(plan);
     const double slices = static_cast<double>(sums.bytes);
-    k.launches = sums.fused ? 2 : 3;
+    k.launches += sums.fused ? 1 : 2;
     k.bytes_written += slices;
     if (!sums.fused) k.bytes_read += 2 * elements(p) * bytes;
-    k.serial_us = 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
+    k.serial_us += 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
   }
   return k;
 }
@@ -494,7 +557,8 @@ Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) c
                 .other = data_of(t.residual),
                 .added = data_of(t.sum),
                 .gamma = vector_of(t.gamma),
-                .beta = vector_of(t.beta)},
+                .beta = vector_of(t.beta),
+                .workspace = workspace.data},
                stream);
 }
 

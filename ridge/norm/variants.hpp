@@ -2,6 +2,8 @@
 #pragma once
 #include <ridge/norm/norm.hpp>
 #include <ridge/tile/row_ring.hpp>
+#include <ridge/tile/row_slices.hpp>
+#include <ridge/tile/row_span.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -11,6 +13,9 @@ namespace ridge::norm_detail {
 enum class Method : std::uint8_t {
   streaming,   // an element per access, the row read again for every pass; any strides
   vector,      // a block per row by 16-byte accesses, two passes
+  split,       // a few long rows, each split over many blocks, by two kernels
+  span,        // short rows without gaps: brought to shared memory as one span, then a thread per row
+  span_sums,   // their gradients; blocks stay and keep the sums of dgamma and dbeta
   short_rows,  // several rows of a unit for each lane at a time
   resident,    // the row is read once and kept on chip
   fused,       // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
@@ -52,6 +57,9 @@ inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.method = Method::streaming, .threads = 128, .rows = 128, .ladder = true}},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming, .ladder = true}},
     {"vec4", "16-byte accesses; mean and variance in one pass: two reads instead of three", {.method = Method::vector, .threads = 512}},
+    {"split", "a few long rows, each over many blocks: a kernel for their moments, and one that writes", {.method = Method::split, .threads = 512}},
+    {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 7}},
+    {"span_sums_32", "gradients the same way, then a thread has every so many-th element, all of one column", {.method = Method::span_sums, .threads = 256, .blocks_per_sm = 3}},
     {"short_16", "16 lanes a row, four rows at a time: gamma and beta are read once for them", {.method = Method::short_rows, .threads = 128, .rows = 8, .turns = 4}},
     {"short_32", "a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
@@ -93,7 +101,9 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr bool is_ring(Config c) { return c.method == Method::ring; }
 // Whether one pass gives dx, dgamma and dbeta.
-constexpr bool keeps_sums(Config c) { return c.method == Method::fused || c.method == Method::short_sums; }
+constexpr bool keeps_sums(Config c) {
+  return c.method == Method::fused || c.method == Method::short_sums || c.method == Method::span_sums;
+}
 // Of one block, that share one row.
 constexpr int lanes(Config c) { return is_ring(c) ? c.team : c.threads / c.rows; }
 
@@ -179,6 +189,41 @@ inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit, st
   r.stages = 0;
   return r;
 }
+
+// Span: rows that a block brings at a time, and its shared memory. Gradients bring the next ones meanwhile, and keep what dx
+// takes of each row.
+struct SpanShape {
+  static constexpr int stages = 2, of_row = 5;
+
+  int rows = 0, smem = 0;
+};
+inline SpanShape span_shape(const Config& c, const NormProblem& p, const DeviceInfo& device) {
+  const int size = static_cast<int>(size_of(p.dtype)), cols = static_cast<int>(p.cols);
+  if (!p.backward) {
+    constexpr std::int64_t bytes = 8192, blocks_per_sm = 8;
+    const int rows = tile::span_rows(c.threads, p.rows, std::int64_t{cols} * size, bytes, device.sms * blocks_per_sm);
+    return {rows, tile::span_room(rows, cols, size)};
+  }
+  constexpr std::int64_t bytes = 24576;
+  constexpr int most_smem = 72 << 10;  // for three blocks on a multiprocessor of Hopper's
+  const int tensors = p.added ? 3 : 2, kept = SpanShape::of_row * (p.dtype == DType::f64 ? 8 : 4);
+  const auto smem = [&](int rows) {
+    return SpanShape::stages * tensors * tile::span_room(rows, cols, size) + rows * kept;
+  };
+  int rows = tile::span_rows(c.threads, p.rows, std::int64_t{tensors} * cols * size + kept, bytes,
+                             device.sms * c.blocks_per_sm);
+  while (rows > tile::span_pair && smem(rows) > most_smem) rows /= 2;
+  return {rows, std::max(smem(rows), 2 * c.threads * (p.dtype == DType::f64 ? 8 : 4))};  // in the end, sums of all threads
+}
+
+// Split: slices of a unit for each thread and more, and four blocks for each multiprocessor.
+using tile::Slices;
+inline Slices slices_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t blocks_per_sm = 4;
+  const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
+  return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
+}
+inline constexpr int partial_floats = 6;  // of a slice, at most
 
 constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * c.turns; }
 

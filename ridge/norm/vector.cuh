@@ -64,86 +64,117 @@ __device__ __forceinline__ T norm_element(const Forward<T>& a, const Normalised&
   return T(normalised(x, a.gamma.data ? float(a.gamma.data[at]) : 1.0f, a.beta.data ? float(a.beta.data[at]) : 0.0f));
 }
 
-// Preconditions: gridDim.x == rows; rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are
-// contiguous. y and sum may be x or residual.
-template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
-  constexpr int V = tile::unit_elements<T>, threads = Team::threads;
-  constexpr int U = 4;  // independent units in flight per thread, of each tensor
-  __shared__ typename Team::template Scratch<Moments> scratch;
-  const std::int64_t row = blockIdx.x;
-  const T *x = a.x.even_row(row), *residual = a.sum.data ? a.residual.even_row(row) : nullptr;
-  T *y = a.y.even_row(row), *sum = a.sum.data ? a.sum.even_row(row) : nullptr;
-  // [0, head) and [tail, cols) are not whole units
-  const std::int64_t to_boundary =
-      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
-  const std::int64_t head = to_boundary < a.cols ? to_boundary : a.cols;
-  const std::int64_t units = (a.cols - head) / V, tail = head + units * V;
+// Columns [begin, begin + cols) of a row, by 16-byte units and a block's threads: [0, head) and [tail, cols) of them are
+// not whole units.
+template <int Threads, class T> struct VectorPart {
+  static constexpr int V = tile::unit_elements<T>;
+  static constexpr int U = 4;  // independent units in flight per thread, of each tensor
+  const Forward<T>& a;
+  const T *x, *residual;
+  T *y, *sum;
+  std::int64_t begin, cols, head, units, tail;
 
-  // ---- first pass: relative to the first element, so that the mean has no rounding error of its own
-  const float base = a.rms ? 0.0f : float(residual ? rounded_sum(x[0], residual[0]) : x[0]);
-  if (sum) __syncthreads();  // sum may be x
-  Moments seen{0, 0, 0};
-  const auto add_units = [&](auto count, std::int64_t u) {
-    constexpr int N = decltype(count)::value;
-    tile::Packed unit[N];
+  __device__ __forceinline__ VectorPart(const Forward<T>& forward, std::int64_t row, std::int64_t first, std::int64_t n)
+      : a(forward), begin(first), cols(n) {
+    x = a.x.even_row(row) + begin;
+    residual = a.sum.data ? a.residual.even_row(row) + begin : nullptr;
+    y = a.y.even_row(row) + begin;
+    sum = a.sum.data ? a.sum.even_row(row) + begin : nullptr;
+    const std::int64_t to_boundary =
+        (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+    head = to_boundary < cols ? to_boundary : cols;
+    units = (cols - head) / V;
+    tail = head + units * V;
+  }
+
+  // What its elements are seen from: the first of them, so that their mean has no rounding error of its own.
+  // All of the block's threads call.
+  __device__ __forceinline__ float base() const {
+    const float first = a.rms ? 0.0f : float(residual ? rounded_sum(x[0], residual[0]) : x[0]);
+    if (sum) __syncthreads();  // sum may be x
+    return first;
+  }
+
+  // Of what this thread has, as distances from base; sum is written.
+  __device__ __forceinline__ Moments moments(float base) const {
+    Moments seen{0, 0, 0};
+    const auto add_units = [&](auto count, std::int64_t u) {
+      constexpr int N = decltype(count)::value;
+      tile::Packed unit[N];
 #pragma unroll
-    for (int k = 0; k < N; ++k) unit[k] = tile::load_packed(x + head + (u + k * threads) * V);
-    if (residual) {
-      tile::Packed other[N];
+      for (int k = 0; k < N; ++k) unit[k] = tile::load_packed(x + head + (u + k * Threads) * V);
+      if (residual) {
+        tile::Packed other[N];
 #pragma unroll
-      for (int k = 0; k < N; ++k) other[k] = tile::load_packed(residual + head + (u + k * threads) * V);
+        for (int k = 0; k < N; ++k) other[k] = tile::load_packed(residual + head + (u + k * Threads) * V);
 #pragma unroll
-      for (int k = 0; k < N; ++k) {
-        unit[k] = packed_sum<T>(unit[k], other[k]);
-        tile::store_packed(sum + head + (u + k * threads) * V, unit[k]);
+        for (int k = 0; k < N; ++k) {
+          unit[k] = packed_sum<T>(unit[k], other[k]);
+          tile::store_packed(sum + head + (u + k * Threads) * V, unit[k]);
+        }
       }
-    }
-    Moments m{float(N * V), 0, 0};
-    if (!a.rms) {
+      Moments m{float(N * V), 0, 0};
+      if (!a.rms) {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+          const tile::Unit<T> e = tile::unpack<T>(unit[k]);
+#pragma unroll
+          for (int v = 0; v < V; ++v) m.mean += float(e[v]) - base;
+        }
+        m.mean /= N * V;
+      }
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         const tile::Unit<T> e = tile::unpack<T>(unit[k]);
 #pragma unroll
-        for (int v = 0; v < V; ++v) m.mean += float(e[v]) - base;
+        for (int v = 0; v < V; ++v) {
+          const float d = float(e[v]) - base - m.mean;
+          m.squares = fmaf(d, d, m.squares);
+        }
       }
-      m.mean /= N * V;
-    }
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const tile::Unit<T> e = tile::unpack<T>(unit[k]);
-#pragma unroll
-      for (int v = 0; v < V; ++v) {
-        const float d = float(e[v]) - base - m.mean;
-        m.squares = fmaf(d, d, m.squares);
-      }
-    }
-    seen = merged(seen, m);
-  };
-  const auto add_element = [&](std::int64_t i) {
-    T e = x[i];
-    if (residual) sum[i] = e = rounded_sum(e, residual[i]);
-    const float d = float(e) - base;
-    seen = merged(seen, a.rms ? Moments{1, 0, d * d} : Moments{1, d, 0});
-  };
-  std::int64_t u = threadIdx.x;
-  for (; u + (U - 1) * threads < units; u += U * threads) add_units(std::integral_constant<int, U>{}, u);
-  for (; u < units; u += threads) add_units(std::integral_constant<int, 1>{}, u);
-  for (std::int64_t i = threadIdx.x; i < head; i += threads) add_element(i);
-  for (std::int64_t i = tail + threadIdx.x; i < a.cols; i += threads) add_element(i);
-  seen = Team::reduce(
-      seen, [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
-  const float scale = reciprocal_root(seen.squares / seen.n + a.eps);
-  const Statistics<float> normalised{base, -seen.mean * scale, scale};
-
-  // ---- second pass
-  const T* kept = sum ? sum : x;
-  for (std::int64_t i = threadIdx.x; i < units; i += threads) {
-    const std::int64_t at = head + i * V;
-    tile::store_packed(y + at, norm_unit(a, normalised, tile::load_packed(kept + at), load_affine(a, at, true)));
+      seen = merged(seen, m);
+    };
+    const auto add_element = [&](std::int64_t i) {
+      T e = x[i];
+      if (residual) sum[i] = e = rounded_sum(e, residual[i]);
+      const float d = float(e) - base;
+      seen = merged(seen, a.rms ? Moments{1, 0, d * d} : Moments{1, d, 0});
+    };
+    std::int64_t u = threadIdx.x;
+    for (; u + (U - 1) * Threads < units; u += U * Threads) add_units(std::integral_constant<int, U>{}, u);
+    for (; u < units; u += Threads) add_units(std::integral_constant<int, 1>{}, u);
+    for (std::int64_t i = threadIdx.x; i < head; i += Threads) add_element(i);
+    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads) add_element(i);
+    return seen;
   }
-  for (std::int64_t i = threadIdx.x; i < head; i += threads) y[i] = norm_element(a, normalised, float(kept[i]), i);
-  for (std::int64_t i = tail + threadIdx.x; i < a.cols; i += threads)
-    y[i] = norm_element(a, normalised, float(kept[i]), i);
+
+  __device__ __forceinline__ void write(const Statistics<float>& normalised) const {
+    const T* kept = sum ? sum : x;
+    for (std::int64_t i = threadIdx.x; i < units; i += Threads) {
+      const std::int64_t at = head + i * V;
+      tile::store_packed(y + at,
+                         norm_unit(a, normalised, tile::load_packed(kept + at), load_affine(a, begin + at, true)));
+    }
+    for (std::int64_t i = threadIdx.x; i < head; i += Threads)
+      y[i] = norm_element(a, normalised, float(kept[i]), begin + i);
+    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads)
+      y[i] = norm_element(a, normalised, float(kept[i]), begin + i);
+  }
+};
+__device__ __forceinline__ Statistics<float> statistics_of(const Moments& m, float base, float eps) {
+  const float scale = reciprocal_root(m.squares / m.n + eps);
+  return {base, -m.mean * scale, scale};
+}
+
+// Preconditions: gridDim.x == rows; rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are
+// contiguous. y and sum may be x or residual.
+template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
+  __shared__ typename Team::template Scratch<Moments> scratch;
+  const VectorPart<Team::threads, T> part(a, blockIdx.x, 0, a.cols);
+  const float base = part.base();
+  const Moments seen = Team::reduce(
+      part.moments(base), [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
+  part.write(statistics_of(seen, base, a.eps));
 }
 
 }  // namespace ridge::norm_detail

@@ -2,6 +2,8 @@
 // for CUDA, and both objects are in one library.
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/launch.hpp>
+#include <ridge/softmax/span.cuh>
+#include <ridge/softmax/split.cuh>
 
 #include <utility>
 
@@ -13,7 +15,7 @@ template <int I> struct Row { static constexpr Config config = variants[I].confi
 struct GradientArguments {
   const SoftmaxPlan& plan;
   const void *y, *dy;
-  void* dx;
+  void *dx, *workspace;
   Stream stream;
 };
 
@@ -37,6 +39,25 @@ template <int I, class T, int Warp> static Status launch_gradient_row(const Grad
     using Team = tile::BlockRows<c.threads, c.rows, Warp>;
     return simt::launch(at, softmax_gradient_resident<Row<I>, Team, T>, y, dy, dx, p.rows, p.cols, p.x->pitch(),
                         p.dy->pitch(), p.y->pitch(), p.log);
+  } else if constexpr (c.method == Method::span) {
+    const DeviceInfo& device = args.plan.device;
+    simt::Config with_span = at;
+    with_span.smem = static_cast<std::size_t>(span_smem_bytes(c, p, device));
+    return simt::launch(with_span, softmax_gradient_span<Row<I>, T>, y, dy, dx, p.rows, static_cast<int>(p.cols),
+                        span_rows(c, p, device), p.log);
+  } else if constexpr (c.method == Method::split && !std::is_same_v<T, double>) {
+    auto* partials = static_cast<float*>(args.workspace);
+    const Slices slices = slices_of(c, p, args.plan.device);
+    RIDGE_TRY(simt::launch(at, softmax_split_gradient_sums<Row<I>, T, Warp>, y, dy, partials, p.cols, p.x->pitch(),
+                           p.dy->pitch(), slices, p.log));
+    const auto write = [&](auto launch_by) {
+      return launch_by(y, dy, dx, static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(),
+                       p.y->pitch(), slices, p.log);
+    };
+    if (args.plan.device.cc == 90)  // its start is hidden behind the end of the kernel before it
+      return write(
+          [&](auto... a) { return tile::launch_overlapping(at, softmax_split_gradient_write<Row<I>, T, Warp>, a...); });
+    return write([&](auto... a) { return simt::launch(at, softmax_split_gradient_write<Row<I>, T, Warp>, a...); });
   } else if constexpr (c.method == Method::ring && RIDGE_SIMT_ON_CUDA) {
     return launch_ring(args.plan, args.y, args.dy, args.dx, args.stream);
   } else {
@@ -52,8 +73,8 @@ static Status launch_gradient_variant(const GradientArguments& args, std::intege
 }
 
 template <>
-Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, Stream stream) {
-  const GradientArguments args{plan, y, dy, dx, stream};
+Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, void* workspace, Stream stream) {
+  const GradientArguments args{plan, y, dy, dx, workspace, stream};
   return simt::with_warp(plan.device.warp, [&](auto warp) {
     return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
       return launch_gradient_variant<T, decltype(warp)::value>(args, std::make_integer_sequence<int, variant_count>{});

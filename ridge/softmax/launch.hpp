@@ -9,8 +9,9 @@ using Types = TypeList<float, half, bfloat16, double>;
 inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
-template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, Stream);
-template <class Backend> Status launch_gradient(const SoftmaxPlan&, const void* y, const void* dy, void* dx, Stream);
+template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, void* workspace, Stream);
+template <class Backend>
+Status launch_gradient(const SoftmaxPlan&, const void* y, const void* dy, void* dx, void* workspace, Stream);
 
 // Of CUDA alone: Method::resident in clusters, and gradients by Method::ring.
 Status launch_clusters(const SoftmaxPlan&, const void* x, void* y, Stream);

@@ -16,6 +16,8 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::vector: return "coalescing";
     case Method::online: return "better maths";
     case Method::short_rows: return "coarsening";
+    case Method::span: return "coalescing";
+    case Method::split: return "occupancy";
     case Method::resident: return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
     case Method::ring: return "tiling";
   }
@@ -31,8 +33,8 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!problem) return problem.error();
   auto plan = plan_softmax(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
-  return make_op_plan(std::move(*plan), [](const SoftmaxPlan& p, Views x, Views y, Workspace, Stream stream) {
-    return p.problem.backward ? p.run_gradient(x[0], x[1], y[0], stream) : p.run(x[0], y[0], stream);
+  return make_op_plan(std::move(*plan), [](const SoftmaxPlan& p, Views x, Views y, Workspace room, Stream stream) {
+    return p.problem.backward ? p.run_gradient(x[0], x[1], y[0], room, stream) : p.run(x[0], y[0], room, stream);
   });
 }
 

@@ -113,10 +113,27 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (c.method < Method::vector || c.method > Method::ring) return {};
   if (!has_type(c, p.dtype))
     return c.method == Method::short_rows ? "it is for f32" : "f64 has no 16-byte row of this kind";
+  if (c.method == Method::span) {
+    if (p.cols > tile::span_most_cols)
+      return "a row has " + std::to_string(p.cols) + " elements, and a thread keeps " +
+             std::to_string(tile::span_most_cols);
+    for (const auto* rows : {&p.x, &p.y, &p.dy})
+      if (*rows && p.rows > 1 && (*rows)->pitch() != p.cols) return "there are gaps between rows";
+    if (p.x->phase % size) return "a tensor starts off its own elements' size";
+    if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
+      return "the tensors start at different distances from 16-byte boundaries";
+    if (const int smem = span_smem_bytes(c, p, device); smem > device.smem_optin)
+      return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+    return {};
+  }
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
   if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
+  if (c.method == Method::split) {
+    if (slices_of(c, p, device).of_row < 2) return "rows are too short to be split, or as many as hold all blocks";
+    return {};
+  }
   if (c.method == Method::short_rows) {
     const auto pitch = [&](const Rows& rows) { return p.rows <= 1 ? 0 : rows.pitch() * size % unit_bytes; };
     if (p.cols * size % unit_bytes != 0 || p.x->phase != 0 || pitch(*p.x) != 0 || pitch(*p.y) != 0)
@@ -168,12 +185,14 @@ static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p, const Devi
     const std::int64_t room = roofline::resident_clusters(device, c.cluster);
     return std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1) * ring.phases * c.cluster;
   }
-  return (p.rows + rows_per_block(c) - 1) / rows_per_block(c) * c.cluster;
+  if (c.method == Method::split) return p.rows * slices_of(c, p, device).of_row;
+  const std::int64_t of_block = c.method == Method::span ? span_rows(c, p, device) : rows_per_block(c);
+  return (p.rows + of_block - 1) / of_block * c.cluster;
 }
 
 // How often a thread goes to memory and waits, in all passes. Loads of the first pass of `three` and of the writing
 // pass follow one another by fours (the compiler unrolls them), those of a running maximum and sum one by one.
-static double trips(const Config& c, const SoftmaxProblem& p) {
+static double trips(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
   const double cols = static_cast<double>(p.cols), per_thread = times(cols, c.threads);
   switch (c.method) {
@@ -185,6 +204,11 @@ static double trips(const Config& c, const SoftmaxProblem& p) {
       const double of_thread = times(static_cast<double>(units(p)), c.threads);
       return 2 * (std::floor(of_thread / 4) + std::fmod(of_thread, 4));
     }
+    case Method::split: {
+      const double of_unit = unit_bytes / static_cast<double>(size_of(p.dtype));
+      return 2 * times(static_cast<double>(slices_of(c, p, device).cols), of_unit * c.threads * 4) + 1;
+    }
+    case Method::span:
     case Method::short_rows:
     case Method::resident:
     case Method::ring: return 1;
@@ -194,9 +218,8 @@ static double trips(const Config& c, const SoftmaxProblem& p) {
 
 // Passes that read the input again, after the first.
 static int further_reads(Method method) {
-  return method == Method::short_rows || method == Method::resident || method == Method::ring ? 0
-         : method == Method::naive || method == Method::three                                 ? 2
-                                                                                              : 1;
+  if (method == Method::span || method >= Method::short_rows) return method == Method::strided ? 1 : 0;
+  return method == Method::naive || method == Method::three ? 2 : 1;
 }
 
 static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -208,15 +231,18 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   k.blocks = grid_of(c, p, device);
   k.block = {.threads = c.threads,
              .registers = registers(c),
-             .smem = c.method == Method::ring ? ring_of(c, p, device.smem_optin).smem_bytes()
-                     : p.backward             ? gradient_smem_bytes(c)
-                                              : smem_bytes(c)};
+             .smem = c.method == Method::ring   ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : c.method == Method::span ? span_smem_bytes(c, p, device)
+                     : p.backward               ? gradient_smem_bytes(c)
+                                                : smem_bytes(c)};
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
-  const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes;  // on a multiprocessor
+  const bool splits = c.method == Method::split;  // all rows are under way
+  const double under_way =  // on a multiprocessor
+      splits ? least.bytes_read / device.sms : per_sm * static_cast<double>(rows_per_block(c)) * row_bytes;
   const double again = further_reads(c.method) * least.bytes_read;
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) {
@@ -225,11 +251,19 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   } else if (under_way > device.smem_per_sm) {
     k.l2_bytes = again;
   }
-  k.trips = trips(c, p);
+  k.trips = trips(c, p, device);
   k.block_us = row.block_us;
-  const bool of_units = c.method == Method::resident || c.method == Method::vector;
+  const bool of_units = c.method == Method::resident || c.method == Method::vector || splits;
   if (of_units && size == 2) k.block_us *= 1.35;  // twice the elements in a unit
-  if (c.method == Method::resident) {
+  if (splits) {
+    k.launches = 2;
+    k.serial_us = -0.5;  // the second one's beginning lies behind the end of the first
+    k.trip_bytes = 4.0 * unit_bytes * c.threads;
+  } else if (c.method == Method::span) {
+    const double turns = static_cast<double>(span_rows(c, p, device)) / c.threads;
+    k.trip_bytes = row_bytes * turns * c.threads * (p.backward ? 2 : 1);
+    k.block_us += 0.03 * static_cast<double>(p.cols) * turns;  // a thread's elements follow one another
+  } else if (c.method == Method::resident) {
     k.trip_bytes = std::min(row_bytes, static_cast<double>(lanes(c) * c.in_registers * unit_bytes)) * c.rows;
     if (p.backward) k.trip_bytes *= 2;
     k.tile_efficiency =
@@ -263,6 +297,8 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   }
   if (c.overlaps && device.cc == 90) k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
   k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  if (c.method == Method::span && p.dtype != f64)  // instructions, four warps' at a time: of an element, and of a row
+    k.clocks = (20 * static_cast<double>(p.cols) + 60) / 128 * static_cast<double>(p.rows);
   return k;
 }
 
@@ -290,12 +326,18 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   return SoftmaxPlan{p, device, *chosen, grid};
 }
 
+std::size_t SoftmaxPlan::workspace_bytes() const {
+  const Config& c = variants[variant].config;
+  return c.method == Method::split && grid > 0 ? partials_bytes(c, problem, device) : 0;
+}
+
 Explanation SoftmaxPlan::explain() const {
   Explanation e;
   e.op = op_name(problem.log);
   e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" +
               std::to_string(problem.cols) + (problem.backward ? " backward" : "");
   e.variant = variants[variant].name;
+  e.workspace_bytes = workspace_bytes();
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)select<Variant>(
       e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
@@ -304,7 +346,8 @@ Explanation SoftmaxPlan::explain() const {
 }
 
 // Tensors that start on rounder addresses than were planned for are as good.
-static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem>& given, const TensorView& x) {
+static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem>& given, const TensorView& x,
+                            const Workspace& workspace) {
   if (!given) return given.error();
   SoftmaxProblem planned = plan.problem;
   const std::string_view op = op_name(planned.log);
@@ -318,37 +361,45 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
                                  "x" + std::to_string(planned.cols));
   }
   if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (workspace.bytes < plan.workspace_bytes())
+    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
+                           "at least " + std::to_string(plan.workspace_bytes()));
   return {};
 }
 
-Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of(problem.log, x, y), x));
-  if (grid == 0) return {};
-  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, y.data, stream); });
-}
-
-Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of_gradient(problem.log, dy, y, dx), y));
+Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace workspace, Stream stream) const {
+  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of(problem.log, x, y), x, workspace));
   if (grid == 0) return {};
   return on_backend(device.id, [&](auto backend) {
-    return launch_gradient<decltype(backend)>(*this, y.data, dy.data, dx.data, stream);
+    return launch<decltype(backend)>(*this, x.data, y.data, workspace.data, stream);
   });
 }
 
-template <class Run> static void run_cached(const Result<SoftmaxProblem>& problem, Device device, Run&& run) {
+Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace workspace,
+                                 Stream stream) const {
+  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of_gradient(problem.log, dy, y, dx), y, workspace));
+  if (grid == 0) return {};
+  return on_backend(device.id, [&](auto backend) {
+    return launch_gradient<decltype(backend)>(*this, y.data, dy.data, dx.data, workspace.data, stream);
+  });
+}
+
+template <class Run>
+static void run_cached(const Result<SoftmaxProblem>& problem, Device device, Stream stream, Run&& run) {
   thread_local PlanCache<SoftmaxProblem, SoftmaxPlan> cache;
   throw_if(problem.error());
   auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_softmax(p, d); });
   throw_if(plan.error());
-  throw_if(run(**plan));
+  throw_if(run_with_workspace(**plan, device, stream, [&](Workspace workspace) { return run(**plan, workspace); }));
 }
 
 static void run_forward(bool log, const TensorView& x, const TensorView& y, Stream stream) {
-  run_cached(SoftmaxProblem::of(log, x, y), y.device, [&](const SoftmaxPlan& plan) { return plan.run(x, y, stream); });
+  run_cached(SoftmaxProblem::of(log, x, y), y.device, stream,
+             [&](const SoftmaxPlan& plan, Workspace workspace) { return plan.run(x, y, workspace, stream); });
 }
 static void run_backward(bool log, const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
-  run_cached(SoftmaxProblem::of_gradient(log, dy, y, dx), y.device,
-             [&](const SoftmaxPlan& plan) { return plan.run_gradient(dy, y, dx, stream); });
+  run_cached(SoftmaxProblem::of_gradient(log, dy, y, dx), y.device, stream,
+             [&](const SoftmaxPlan& plan, Workspace w) { return plan.run_gradient(dy, y, dx, w, stream); });
 }
 
 void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(false, x, y, stream); }

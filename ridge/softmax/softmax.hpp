@@ -34,11 +34,17 @@ struct SoftmaxProblem {
 
 class SoftmaxPlan {
  public:
-  // The views must be as planned.
-  RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
-  RIDGE_API Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {}) const;
+  // The views must be as planned; workspace_bytes() of workspace. Those without one are for plans that need none: of all
+  // problems but a few rows that are split over many blocks.
+  RIDGE_API Status run(const TensorView& x, const TensorView& y, Workspace, Stream) const;
+  RIDGE_API Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace,
+                                Stream) const;
+  Status run(const TensorView& x, const TensorView& y, Stream stream = {}) const { return run(x, y, {}, stream); }
+  Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream = {}) const {
+    return run_gradient(dy, y, dx, {}, stream);
+  }
   RIDGE_API Explanation explain() const;
-  std::size_t workspace_bytes() const { return 0; }
+  RIDGE_API std::size_t workspace_bytes() const;
 
   SoftmaxProblem problem;  // x and y given
   DeviceInfo device;

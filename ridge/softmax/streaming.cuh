@@ -85,67 +85,80 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i * step_y] = T(normalise(X(x[i * step_x])));
 }
 
+// A part of a row by 16-byte units, by a block's threads: [0, head) and [tail, cols) are not whole units.
+template <int Threads, class T> struct VectorPart {
+  static constexpr int V = unit_bytes / sizeof(T);
+  static constexpr int U = 4;  // independent units in flight per thread
+  std::int64_t cols, head, units, tail;
+
+  __device__ __forceinline__ VectorPart(const T* x, std::int64_t n) : cols(n) {
+    const std::int64_t to_boundary =
+        (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+    head = to_boundary < cols ? to_boundary : cols;
+    units = (cols - head) / V;
+    tail = head + units * V;
+  }
+
+  // unit(vec, at) for the units of this thread, element(at) for its elements beside them.
+  template <class Unit, class Element>
+  __device__ __forceinline__ void for_each(const T* x, Unit&& unit, Element&& element) const {
+    std::int64_t u = threadIdx.x;
+    for (; u + (U - 1) * Threads < units; u += U * Threads) {
+      simt::vec<T, V> several[U];
+#pragma unroll
+      for (int k = 0; k < U; ++k) several[k] = simt::load<V>(x + head + (u + k * Threads) * V);
+#pragma unroll
+      for (int k = 0; k < U; ++k) unit(several[k], head + (u + k * Threads) * V);
+    }
+    for (; u < units; u += Threads) unit(simt::load<V>(x + head + u * V), head + u * V);
+    for (std::int64_t i = threadIdx.x; i < head; i += Threads) element(i);
+    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads) element(i);
+  }
+
+  // Maximum and sum of what this thread has: a unit's maximum first, so that the sum is rescaled once per unit.
+  __device__ __forceinline__ tile::OnlineSoftmax<float> seen(const T* x) const {
+    auto seen = tile::OnlineSoftmax<float>::nothing();
+    for_each(
+        x,
+        [&](const simt::vec<T, V>& unit, std::int64_t) {
+          float max = seen.max;
+#pragma unroll
+          for (int v = 0; v < V; ++v) max = tile::greater(max, float(unit[v]));
+          const float base = tile::softmax_base(max);
+          float sum = seen.sum * tile::exponential(seen.max - base);
+#pragma unroll
+          for (int v = 0; v < V; ++v) sum += tile::exponential(float(unit[v]) - base);
+          seen = {max, sum};
+        },
+        [&](std::int64_t i) { seen.add(float(x[i])); });
+    return seen;
+  }
+  __device__ __forceinline__ void write(const T* x, T* y, const Normalise<float>& normalise) const {
+    for_each(
+        x,
+        [&](simt::vec<T, V> unit, std::int64_t at) {
+#pragma unroll
+          for (int v = 0; v < V; ++v) unit[v] = T(normalise(float(unit[v])));
+          simt::store_streaming(y + at, unit);
+        },
+        [&](std::int64_t i) { y[i] = T(normalise(float(x[i]))); });
+  }
+};
+
 // The same by 16-byte units, for rows too long to keep. The second read is served by the L2 cache as far as the rows
 // in flight fit there, so stores are told to leave it first.            x: [rows, cols]  y: [rows, cols]
 // Preconditions: gridDim.x == rows; rows of x and y lie alike on 16-byte units. y may be x.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads)
     softmax_vector(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
-  constexpr int threads = Row::config.threads, V = unit_bytes / sizeof(T);
-  constexpr int U = 4;  // independent units in flight per thread
+  constexpr int threads = Row::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
   x += blockIdx.x * pitch_x;
   y += blockIdx.x * pitch_y;
-  // [0, head) and [tail, cols) are not whole units
-  const std::int64_t to_boundary =
-      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
-  const std::int64_t head = to_boundary < cols ? to_boundary : cols;
-  const std::int64_t units = (cols - head) / V, tail = head + units * V;
-
-  // ---- first pass: a unit's maximum first, so that the sum is rescaled once per unit
-  auto seen = tile::OnlineSoftmax<float>::nothing();
-  const auto add_unit = [&](const simt::vec<T, V>& unit) {
-    float max = seen.max;
-#pragma unroll
-    for (int v = 0; v < V; ++v) max = tile::greater(max, float(unit[v]));
-    const float base = tile::softmax_base(max);
-    float sum = seen.sum * tile::exponential(seen.max - base);
-#pragma unroll
-    for (int v = 0; v < V; ++v) sum += tile::exponential(float(unit[v]) - base);
-    seen = {max, sum};
-  };
-  std::int64_t u = threadIdx.x;
-  for (; u + (U - 1) * threads < units; u += U * threads) {
-    simt::vec<T, V> unit[U];
-#pragma unroll
-    for (int k = 0; k < U; ++k) unit[k] = simt::load<V>(x + head + (u + k * threads) * V);
-#pragma unroll
-    for (int k = 0; k < U; ++k) add_unit(unit[k]);
-  }
-  for (; u < units; u += threads) add_unit(simt::load<V>(x + head + u * V));
-  for (std::int64_t i = threadIdx.x; i < head; i += threads) seen.add(float(x[i]));
-  for (std::int64_t i = tail + threadIdx.x; i < cols; i += threads) seen.add(float(x[i]));
-  seen = tile::row_reduce<threads, Warp>(
-      seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
-
-  // ---- second pass
-  const Normalise<float> normalise(seen.max, seen.sum, log);
-  const auto write_unit = [&](simt::vec<T, V> unit, std::int64_t at) {
-#pragma unroll
-    for (int v = 0; v < V; ++v) unit[v] = T(normalise(float(unit[v])));
-    simt::store_streaming(y + head + at * V, unit);
-  };
-  u = threadIdx.x;
-  for (; u + (U - 1) * threads < units; u += U * threads) {
-    simt::vec<T, V> unit[U];
-#pragma unroll
-    for (int k = 0; k < U; ++k) unit[k] = simt::load<V>(x + head + (u + k * threads) * V);
-#pragma unroll
-    for (int k = 0; k < U; ++k) write_unit(unit[k], u + k * threads);
-  }
-  for (; u < units; u += threads) write_unit(simt::load<V>(x + head + u * V), u);
-  for (std::int64_t i = threadIdx.x; i < head; i += threads) y[i] = T(normalise(float(x[i])));
-  for (std::int64_t i = tail + threadIdx.x; i < cols; i += threads) y[i] = T(normalise(float(x[i])));
+  const VectorPart<threads, T> part(x, cols);
+  const auto seen = tile::row_reduce<threads, Warp>(
+      part.seen(x), [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  part.write(x, y, Normalise<float>(seen.max, seen.sum, log));
 }
 
 }  // namespace ridge::softmax_detail

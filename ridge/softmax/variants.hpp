@@ -2,6 +2,8 @@
 #pragma once
 #include <ridge/softmax/softmax.hpp>
 #include <ridge/tile/row_ring.hpp>
+#include <ridge/tile/row_slices.hpp>
+#include <ridge/tile/row_span.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -13,6 +15,8 @@ enum class Method : std::uint8_t {
   three,       // a block per row, three passes: maximum, sum, write
   online,      // a block per row, two passes: maximum and sum together, write
   vector,      // the same by 16-byte accesses
+  span,        // short rows without gaps: brought to shared memory as one span, then a thread per row
+  split,       // a few long rows, each split over many blocks, by two kernels
   short_rows,  // several rows of a unit for each lane at a time
   resident,    // the row is read once and kept on chip
   ring,        // Hopper, gradients: rows pass through shared memory, ahead of those that work on them
@@ -45,7 +49,7 @@ inline constexpr int unit_bytes = 16;
 
 // Whether a row is compiled for a type. Of f64 there are those of any access; short rows of 16 bits are `warp_16`'s.
 constexpr bool has_type(const Config& c, DType dtype) {
-  if (c.method < Method::vector || c.method > Method::ring) return true;
+  if (c.method < Method::vector || c.method > Method::ring || c.method == Method::span) return true;
   return c.method == Method::short_rows ? dtype == DType::f32 : dtype != DType::f64;
 }
 
@@ -55,6 +59,8 @@ inline constexpr Variant variants[] = {
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
     {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
+    {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 8}, 0.8},
+    {"split", "a few long rows, each over many blocks: a kernel for their sums, and one that writes", {.method = Method::split, .threads = 512}, 1.2},
     {"short_32", "of f32: a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}, 0.3},
     {"short_2k", "for a few rows: it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .overlaps = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
@@ -114,10 +120,35 @@ inline tile::RowRing ring_of(Config c, const SoftmaxProblem& p, int limit) {
                         limit);
 }
 
+using tile::Slices;
+
+// Span: rows that a block brings at a time, and its shared memory.
+inline int span_rows(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t bytes = 8192, blocks_per_sm = 8;
+  const std::int64_t tensors = p.backward ? 2 : 1, size = static_cast<std::int64_t>(size_of(p.dtype));
+  return tile::span_rows(c.threads, p.rows, tensors * p.cols * size, bytes, device.sms * blocks_per_sm);
+}
+inline int span_smem_bytes(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  return (p.backward ? 2 : 1) * tile::span_room(span_rows(c, p, device), static_cast<int>(p.cols),
+                                                static_cast<int>(size_of(p.dtype)));
+}
+
+// Split: slices of a unit for each thread and more, and four blocks for each multiprocessor. Of each the first kernel leaves
+// maximum and sum in the workspace, or, of gradients, a sum.
+inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t blocks_per_sm = 4;
+  const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
+  return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
+}
+inline std::size_t partials_bytes(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const std::size_t of_slice = (p.backward ? 1 : 2) * sizeof(float);
+  return static_cast<std::size_t>(p.rows * slices_of(c, p, device).of_row) * of_slice;
+}
+
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 constexpr int registers(Config c) {
   if (c.method == Method::ring) return 96;
-  if (c.method == Method::short_rows) return 56;
+  if (c.method == Method::short_rows || c.method == Method::span) return 56;
   if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;
   return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
 }

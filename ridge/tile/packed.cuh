@@ -37,6 +37,12 @@ template <class T> __device__ __forceinline__ void store_packed(T* p, const Pack
   else simt::store_global(p, unpack<T>(packed));
 }
 
+// Precondition: p is in shared memory, aligned to 16 bytes.
+template <class T> __device__ __forceinline__ void store_packed_shared(T* p, const Packed& packed) {
+  if constexpr (RIDGE_SIMT_ON_CUDA) simt::store(reinterpret_cast<unsigned*>(p), packed);
+  else simt::store(p, unpack<T>(packed));
+}
+
 // Two neighbours of a 16-bit type in the word that they lie in, as floats, and rounded to it. One by one, nvcc takes three
 // instructions for each second of them.
 template <class T> inline constexpr bool has_pairs = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;

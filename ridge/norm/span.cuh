@@ -1,0 +1,183 @@
+// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with its
+// others as one span.
+#pragma once
+#include <ridge/norm/vector.cuh>
+#include <ridge/tile/row_span.cuh>
+
+namespace ridge::norm_detail {
+
+// A row's only lane (statistics.cuh).
+struct OneThread {
+  template <class V> struct Scratch {};
+  template <class V, class F> static __device__ __forceinline__ V reduce(V value, F, Scratch<V>&) { return value; }
+};
+
+// The units of a + b as they are stored, of any type.
+template <class T> __device__ __forceinline__ tile::Packed span_sum(const tile::Packed& a, const tile::Packed& b) {
+  if constexpr (sizeof(T) == 8) {
+    tile::Unit<T> sum = tile::unpack<T>(a);
+    const tile::Unit<T> other = tile::unpack<T>(b);
+#pragma unroll
+    for (int v = 0; v < tile::unit_elements<T>; ++v) sum[v] += other[v];
+    return tile::pack<T>(sum);
+  } else {
+    return packed_sum<T>(a, b);
+  }
+}
+
+// Preconditions: cols <= span_most_cols; rows of all tensors follow one another without gaps, and the tensors lie alike on
+// 16-byte units; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair; span_shape() of dynamic
+// shared memory. y and sum may be x or residual.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
+    norm_span(Forward<T> a, int rows_of_block) {
+  using X = Compute<T>;
+  constexpr int threads = Row::config.threads, most = tile::span_most_cols;
+  __shared__ X gamma[most], beta[most];
+  const int cols = static_cast<int>(a.cols);
+  const std::int64_t first = std::int64_t{blockIdx.x} * rows_of_block, start = first * cols;
+  const int here = static_cast<int>(::min(a.rows - first, std::int64_t{rows_of_block}));
+  T* room = simt::dynamic_shared<T>();
+  const T* x = a.x.data + start;
+  const tile::RowSpan<T> span(x, here * cols);
+  if (a.sum.data) {
+    const T* residual = a.residual.data + start;
+    T *sum = a.sum.data + start, *kept = room + span.lead;
+    span.template for_units<threads>(
+        [&](int at) { return span_sum<T>(tile::load_packed(x + at), tile::load_packed(residual + at)); },
+        [&](int at, const tile::Packed& unit) {
+          tile::store_packed(sum + at, unit);
+          tile::store_packed_shared(kept + at, unit);
+        });
+    span.for_edge([&](int at) { kept[at] = sum[at] = rounded_sum(x[at], residual[at]); });
+  } else {
+    span.template bring<threads>(x, room);
+  }
+  if (const int i = static_cast<int>(threadIdx.x); i < cols) {
+    gamma[i] = a.gamma.data ? X(a.gamma.data[i * a.gamma.step]) : X(1);
+    beta[i] = a.beta.data ? X(a.beta.data[i * a.beta.step]) : X(0);
+  }
+  __syncthreads();
+
+  const tile::SpanRow<T> own(cols);
+  Scratch<OneThread, X> scratch;
+  for (int r = own.first(); r < here; r += threads) {
+    T* row = room + span.lead + r * cols;
+    X e[most];
+    own.template unrolled<most>([&](int j, int at) { e[j] = at >= 0 ? X(row[at]) : X(0); });
+    const auto each = [&](auto&& f) { own.template unrolled<most>([&](int j, int at) { f(e[j], at >= 0); }); };
+    const auto normalised = row_statistics<OneThread, X>(
+        each, [] {}, X(a.cols), a.eps, a.rms, scratch);
+    own.again().template unrolled<most>([&](int j, int at) {
+      if (at >= 0) row[at] = T(normalised(e[j], gamma[at], beta[at]));
+    });
+  }
+  __syncthreads();
+  span.template send<threads>(room, a.y.data + start);
+}
+
+// dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy; slices null: not wanted. Blocks stay and
+// go through turns of `rows` rows, of which the next one is on its way meanwhile. Of a turn a thread has a row, to find what
+// dx takes of it; then it has every so many-th element, all of one column, whose sums it keeps.
+//
+// Preconditions: as above, of dy, x, dsum and dx; any grid.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
+    norm_span_gradient(Backward<T> a, Compute<T>* slices, int rows) {
+  using X = Compute<T>;
+  constexpr int threads = Row::config.threads, most = tile::span_most_cols;
+  constexpr int of_row = SpanShape::of_row;
+  __shared__ X gamma[most];
+  const int cols = static_cast<int>(a.cols), tensors = a.dsum.data ? 3 : 2;
+  const int room = tile::span_room(rows, cols, sizeof(T)) / static_cast<int>(sizeof(T));
+  T* rooms = simt::dynamic_shared<T>();                                           // [stages][tensors][room]
+  X* of_rows = reinterpret_cast<X*>(rooms + SpanShape::stages * tensors * room);  // [of_row][rows]
+  const int thread = static_cast<int>(threadIdx.x), lines = threads / cols, line = thread / cols;
+  const int column = thread - line * cols;
+  if (thread < cols) gamma[thread] = a.gamma.data ? X(a.gamma.data[thread * a.gamma.step]) : X(1);
+  const std::int64_t turns = (a.rows + rows - 1) / rows;
+  const auto rows_of = [&](std::int64_t turn) {
+    return static_cast<int>(::min(a.rows - turn * rows, std::int64_t{rows}));
+  };
+  const auto bring = [&](std::int64_t turn, int stage) {
+    if (turn < turns) {
+      const std::int64_t start = turn * rows * cols;
+      T* to = rooms + stage * tensors * room;
+      const tile::RowSpan<T> span(a.x.data + start, rows_of(turn) * cols);
+      span.template bring_async<threads>(a.x.data + start, to);
+      span.template bring_async<threads>(a.dy.data + start, to + room);
+      if (tensors == 3) span.template bring_async<threads>(a.dsum.data + start, to + 2 * room);
+    }
+    tile::commit_copies();
+  };
+
+  const tile::SpanRow<T> own(cols);
+  X sum_gamma = 0, sum_beta = 0;
+  bring(blockIdx.x, 0);
+  int stage = 0;
+#pragma unroll 1
+  for (std::int64_t turn = blockIdx.x; turn < turns; turn += gridDim.x, stage ^= 1) {
+    bring(turn + gridDim.x, stage ^ 1);
+    const std::int64_t start = turn * rows * cols;
+    const int here = rows_of(turn);
+    const tile::RowSpan<T> span(a.x.data + start, here * cols);
+    T *of_x = rooms + stage * tensors * room, *x = of_x + span.lead, *dy = x + room, *dsum = dy + room;
+    tile::wait_copies<1>();
+    __syncthreads();
+
+    // ---- a thread per row
+    for (int r = own.first(); r < here; r += threads) {
+      X e[most];
+      own.template unrolled<most>([&](int j, int at) { e[j] = at >= 0 ? X(x[r * cols + at]) : X(0); });
+      GradientScratch<OneThread, X> scratch;
+      const auto gradient = row_gradient<OneThread, X>(
+          [&](auto&& f) { own.template unrolled<most>([&](int j, int at) { f(e[j], at >= 0); }); },
+          [&](auto&& f) {
+            own.again().template unrolled<most>([&](int j, int at) {
+              f(e[j], at >= 0 ? X(dy[r * cols + at]) * gamma[at] : X(0), at >= 0);
+            });
+          },
+          [] {}, X(a.cols), a.eps, a.rms, scratch);
+      of_rows[r] = gradient.normalised.base;
+      of_rows[rows + r] = gradient.normalised.offset;
+      of_rows[2 * rows + r] = gradient.normalised.scale;
+      of_rows[3 * rows + r] = gradient.mean_g;
+      of_rows[4 * rows + r] = gradient.mean_gn;
+    }
+    __syncthreads();
+
+    // ---- a thread per column, and `lines` of them side by side
+    if (line < lines)
+#pragma unroll 2
+      for (int r = line; r < here; r += lines) {
+        const int at = r * cols + column;
+        const RowGradient<X> gradient{
+            {of_rows[r], of_rows[rows + r], of_rows[2 * rows + r]}, of_rows[3 * rows + r], of_rows[4 * rows + r]};
+        const X dy_at = X(dy[at]), n = gradient.normalised(X(x[at])), d = gradient(n, dy_at * gamma[column]);
+        sum_gamma = multiply_add(dy_at, n, sum_gamma);
+        sum_beta += dy_at;
+        x[at] = T(tensors == 3 ? d + X(dsum[at]) : d);
+      }
+    __syncthreads();
+    span.template send<threads>(of_x, a.dx.data + start);
+    __syncthreads();  // the room is free
+  }
+  if (!slices) return;
+
+  // ---- the lines, one after the other
+  tile::wait_copies<0>();
+  X* sums = reinterpret_cast<X*>(rooms);  // [2][lines][cols]
+  if (line < lines) {
+    sums[thread] = sum_gamma;
+    sums[lines * cols + thread] = sum_beta;
+  }
+  __syncthreads();
+  if (thread >= 2 * cols) return;
+  const int which = line;  // 0 or 1
+  X sum = 0;
+#pragma unroll 8
+  for (int i = 0; i < lines; ++i) sum += sums[(which * lines + i) * cols + column];
+  slices[std::int64_t{blockIdx.x} * 2 * cols + thread] = sum;
+}
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,183 @@
+// Few long rows: each is split over many blocks. A first kernel leaves the moments of every slice, and the sum of x and
+// residual; a second one brings the slices of its row together, in the same order in every block, and writes its own.
+#pragma once
+#include <ridge/norm/vector.cuh>
+#include <ridge/tile/overlap.cuh>
+
+namespace ridge::norm_detail {
+
+// Seen from its first element; of rms, from 0.
+struct SlicePartial {
+  Moments moments;
+  float base;
+};
+// The same with the sums of g = dy gamma and of g (x - base - moments.mean).
+struct GradientMoments {
+  Moments moments;
+  float g, gd;
+};
+struct GradientPartial {
+  GradientMoments sums;
+  float base;
+};
+__device__ __forceinline__ GradientMoments merged(const GradientMoments& a, const GradientMoments& b) {
+  const Moments m = merged(a.moments, b.moments);
+  const float gd = fmaf(a.g, a.moments.mean - m.mean, a.gd) + fmaf(b.g, b.moments.mean - m.mean, b.gd);
+  return {m, a.g + b.g, gd};
+}
+
+// What a block has of the rows.
+struct RowSlice {
+  std::int64_t row, begin, size;
+  __device__ __forceinline__ RowSlice(const Slices& of, std::int64_t cols) {
+    row = blockIdx.x / of.of_row;
+    begin = (blockIdx.x - row * of.of_row) * of.cols;
+    size = ::min(of.cols, cols - begin);
+  }
+};
+
+// Preconditions: gridDim.x == rows * of.of_row; rows of all tensors lie alike on 16-byte units and are evenly spaced;
+// vectors are contiguous. sum may be x or residual.
+template <class Team, class T>
+__global__ void __launch_bounds__(Team::threads) norm_split_moments(Forward<T> a, SlicePartial* partials, Slices of) {
+  __shared__ typename Team::template Scratch<Moments> scratch;
+  tile::let_next_begin();
+  const RowSlice mine(of, a.cols);
+  const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
+  const float base = part.base();
+  const Moments seen = Team::reduce(
+      part.moments(base), [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
+  if (threadIdx.x == 0) partials[blockIdx.x] = {seen, base};
+}
+
+// y. Preconditions: as above; y may be x or residual.
+template <class Team, class T>
+__global__ void __launch_bounds__(Team::threads)
+    norm_split_write(Forward<T> a, const SlicePartial* partials, Slices of) {
+  __shared__ typename Team::template Scratch<Moments> scratch;
+  const RowSlice mine(of, a.cols);
+  const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
+  tile::await_last();
+  partials += mine.row * of.of_row;
+  const float base = partials[0].base;
+  Moments seen{0, 0, 0};
+  for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += Team::threads) {
+    SlicePartial p = partials[i];
+    p.moments.mean += p.base - base;
+    seen = merged(seen, p.moments);
+  }
+  seen = Team::reduce(
+      seen, [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
+  part.write(statistics_of(seen, base, a.eps));
+}
+
+// Of dx: a unit of x and one of dy at a time, and what belongs to neither whole unit.
+//   unit(at, x, g): both as floats;  element(at, x, g)
+template <int Threads, class T, class Unit, class Element>
+__device__ __forceinline__ void for_gradient(const Backward<T>& a, const RowSlice& mine, Unit&& unit,
+                                             Element&& element) {
+  constexpr int V = tile::unit_elements<T>;
+  const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
+  const T* gamma = a.gamma.data ? a.gamma.data + mine.begin : nullptr;
+  const std::int64_t to_boundary =
+      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+  const std::int64_t head = ::min(to_boundary, mine.size), units = (mine.size - head) / V, tail = head + units * V;
+#pragma unroll 2
+  for (std::int64_t u = threadIdx.x; u < units; u += Threads) {
+    const std::int64_t at = head + u * V;
+    const tile::Packed of_x = tile::load_packed(x + at), of_dy = tile::load_packed(dy + at);
+    tile::Floats<T> g = tile::unpack_floats<T>(of_dy);
+    if (gamma) {
+      const tile::Floats<T> factor = tile::unpack_floats<T>(tile::load_packed_anywhere(gamma + at));
+#pragma unroll
+      for (int v = 0; v < V; ++v) g[v] *= factor[v];
+    }
+    unit(at, tile::unpack_floats<T>(of_x), g);
+  }
+  const auto one = [&](std::int64_t i) { element(i, float(x[i]), float(dy[i]) * (gamma ? float(gamma[i]) : 1.0f)); };
+  for (std::int64_t i = threadIdx.x; i < head; i += Threads) one(i);
+  for (std::int64_t i = tail + threadIdx.x; i < mine.size; i += Threads) one(i);
+}
+
+// Preconditions: as above, of dy, x, dsum and dx.
+template <class Team, class T>
+__global__ void __launch_bounds__(Team::threads)
+    norm_split_gradient_moments(Backward<T> a, GradientPartial* partials, Slices of) {
+  constexpr int V = tile::unit_elements<T>;
+  __shared__ typename Team::template Scratch<GradientMoments> scratch;
+  tile::let_next_begin();
+  const RowSlice mine(of, a.cols);
+  const float base = a.rms ? 0.0f : float(a.x.even_row(mine.row)[mine.begin]);
+  GradientMoments seen{{0, 0, 0}, 0, 0};
+  for_gradient<Team::threads, T>(
+      a, mine,
+      [&](std::int64_t, const tile::Floats<T>& x, const tile::Floats<T>& g) {
+        GradientMoments m{{float(V), 0, 0}, 0, 0};
+        if (!a.rms) {
+#pragma unroll
+          for (int v = 0; v < V; ++v) m.moments.mean += x[v] - base;
+          m.moments.mean /= V;
+        }
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+          const float d = x[v] - base - m.moments.mean;
+          m.moments.squares = fmaf(d, d, m.moments.squares);
+          m.g += g[v];
+          m.gd = fmaf(g[v], d, m.gd);
+        }
+        seen = merged(seen, m);
+      },
+      [&](std::int64_t, float x, float g) {
+        const float d = x - base;
+        seen = merged(seen, a.rms ? GradientMoments{{1, 0, d * d}, g, g * d} : GradientMoments{{1, d, 0}, g, 0});
+      });
+  seen = Team::reduce(
+      seen, [](const GradientMoments& p, const GradientMoments& q) { return merged(p, q); }, scratch);
+  if (threadIdx.x == 0) partials[blockIdx.x] = {seen, base};
+}
+
+// dx, and the row's statistics for the sums over columns. Preconditions: as above.
+template <class Team, class T>
+__global__ void __launch_bounds__(Team::threads)
+    norm_split_gradient_write(Backward<T> a, const GradientPartial* partials, Slices of) {
+  constexpr int V = tile::unit_elements<T>;
+  __shared__ typename Team::template Scratch<GradientMoments> scratch;
+  const RowSlice mine(of, a.cols);
+  tile::await_last();
+  partials += mine.row * of.of_row;
+  const float base = partials[0].base;
+  GradientMoments seen{{0, 0, 0}, 0, 0};
+  for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += Team::threads) {
+    GradientPartial p = partials[i];
+    p.sums.moments.mean += p.base - base;
+    seen = merged(seen, p.sums);
+  }
+  seen = Team::reduce(
+      seen, [](const GradientMoments& p, const GradientMoments& q) { return merged(p, q); }, scratch);
+  const Statistics<float> normalised = statistics_of(seen.moments, base, a.eps);
+  const float per_column = 1 / seen.moments.n;
+  const RowGradient<float> gradient{normalised, a.rms ? 0.0f : seen.g * per_column,
+                                    seen.gd * normalised.scale * per_column};
+  const T* dsum = a.dsum.data ? a.dsum.even_row(mine.row) + mine.begin : nullptr;
+  T* dx = a.dx.even_row(mine.row) + mine.begin;
+  for_gradient<Team::threads, T>(
+      a, mine,
+      [&](std::int64_t at, const tile::Floats<T>& x, const tile::Floats<T>& g) {
+        tile::Floats<T> d{};
+        if (dsum) d = tile::unpack_floats<T>(tile::load_packed(dsum + at));
+#pragma unroll
+        for (int v = 0; v < V; ++v) d[v] += gradient(normalised(x[v]), g[v]);
+        tile::store_packed(dx + at, tile::pack_floats<T>(d));
+      },
+      [&](std::int64_t i, float x, float g) {
+        dx[i] = T(gradient(normalised(x), g) + (dsum ? float(dsum[i]) : 0.0f));
+      });
+  if (threadIdx.x == 0 && mine.begin == 0 && a.statistics) {
+    float* to = a.statistics + mine.row * statistics_size;
+    to[0] = normalised.base;
+    to[1] = normalised.offset;
+    to[2] = normalised.scale;
+  }
+}
+
+}  // namespace ridge::norm_detail

@@ -1,0 +1,117 @@
+// Few long rows: each is split over many blocks. A first kernel leaves what is to be known of every slice, a second one
+// brings the slices of its row together, in the same order in every block, and writes its own.
+#pragma once
+#include <ridge/softmax/gradient.cuh>
+#include <ridge/softmax/streaming.cuh>
+#include <ridge/tile/overlap.cuh>
+
+namespace ridge::softmax_detail {
+
+// What a block has of the rows.
+template <class T> struct RowSlice {
+  std::int64_t row, begin, size;
+  __device__ __forceinline__ RowSlice(const Slices& of, std::int64_t cols) {
+    row = blockIdx.x / of.of_row;
+    begin = (blockIdx.x - row * of.of_row) * of.cols;
+    size = ::min(of.cols, cols - begin);
+  }
+};
+
+// partials[row][slice] = maximum and sum of x's slice       x: [rows, cols], pitch between rows
+// Preconditions: gridDim.x == rows * of.of_row; rows start on their elements' size.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_split_sums(const T* x, tile::OnlineSoftmax<float>* partials, std::int64_t cols, std::int64_t pitch,
+                       Slices of) {
+  constexpr int threads = Row::config.threads;
+  __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
+  tile::let_next_begin();
+  const RowSlice<T> mine(of, cols);
+  x += mine.row * pitch + mine.begin;
+  const auto seen = tile::row_reduce<threads, Warp>(
+      VectorPart<threads, T>(x, mine.size).seen(x), [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  if (threadIdx.x == 0) partials[blockIdx.x] = seen;
+}
+
+// y of the slice                                            x, y: [rows, cols], pitches between rows
+// Preconditions: as above; rows of x and y lie alike on 16-byte units. y may be x.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_split_write(const T* x, T* y, const tile::OnlineSoftmax<float>* partials, std::int64_t cols,
+                        std::int64_t pitch_x, std::int64_t pitch_y, Slices of, bool log) {
+  constexpr int threads = Row::config.threads;
+  __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
+  const RowSlice<T> mine(of, cols);
+  x += mine.row * pitch_x + mine.begin;
+  y += mine.row * pitch_y + mine.begin;
+  const VectorPart<threads, T> part(x, mine.size);
+  tile::await_last();
+  auto seen = tile::OnlineSoftmax<float>::nothing();
+  partials += mine.row * of.of_row;
+  for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += threads) seen = tile::merge(seen, partials[i]);
+  seen = tile::row_reduce<threads, Warp>(
+      seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  part.write(x, y, Normalise<float>(seen.max, seen.sum, log));
+}
+
+// partials[row][slice] = the slice's part of the sum that dx takes       y, dy: [rows, cols], pitches between rows
+// Preconditions: as above, of y and dy.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_split_gradient_sums(const T* y, const T* dy, float* partials, std::int64_t cols, std::int64_t pitch_y,
+                                std::int64_t pitch_dy, Slices of, bool log) {
+  constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
+  __shared__ tile::RowScratch<float, threads, Warp> scratch;
+  tile::let_next_begin();
+  const RowSlice<T> mine(of, cols);
+  y += mine.row * pitch_y + mine.begin;
+  dy += mine.row * pitch_dy + mine.begin;
+  const Gradient<float> gradient{log};
+  float sum = 0;
+  VectorPart<threads, T>(dy, mine.size)
+      .for_each(
+          dy,
+          [&](const simt::vec<T, V>& unit, std::int64_t at) {
+            const auto other = simt::load<V>(y + at);
+#pragma unroll
+            for (int v = 0; v < V; ++v) sum += gradient.term(float(other[v]), float(unit[v]));
+          },
+          [&](std::int64_t i) { sum += gradient.term(float(y[i]), float(dy[i])); });
+  sum = tile::row_reduce<threads, Warp>(
+      sum, [](float a, float b) { return a + b; }, scratch);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+// dx of the slice                                           y, dy, dx: [rows, cols], pitches between rows
+// Preconditions: as above, of all three. dx may be y or dy.
+template <class Row, class T, int Warp>
+__global__ void __launch_bounds__(Row::config.threads)
+    softmax_split_gradient_write(const T* y, const T* dy, T* dx, const float* partials, std::int64_t cols,
+                                 std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, Slices of,
+                                 bool log) {
+  constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
+  __shared__ tile::RowScratch<float, threads, Warp> scratch;
+  const RowSlice<T> mine(of, cols);
+  y += mine.row * pitch_y + mine.begin;
+  dy += mine.row * pitch_dy + mine.begin;
+  dx += mine.row * pitch_dx + mine.begin;
+  const Gradient<float> gradient{log};
+  tile::await_last();
+  float sum = 0;
+  partials += mine.row * of.of_row;
+  for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += threads) sum += partials[i];
+  sum = tile::row_reduce<threads, Warp>(
+      sum, [](float a, float b) { return a + b; }, scratch);
+  VectorPart<threads, T>(dy, mine.size)
+      .for_each(
+          dy,
+          [&](simt::vec<T, V> unit, std::int64_t at) {
+            const auto other = simt::load<V>(y + at);
+#pragma unroll
+            for (int v = 0; v < V; ++v) unit[v] = T(gradient.dx(float(other[v]), float(unit[v]), sum));
+            simt::store_streaming(dx + at, unit);
+          },
+          [&](std::int64_t i) { dx[i] = T(gradient.dx(float(y[i]), float(dy[i]), sum)); });
+}
+
+}  // namespace ridge::softmax_detail
