@@ -294,6 +294,26 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
+  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32 in them.
+  for (const char* backward : {"", ":backward"})
+    for (const char* type : {"f32", "f16", "bf16", "f64"})
+      for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
+                               "rows=65,cols=2:warp=64", "rows=300,cols=17:place=offset", "rows=70,cols=17:fill=nan"})
+        if (layer || type[0] != 'f' || type[1] == '3') test(std::string(type) + ":" + rest + backward);
+  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=130,cols=6:place=inplace");
+  test("f32:rows=300,cols=17:backward:outputs=dx");
+  test("f32:rows=300,cols=17:backward:outputs=dx,dbeta");
+  if (added) test("f32:rows=300,cols=17:backward:inputs=dy,sum,dsum");
+  if (added) test("bf16:rows=300,cols=17:backward:inputs=dy,sum,gamma,dsum");
+  // A few long rows, in slices of which the last is short.
+  for (const char* type : {"f32", "bf16"}) {
+    test(std::string(type) + ":rows=3,cols=30011:place=offset");
+    test(std::string(type) + ":rows=1,cols=30000:place=inplace");
+    test(std::string(type) + ":rows=3,cols=20001:warp=64:variant=split");
+    test(std::string(type) + ":rows=3,cols=30011:backward:variant=split");
+    if (layer) test(std::string(type) + ":rows=1,cols=20000:fill=constant,1e4");
+    if (added) test(std::string(type) + ":rows=2,cols=20001:backward:variant=split:inputs=dy,sum,dsum");
+  }
   // The widest rows that are kept, and wider ones.
   if (layer) {
     for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=140000"})

@@ -346,7 +346,8 @@ static double trips(const Config& c, const NormProblem& p, const DeviceInfo& dev
     case Method::vector: return 2 * times(static_cast<double>(units(p)), 4.0 * c.threads);
     case Method::split: {
       const double of_unit = unit_bytes / static_cast<double>(size_of(p.dtype));
-      return 2 * times(static_cast<double>(slices_of(c, p, device).cols), of_unit * c.threads * (p.backward ? 2 : 4)) + 1;
+      return 2 * times(static_cast<double>(slices_of(c, p, device).cols), of_unit * c.threads * (p.backward ? 2 : 4)) +
+             1;
     }
     case Method::span:
     case Method::span_sums:
@@ -370,7 +371,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.block = {.threads = c.threads,
              .registers = registers(c, p),
              .smem = c.method == Method::span || c.method == Method::span_sums ? span_shape(c, p, device).smem
-                     : is_ring(c)                  ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : is_ring(c)                ? ring_of(c, p, device.smem_optin).smem_bytes()
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -399,8 +400,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   } else if (c.method == Method::span || c.method == Method::span_sums) {
     // Of gradients, turns follow one another, each brought while the one before is worked on.
     const SpanShape shape = span_shape(c, p, device);
-    const double in_turn =
-        c.method == Method::span ? 1 : std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * shape.rows));
+    const double in_turn = c.method == Method::span
+                               ? 1
+                               : std::ceil(static_cast<double>(p.rows) / static_cast<double>(plan.grid * shape.rows));
     const double of_thread = std::ceil(static_cast<double>(shape.rows) / c.threads) * static_cast<double>(p.cols);
     k.trip_bytes = row_bytes * shape.rows * tensors_kept(p);
     k.trips = in_turn;

@@ -86,12 +86,11 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
     norm_span_gradient(Backward<T> a, Compute<T>* slices, int rows) {
   using X = Compute<T>;
   constexpr int threads = Row::config.threads, most = tile::span_most_cols;
-  constexpr int of_row = SpanShape::of_row;
   __shared__ X gamma[most];
   const int cols = static_cast<int>(a.cols), tensors = a.dsum.data ? 3 : 2;
   const int room = tile::span_room(rows, cols, sizeof(T)) / static_cast<int>(sizeof(T));
   T* rooms = simt::dynamic_shared<T>();                                           // [stages][tensors][room]
-  X* of_rows = reinterpret_cast<X*>(rooms + SpanShape::stages * tensors * room);  // [of_row][rows]
+  X* of_rows = reinterpret_cast<X*>(rooms + SpanShape::stages * tensors * room);  // [SpanShape::of_row][rows]
   const int thread = static_cast<int>(threadIdx.x), lines = threads / cols, line = thread / cols;
   const int column = thread - line * cols;
   if (thread < cols) gamma[thread] = a.gamma.data ? X(a.gamma.data[thread * a.gamma.step]) : X(1);
@@ -133,9 +132,8 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
       const auto gradient = row_gradient<OneThread, X>(
           [&](auto&& f) { own.template unrolled<most>([&](int j, int at) { f(e[j], at >= 0); }); },
           [&](auto&& f) {
-            own.again().template unrolled<most>([&](int j, int at) {
-              f(e[j], at >= 0 ? X(dy[r * cols + at]) * gamma[at] : X(0), at >= 0);
-            });
+            own.again().template unrolled<most>(
+                [&](int j, int at) { f(e[j], at >= 0 ? X(dy[r * cols + at]) * gamma[at] : X(0), at >= 0); });
           },
           [] {}, X(a.cols), a.eps, a.rms, scratch);
       of_rows[r] = gradient.normalised.base;

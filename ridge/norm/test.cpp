@@ -67,6 +67,29 @@ TEST(NormPlan, LongRowsWithAResidualAreSharedByClusters) {
   EXPECT_NE(std::string(plan.error().message()).find("compute capability 9.0"), std::string::npos);
 }
 
+TEST(NormPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
+  for (const DType dtype : {f32, bf16, f64})
+    for (const std::int64_t cols : {3, 17}) {
+      EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype}), "span_32") << cols;
+      EXPECT_EQ(chosen({.norm = Norm::rms, .rows = 1000000, .cols = cols, .dtype = dtype, .added = true}), "span_32");
+      EXPECT_EQ(chosen(gradient(1000000, cols, dtype)), "span_sums_32") << cols;
+      EXPECT_EQ(chosen({.backward = true, .rows = 1000000, .cols = cols, .dtype = dtype}), "span_sums_32") << cols;
+    }
+  const auto plan = plan_norm(gradient(1000000, 17, f32), *device_model("H200"));
+  EXPECT_EQ(plan->grid, 3 * 132);  // blocks stay
+  EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 2 * 17 * sizeof(float));
+}
+
+TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
+  for (const DType dtype : {f32, bf16}) {
+    EXPECT_EQ(chosen({.rows = 1, .cols = 10000000, .dtype = dtype}), "split");
+    EXPECT_EQ(chosen({.rows = 7, .cols = 1000003, .dtype = dtype}), "split");
+    EXPECT_EQ(chosen({.backward = true, .rows = 1, .cols = 10000000, .dtype = dtype}), "split");
+  }
+  const auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
+  EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 6 * sizeof(float));
+}
+
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
   EXPECT_EQ(chosen({.rows = 1, .cols = 8192}), "short_2k");
   EXPECT_EQ(chosen({.rows = 1, .cols = 8192, .dtype = bf16}), "short_2k");

@@ -213,7 +213,8 @@ inline SpanShape span_shape(const Config& c, const NormProblem& p, const DeviceI
   int rows = tile::span_rows(c.threads, p.rows, std::int64_t{tensors} * cols * size + kept, bytes,
                              device.sms * c.blocks_per_sm);
   while (rows > tile::span_pair && smem(rows) > most_smem) rows /= 2;
-  return {rows, std::max(smem(rows), 2 * c.threads * (p.dtype == DType::f64 ? 8 : 4))};  // in the end, sums of all threads
+  return {rows,
+          std::max(smem(rows), 2 * c.threads * (p.dtype == DType::f64 ? 8 : 4))};  // in the end, sums of all threads
 }
 
 // Split: slices of a unit for each thread and more, and four blocks for each multiprocessor.

@@ -129,6 +129,22 @@ inline check::CaseBook book_of(bool log) {
   for (const char* type : {"f32", "bf16"})
     for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
       test(std::string(type) + ":rows=6,cols=203:place=" + place);
+  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32 in them.
+  for (const char* backward : {"", ":backward"})
+    for (const char* type : {"f32", "f16", "bf16", "f64"})
+      for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
+                               "rows=65,cols=2:warp=64", "rows=300,cols=17:place=offset",
+                               "rows=130,cols=6:place=inplace", "rows=70,cols=17:fill=nan", "rows=70,cols=17:fill=inf"})
+        test(std::string(type) + ":" + rest + backward);
+  for (const char* fill : {"overflow", "constant,-inf", "constant,inf"})
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=17:fill=" + fill);
+  // A few long rows, in slices of which the last is short.
+  for (const char* backward : {"", ":backward"})
+    for (const char* type : {"f32", "bf16"})
+      for (const char* rest : {"rows=3,cols=30011:place=offset", "rows=1,cols=30000:place=inplace",
+                               "rows=3,cols=20001:warp=64", "rows=2,cols=20001:fill=nan"})
+        test(std::string(type) + ":" + rest + backward);
+  for (const char* fill : {"inf", "overflow", "constant,-inf"}) test(std::string("f32:rows=2,cols=20001:fill=") + fill);
   for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000", "rows=2,cols=4099", "rows=1,cols=20000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64");
   for (const char* size : {"rows=0,cols=5", "rows=5,cols=0", "rows=3,cols=1", "rows=9,cols=33", "rows=5,cols=128",

@@ -73,7 +73,8 @@ static Status launch_gradient_variant(const GradientArguments& args, std::intege
 }
 
 template <>
-Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, void* workspace, Stream stream) {
+Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, void* workspace,
+                                      Stream stream) {
   const GradientArguments args{plan, y, dy, dx, workspace, stream};
   return simt::with_warp(plan.device.warp, [&](auto warp) {
     return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {

@@ -54,7 +54,6 @@ template <class Row, class Team, class T>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
     softmax_gradient_resident(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols,
                               std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, bool log) {
-  using Packed = tile::Packed;
   constexpr int K = gradient_registers(Row::config), S = gradient_shared(Row::config);
   __shared__ typename Team::template Scratch<float> scratch;
   const std::int64_t row = Team::row();
@@ -64,12 +63,12 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   dx += row * pitch_dx;
   const tile::RowUnits<T, Team::lanes> units(y, cols, Team::lane());
   tile::ResidentRows<tile::RowUnits<T, Team::lanes>, 2, K, S> kept{
-      units, simt::dynamic_shared<Packed>() + threadIdx.x, Team::threads, {}};
+      units, simt::dynamic_shared<tile::Packed>() + threadIdx.x, Team::threads, {}};
   enum { of_y, of_dy };
   const auto load = [&](const T* from, int k) {
-    return units.has(k) ? tile::load_packed(from + units.at(k)) : Packed{};
+    return units.has(k) ? tile::load_packed(from + units.at(k)) : tile::Packed{};
   };
-  kept.fill([&](int k, Packed* unit) {
+  kept.fill([&](int k, tile::Packed* unit) {
     unit[of_y] = load(y, k);
     unit[of_dy] = load(dy, k);
   });
@@ -79,7 +78,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
 
   const Gradient<float> gradient{log};
   float sum = gradient.term(edge_y, edge_dy);  // what the row does not have is 0
-  kept.for_each([&](const Packed* unit, int) {
+  kept.for_each([&](const tile::Packed* unit, int) {
     const tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]), b = tile::unpack_floats<T>(unit[of_dy]);
 #pragma unroll
     for (int v = 0; v < tile::unit_elements<T>; ++v) sum += gradient.term(a[v], b[v]);
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm)
   sum = Team::reduce(
       sum, [](float a, float b) { return a + b; }, scratch);
   kept.end_pass();
-  kept.for_each([&](const Packed* unit, int k) {
+  kept.for_each([&](const tile::Packed* unit, int k) {
     if (!units.has(k)) return;
     tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]);
     const tile::Floats<T> b = tile::unpack_floats<T>(unit[of_dy]);

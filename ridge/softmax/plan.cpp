@@ -241,7 +241,7 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
   const bool splits = c.method == Method::split;  // all rows are under way
-  const double under_way =  // on a multiprocessor
+  const double under_way =                        // on a multiprocessor
       splits ? least.bytes_read / device.sms : per_sm * static_cast<double>(rows_per_block(c)) * row_bytes;
   const double again = further_reads(c.method) * least.bytes_read;
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies

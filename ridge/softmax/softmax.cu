@@ -82,7 +82,8 @@ static Status launch_variant(const Arguments& args, std::integer_sequence<int, I
   return status;
 }
 
-template <> Status launch<simt::Backend>(const SoftmaxPlan& plan, const void* x, void* y, void* workspace, Stream stream) {
+template <>
+Status launch<simt::Backend>(const SoftmaxPlan& plan, const void* x, void* y, void* workspace, Stream stream) {
   const Arguments args{plan, x, y, workspace, stream};
   return simt::with_warp(plan.device.warp, [&](auto warp) {
     return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {

@@ -30,6 +30,46 @@ TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 1 << 20}), "vec4");
 }
 
+TEST(SoftmaxPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
+  for (const DType dtype : {f32, bf16, f64})
+    for (const std::int64_t cols : {3, 17, 32})
+      for (const bool backward : {false, true})
+        EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype, .backward = backward}), "span_32") << cols;
+  SoftmaxProblem p{.rows = 8, .cols = 17, .x = Rows::contiguous(8, 17), .y = Rows::contiguous(8, 17)};
+  p.x->outer.stride[0] = 20;
+  const auto plan = plan_softmax(p, *device_model("H200"), {.variant = "span_32"});
+  EXPECT_EQ(plan.error().message(),
+            "softmax: variant is span_32; it must be another one here: there are gaps between rows");
+}
+
+TEST(SoftmaxPlan, AFewLongRowsAreSplitOverTheDevice) {
+  for (const bool backward : {false, true})
+    for (const DType dtype : {f32, bf16}) {
+      const SoftmaxProblem one{.rows = 1, .cols = 10000000, .dtype = dtype, .backward = backward};
+      EXPECT_EQ(chosen(one), "split");
+      EXPECT_EQ(chosen({.rows = 7, .cols = 1000003, .dtype = dtype, .backward = backward}), "split");
+      const auto plan = plan_softmax(one, *device_model("H200"));
+      EXPECT_EQ(plan->grid, 528);  // slices of whole lines, on four blocks of each of 132 multiprocessors
+      EXPECT_EQ(plan->workspace_bytes(), 528 * sizeof(float) * (backward ? 1 : 2));
+    }
+  const auto refused = plan_softmax({.rows = 1, .cols = 2000}, *device_model("H200"), {.variant = "split"});
+  EXPECT_EQ(
+      refused.error().message(),
+      "softmax: variant is split; it must be another one here: rows are too short to be split, or as many as hold "
+      "all blocks");
+}
+
+TEST(Softmax, ASplitRowNeedsItsWorkspace) {
+  std::vector<float> x(50000, 1.0f), y(x.size());
+  const TensorView in = view(x.data(), {1, 50000}), out = view(y.data(), {1, 50000});
+  const auto plan = plan_softmax(*SoftmaxProblem::of(false, in, out), cpu(), {.variant = "split"});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_FALSE(plan->run(in, out).ok());
+  std::vector<float> room(plan->workspace_bytes() / sizeof(float));
+  ASSERT_TRUE(plan->run(in, out, {room.data(), plan->workspace_bytes()}, {}).ok());
+  for (const float e : y) ASSERT_NEAR(e, 1.0 / 50000, 1e-10);
+}
+
 TEST(SoftmaxPlan, AFewRowsBeginBeforeTheKernelBeforeThemEnds) {
   for (const std::int64_t cols : {4096, 8192})
     for (const DType dtype : {f32, bf16}) {

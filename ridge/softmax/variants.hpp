@@ -129,8 +129,8 @@ inline int span_rows(const Config& c, const SoftmaxProblem& p, const DeviceInfo&
   return tile::span_rows(c.threads, p.rows, tensors * p.cols * size, bytes, device.sms * blocks_per_sm);
 }
 inline int span_smem_bytes(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
-  return (p.backward ? 2 : 1) * tile::span_room(span_rows(c, p, device), static_cast<int>(p.cols),
-                                                static_cast<int>(size_of(p.dtype)));
+  return (p.backward ? 2 : 1) *
+         tile::span_room(span_rows(c, p, device), static_cast<int>(p.cols), static_cast<int>(size_of(p.dtype)));
 }
 
 // Split: slices of a unit for each thread and more, and four blocks for each multiprocessor. Of each the first kernel leaves

@@ -25,7 +25,8 @@ template <class T> struct RowSpan {
   }
 
   // use(at, load(at)) for the units of this thread, by fours: as many loads in flight; at: of the unit's first element.
-  template <int Threads, class Load, class Use> __device__ __forceinline__ void for_units(Load&& load, Use&& use) const {
+  template <int Threads, class Load, class Use>
+  __device__ __forceinline__ void for_units(Load&& load, Use&& use) const {
     constexpr int batch = 4;
     for (int u = static_cast<int>(threadIdx.x); u < units; u += batch * Threads) {
       Packed unit[batch];
@@ -73,7 +74,7 @@ template <class T> struct SpanRow {
   unsigned cols, start;
 
   __device__ __forceinline__ explicit SpanRow(int row_cols) : cols(static_cast<unsigned>(row_cols)) {
-    constexpr unsigned lanes = sizeof(T) == 8 ? 16 : 32;  // whose accesses are one wavefront
+    constexpr unsigned lanes = sizeof(T) == 8 ? 16 : 32;          // whose accesses are one wavefront
     constexpr unsigned step = sizeof(T) < 4 ? 4 / sizeof(T) : 1;  // elements of a bank
     const unsigned stride = cols % step == 0 ? cols / step : 1, common = stride & (0u - stride);
     start = threadIdx.x % lanes * (common < lanes ? common : lanes) / lanes * step;
