@@ -18,7 +18,7 @@ constexpr Slices slices_of(std::int64_t rows, std::int64_t cols, std::int64_t le
   const std::int64_t by_blocks = std::max<std::int64_t>(blocks / std::max<std::int64_t>(rows, 1), 1);
   const std::int64_t wanted = std::clamp<std::int64_t>(cols / least, 1, by_blocks);
   Slices s;
-  s.cols = ((cols + wanted - 1) / wanted + line - 1) / line * line;
+  s.cols = std::max(((cols + wanted - 1) / wanted + line - 1) / line, std::int64_t{1}) * line;
   s.of_row = static_cast<int>((cols + s.cols - 1) / s.cols);
   return s;
 }
