@@ -1,5 +1,5 @@
-// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with its
-// others as one span.
+// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with
+// its others as one span.
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/row_span.cuh>
@@ -25,9 +25,9 @@ template <class T> __device__ __forceinline__ tile::Packed span_sum(const tile::
   }
 }
 
-// Preconditions: cols <= span_most_cols; rows of all tensors follow one another without gaps, and the tensors lie alike on
-// 16-byte units; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair; span_shape() of dynamic
-// shared memory. y and sum may be x or residual.
+// Preconditions: cols <= span_most_cols; rows of all tensors follow one another without gaps, and the tensors lie alike
+// on 16-byte units; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair; span_shape() of
+// dynamic shared memory. y and sum may be x or residual.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
     norm_span(Forward<T> a, int rows_of_block) {
@@ -76,9 +76,9 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
   span.template send<threads>(room, a.y.data + start);
 }
 
-// dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy; slices null: not wanted. Blocks stay and
-// go through turns of `rows` rows, of which the next one is on its way meanwhile. Of a turn a thread has a row, to find what
-// dx takes of it; then it has every so many-th element, all of one column, whose sums it keeps.
+// dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy; slices null: not wanted. Blocks stay
+// and go through turns of `rows` rows, of which the next one is on its way meanwhile. Of a turn a thread has a row, to
+// find what dx takes of it; then it has every so many-th element, all of one column, whose sums it keeps.
 //
 // Preconditions: as above, of dy, x, dsum and dx; any grid.
 template <class Row, class T>

@@ -64,8 +64,8 @@ __device__ __forceinline__ T norm_element(const Forward<T>& a, const Normalised&
   return T(normalised(x, a.gamma.data ? float(a.gamma.data[at]) : 1.0f, a.beta.data ? float(a.beta.data[at]) : 0.0f));
 }
 
-// Columns [begin, begin + cols) of a row, by 16-byte units and a block's threads: [0, head) and [tail, cols) of them are
-// not whole units.
+// Columns [begin, begin + cols) of a row, by 16-byte units and a block's threads: [0, head) and [tail, cols) of them
+// are not whole units.
 template <int Threads, class T> struct VectorPart {
   static constexpr int V = tile::unit_elements<T>;
   static constexpr int U = 4;  // independent units in flight per thread, of each tensor

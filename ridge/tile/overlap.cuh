@@ -18,8 +18,8 @@ __device__ __forceinline__ void await_last() {
 #endif
 }
 
-// Has the line of 128 bytes at p, in global memory, brought to the L2 cache. That is where kernels' writes meet, so it may
-// stand before await_last(), also for a line that the kernel before writes; what is read there is read behind it.
+// Has the line of 128 bytes at p, in global memory, brought to the L2 cache. That is where kernels' writes meet, so it
+// may stand before await_last(), also for a line that the kernel before writes; what is read there is read behind it.
 __device__ __forceinline__ void bring_line([[maybe_unused]] const void* p) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));

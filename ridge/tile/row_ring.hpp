@@ -40,8 +40,8 @@ struct RowRing {
   constexpr int inbox_at() const { return scratch_at() + scratch_bytes(); }
   constexpr int barriers_at() const { return inbox_at() + inbox_bytes(); }
   constexpr int smem_bytes() const { return barriers_at() + padded_barrier_bytes(); }
-  // The same for a grid of so many clusters of rows `pitch` bytes apart: if it is a multiple of the places of a line where
-  // rows start, a cluster has those of one place, and its lanes' units can begin with a line.
+  // The same for a grid of so many clusters of rows `pitch` bytes apart: if it is a multiple of the places of a line
+  // where rows start, a cluster has those of one place, and its lanes' units can begin with a line.
   constexpr RowRing of_clusters(std::int64_t clusters, std::int64_t pitch) const {
     RowRing r = *this;
     const std::int64_t places = line_bytes / std::gcd(std::int64_t{line_bytes}, pitch);

@@ -11,8 +11,8 @@ struct Slices {
   int of_row = 0;
 };
 
-// As many slices of each row as leave a device `blocks` blocks, but none of fewer than `least` elements. Slices are of whole
-// lines of 128 elements, so that rows that start on a boundary have slices that do.
+// As many slices of each row as leave a device `blocks` blocks, but none of fewer than `least` elements. Slices are of
+// whole lines of 128 elements, so that rows that start on a boundary have slices that do.
 constexpr Slices slices_of(std::int64_t rows, std::int64_t cols, std::int64_t least, std::int64_t blocks) {
   constexpr std::int64_t line = 128;
   const std::int64_t by_blocks = std::max<std::int64_t>(blocks / std::max<std::int64_t>(rows, 1), 1);

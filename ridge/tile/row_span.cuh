@@ -12,8 +12,8 @@
 
 namespace ridge::tile {
 
-// Elements [0, size) from `start` on: up to V - 1 of them before the first 16-byte boundary, whole units, and as few behind.
-// In shared memory they lie from element `lead` of a room on, so that units there are units of global memory.
+// Elements [0, size) from `start` on: up to V - 1 of them before the first 16-byte boundary, whole units, and as few
+// behind. In shared memory they lie from element `lead` of a room on, so that units there are units of global memory.
 template <class T> struct RowSpan {
   static constexpr int V = unit_elements<T>;
   int size, lead, head, units;
@@ -68,8 +68,8 @@ template <class T> struct RowSpan {
 };
 
 // The row of a thread, and the order in which it goes through it: such that the lanes of a warp are in as many banks of
-// shared memory. Rows whose length has a factor of the banks' number in common with it begin elsewhere in every lane; of
-// 16-bit rows of odd length neighbouring lanes have every second row, and the next warp those between.
+// shared memory. Rows whose length has a factor of the banks' number in common with it begin elsewhere in every lane;
+// of 16-bit rows of odd length neighbouring lanes have every second row, and the next warp those between.
 template <class T> struct SpanRow {
   unsigned cols, start;
 
@@ -91,7 +91,7 @@ template <class T> struct SpanRow {
     return static_cast<int>(on < around ? on : around);
   }
 
-  // The same row, of which the compiler does not know it: it would keep every place of one pass for the next, in registers.
+  // The same row, of which the compiler does not know it: it would keep every place of one pass for the next one.
   __device__ __forceinline__ SpanRow again() const {
     SpanRow row = *this;
     make_opaque(row.start);

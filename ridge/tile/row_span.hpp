@@ -15,8 +15,8 @@ constexpr int span_room(int rows, int cols, int element_bytes) {
   return (rows * cols * element_bytes + unit - 1) / unit * unit + unit;
 }
 
-// Rows of a span: about `bytes` of all tensors, where that leaves a device `blocks` of them; a row of each thread at least.
-//   row_bytes: of all tensors
+// Rows of a span: about `bytes` of all tensors, where that leaves a device `blocks` of them; a row of each thread at
+// least. row_bytes: of all tensors
 constexpr int span_rows(int threads, std::int64_t rows, std::int64_t row_bytes, std::int64_t bytes,
                         std::int64_t blocks) {
   constexpr std::int64_t most_turns = 16;

@@ -116,8 +116,8 @@ template <int Threads> class RingTeam {
     // By a lane for each slot, or one would wait for the other.
     if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows);
   }
-  // A row of the shape of all of them, in place of them: after bring_first(). Where they lie alike on lines of memory, eight
-  // lanes' units are one: all begin so many lanes later, and the last ones' units are the first's of the next access.
+  // A row of the shape of all of them, in place of them: after bring_first(). Where they lie alike on lines of memory,
+  // eight lanes' units are one: all begin so many lanes later, and the last ones' units are the first's of the next one.
   template <class T> __device__ __forceinline__ RowUnits<T, lanes> units(const RingRows& tensor) const {
     constexpr int line_units = RowRing::line_bytes / unit_bytes;
     const T* row = reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin;
