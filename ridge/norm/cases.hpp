@@ -294,7 +294,7 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
-  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32 in them.
+  // A few columns: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
@@ -313,6 +313,7 @@ inline check::CaseBook book_of(const std::string& op) {
     test(std::string(type) + ":rows=3,cols=30011:backward:variant=split");
     if (layer) test(std::string(type) + ":rows=1,cols=20000:fill=constant,1e4");
     if (added) test(std::string(type) + ":rows=2,cols=20001:backward:variant=split:inputs=dy,sum,dsum");
+    if (layer) test(std::string(type) + ":rows=33,cols=20001:backward:variant=split");  // sums in slices
   }
   // The widest rows that are kept, and wider ones.
   if (layer) {
@@ -332,6 +333,10 @@ inline check::CaseBook book_of(const std::string& op) {
     for (const char* size :
          {"rows=65536,cols=128", "rows=16384,cols=4096", "rows=8192,cols=8192", "rows=4096,cols=50257"})
       book.benches.push_back(op + ":" + type + ":" + size + ":backward");
+    if (layer)
+      for (const char* backward : {"", ":backward"})
+        for (const char* size : {"rows=1000000,cols=17", "rows=1,cols=10000000"})
+          book.benches.push_back(op + ":" + type + ":" + size + backward);
   }
   add_two_float_cases(book);
   return book;

@@ -1,5 +1,5 @@
 // dgamma and dbeta: sums over rows, for every column. First slices of rows, in an order that the plan fixes; then the
-// slices, in another. Sums of a block's lanes pass through shared memory.
+// slices, in another. Sums of a block's lanes pass through shared memory. Of a few rows a thread adds up each column.
 #pragma once
 #include <ridge/norm/statistics.cuh>
 #include <ridge/norm/variants.hpp>
@@ -41,6 +41,26 @@ __global__ void __launch_bounds__(columns_threads)
   }
   slices[(slice * 2 + 0) * a.cols + column] = sum_gamma;
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
+}
+
+// dgamma[j] = sum of dy n, and dbeta[j] of dy, over few_rows or less; one that is null is not wanted.
+template <class T>
+__global__ void __launch_bounds__(columns_threads)
+    norm_columns_of_few(Backward<T> a, VectorTensor<T> dgamma, VectorTensor<T> dbeta) {
+  using X = Compute<T>;
+  const std::int64_t column = std::int64_t{blockIdx.x} * columns_threads + threadIdx.x;
+  if (column >= a.cols) return;
+  X sum_gamma = 0, sum_beta = 0;
+#pragma unroll 4
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const X* s = a.statistics + row * statistics_size;
+    const X dy = X(a.dy.row(row)[column * a.dy.step]);
+    const X n = Statistics<X>{s[0], s[1], s[2]}(X(a.x.row(row)[column * a.x.step]));
+    sum_gamma = multiply_add(dy, n, sum_gamma);
+    sum_beta += dy;
+  }
+  if (dgamma.data) dgamma.data[column * dgamma.step] = T(sum_gamma);
+  if (dbeta.data) dbeta.data[column * dbeta.step] = T(sum_beta);
 }
 
 // dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide

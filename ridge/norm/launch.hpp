@@ -24,6 +24,7 @@ struct Operands {
 // each row where the kernel over columns needs them.
 struct SumsPlan {
   bool fused = false;
+  bool of_few = false;                          // a thread adds up a column: there are no slices
   std::int64_t slices = 0;                      // blocks, or clusters, of the fused kernel, or slices of rows
   std::int64_t rows_of_slice = 0;               // not fused
   std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of all of these

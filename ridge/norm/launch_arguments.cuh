@@ -41,7 +41,7 @@ template <class T> static Backward<T> backward_of(const Arguments& args) {
   const NormProblem& p = args.plan.problem;
   const Operands& o = args.operands;
   const auto& lie = *p.rows_lie;
-  const bool keeps_statistics = args.sums.slices > 0 && !args.sums.fused;
+  const bool keeps_statistics = args.sums.statistics_bytes > 0;
   return {.dy = rows_at<const T>(o.other, lie[2]),
           .x = rows_at<const T>(o.x, lie[0]),
           .dsum = rows_at<const T>(o.added, lie[3]),

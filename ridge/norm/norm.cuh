@@ -112,18 +112,22 @@ template <class T, int Warp> static Status launch_sums(const Arguments& args) {
   const auto blocks = [&](std::int64_t columns, int wide) {
     return static_cast<unsigned>((columns + wide - 1) / wide);
   };
+  const VectorTensor<T> dgamma{static_cast<T*>(o.dgamma.data), o.dgamma.step},
+      dbeta{static_cast<T*>(o.dbeta.data), o.dbeta.step};
   simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide)),
                   .block = dim3(columns_threads),
                   .stream = args.stream.handle,
                   .warp = Warp};
+  if (sums.of_few) {
+    at.grid = dim3(blocks(p.cols, columns_threads));
+    return simt::launch(at, norm_columns_of_few<T>, backward_of<T>(args), dgamma, dbeta);
+  }
   if (!sums.fused && sums.slices > 0)
     RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(args), slices, sums.rows_of_slice));
   at.grid = dim3(blocks(2 * p.cols, finish_wide));
   at.block = dim3(finish_threads);
   const auto finish = [&](auto launch_by) {
-    return launch_by(static_cast<const X*>(slices), sums.slices, p.cols,
-                     VectorTensor<T>{static_cast<T*>(o.dgamma.data), o.dgamma.step},
-                     VectorTensor<T>{static_cast<T*>(o.dbeta.data), o.dbeta.step});
+    return launch_by(static_cast<const X*>(slices), sums.slices, p.cols, dgamma, dbeta);
   };
   if (args.plan.device.cc == 90)  // its start is hidden behind the end of the kernel before it
     return finish([&](auto... a) { return tile::launch_overlapping(at, norm_finish<T>, a...); });

@@ -209,8 +209,8 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
              " are kept";
     return {};
   }
-  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100 and of
-  // an H200 have 16 and more, and those of smaller parts may not.
+  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100
+  // and of an H200 have 16 and more, and those of smaller parts may not.
   constexpr int portable_cluster = 8, wide_clusters_from_sms = 100;
   if (c.cluster > portable_cluster && device.sms < wide_clusters_from_sms)
     return "clusters of " + std::to_string(c.cluster) + " blocks are for devices of " +
@@ -277,14 +277,17 @@ SumsPlan sums_plan(const NormPlan& plan) {
     sums.slices = plan.grid / c.cluster;
     if (c.method != Method::span_sums) sums.slices += std::min(phases_of(p), p.rows) - 1;
   } else {
+    constexpr std::int64_t line = 256;
+    sums.statistics_bytes = static_cast<std::size_t>((p.rows * statistics_size * x_bytes + line - 1) / line * line);
+    sums.of_few = p.rows <= few_rows;
+  }
+  if (!sums.fused && !sums.of_few) {
     constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
     const std::int64_t groups = (p.cols + columns_wide - 1) / columns_wide;
     const std::int64_t wanted = (plan.device.sms * blocks_per_sm + groups - 1) / groups;
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, (p.rows + least_rows - 1) / least_rows);
     sums.rows_of_slice = (p.rows + slices - 1) / slices;
     sums.slices = (p.rows + sums.rows_of_slice - 1) / sums.rows_of_slice;
-    constexpr std::int64_t line = 256;
-    sums.statistics_bytes = static_cast<std::size_t>((p.rows * statistics_size * x_bytes + line - 1) / line * line);
   }
   sums.bytes = sums.statistics_bytes + static_cast<std::size_t>(sums.slices * 2 * p.cols * x_bytes);
   return sums;
@@ -380,11 +383,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   // The next time the rows come from where those under way fit: beside shared memory, in the L2 cache, in memory.
   const double per_sm = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
-  const bool splits = c.method == Method::split;  // all rows are under way
-  const double under_way = splits ? elements(p) * bytes * tensors_kept(p) / device.sms
-                                  : per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
-  const double after_first = c.method == Method::vector || splits || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
-  const double passes = c.method == Method::streaming || c.method == Method::vector || splits ? after_first : 0;
+  const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
+  const double after_first = c.method == Method::vector || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
+  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first : 0;
   const double again = passes * elements(p) * bytes * tensors_kept(p);
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
@@ -392,9 +393,12 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   k.trips = trips(c, p, device);
   k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)),
                           (c.method == Method::vector ? 4.0 * unit_bytes : bytes) * c.threads);
-  if (splits) {
+  if (c.method == Method::split) {
+    // The row is read again as far as the L2 cache has it, behind a wait for what all of its blocks have found; the
+    // more blocks there are, the longer that takes. Fitted to an H200.
     k.launches = 2;
-    k.serial_us = -0.5;  // the second one's beginning lies behind the end of the first
+    k.memory_share = p.backward ? 0.5 : 0.8;
+    k.serial_us = 1.2 + (p.backward ? 0.02 : 0.015) * static_cast<double>(k.blocks);
     k.trip_bytes = 4.0 * unit_bytes * c.threads;
     k.block_us = 1.5;
   } else if (c.method == Method::span || c.method == Method::span_sums) {
@@ -406,7 +410,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     const double of_thread = std::ceil(static_cast<double>(shape.rows) / c.threads) * static_cast<double>(p.cols);
     k.trip_bytes = row_bytes * shape.rows * tensors_kept(p);
     k.trips = in_turn;
-    k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.03 * of_thread) * in_turn;
+    k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.06 * of_thread) * in_turn;
   } else if (c.method == Method::fused) {
     // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
     // that a lane can have; a cluster's with a message. Fitted to an H200.
@@ -428,7 +432,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     const double shifted =
         phases_of(p) > 1 && p.gamma ? (bytes == 2 ? 2.4 : 1.7) : 1;  // gamma lies differently from the row
     const double longer_us = is_two_float(p) ? register_us * (forward_clocks(p) / 2.5 - 1) : 0;  // as instructions go
-    k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + (c.cluster > 1 ? 0.65 * c.cluster : 0) +
+    k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) +
+                 (c.cluster > 1 ? (c.cluster > 2 ? 2.7 : 0.65) * c.cluster : 0) +
                  shifted * (register_us * in_registers + shared_us * (of_lane - in_registers)) + longer_us * of_lane;
     k.trip_bytes = row_bytes / c.cluster * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
@@ -460,19 +465,28 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   if (c.overlaps && !p.backward && device.cc == 90)
     k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
   // 16-bit elements are converted in each pass, of gradients gamma for every row.
-  const double conversions = bytes != 2 || c.method != Method::resident ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
-  k.clocks = (forward_clocks(p) + conversions) / 32 * (p.backward ? 2 : 1) * elements(p);
+  const bool is_short = c.method == Method::short_rows;
+  double conversions = 0;
+  if (bytes == 2 && c.method == Method::resident) conversions = p.backward ? 4 + 1.5 * p.gamma : 2;
+  if (bytes == 2 && is_short) conversions = 1;
+  // Lanes that have no unit of a short row take as long as those that do.
+  const double worked_on = is_short ? static_cast<double>(p.rows) * lanes(c) * unit_bytes / bytes : elements(p);
+  k.clocks = (forward_clocks(p) + conversions) / 32 * (p.backward ? 2 : 1) * worked_on;
   if (bytes <= 4 && (c.method == Method::span || c.method == Method::span_sums)) {
-    // Instructions, four warps' at a time: of an element, and of a row.
-    const double of_element = p.backward ? 42 : 24, of_row = p.backward ? 120 : 80;
+    // Instructions, four warps' at a time: of an element, and of a row. Fitted to an H200.
+    const double of_element = p.backward ? 120 : 56, of_row = p.backward ? 200 : 260;
     k.clocks = (of_element * static_cast<double>(p.cols) + of_row) / 128 * static_cast<double>(p.rows);
   }
   if (wants_sums(p)) {
     const SumsPlan sums = sums_plan(plan);
     const double slices = static_cast<double>(sums.bytes);
-    k.launches += sums.fused ? 1 : 2;
+    k.launches += sums.fused || sums.of_few ? 1 : 2;
     k.bytes_written += slices;
-    if (!sums.fused) k.bytes_read += 2 * elements(p) * bytes;
+    if (!sums.fused) {
+      k.bytes_read += 2 * elements(p) * bytes;
+      const double high = columns_threads / columns_wide * 4.0;  // rows on their way at once
+      k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
+    }
     k.serial_us += 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
   }
   return k;

@@ -11,12 +11,12 @@ template <int Threads> struct FusedClusters {
   static constexpr Config config = {
       .method = Method::fused, .threads = Threads, .in_registers = Threads == 256 ? 7 : 4};
 };
-constexpr int few = 256, many = 512;  // threads; for `many`, 16-bit types have too many sums in each lane
+constexpr int few = 256, many = 512;  // threads
 constexpr bool known_kernels() {
   for (const Variant& row : variants) {
     Config one = row.config;
     if (one.method != Method::fused || one.cluster == 1) continue;
-    if (one.cluster > ClusterBlocks::most || one.four_bytes != (one.threads == many)) return false;
+    if (one.cluster > ClusterBlocks::most) return false;
     one.cluster = 1;
     one.four_bytes = false;
     if (one != (one.threads == many ? FusedClusters<many>::config : FusedClusters<few>::config)) return false;
@@ -40,8 +40,7 @@ template <class T> Status launch_fused_clusters(const NormPlan& plan, const Oper
     return tile::sm90::launch_clusters(at, c.cluster, kernel, backward_of<T>({plan, operands, sums, stream}),
                                        static_cast<float*>(operands.workspace), shape);
   };
-  if constexpr (sizeof(T) == 4)
-    if (c.threads == many) return launch(norm_fused_gradient<FusedClusters<many>, 32, T, ClusterBlocks>);
+  if (c.threads == many) return launch(norm_fused_gradient<FusedClusters<many>, 32, T, ClusterBlocks>);
   return launch(norm_fused_gradient<FusedClusters<few>, 32, T, ClusterBlocks>);
 }
 template Status launch_fused_clusters<float>(const NormPlan&, const Operands&, Stream);

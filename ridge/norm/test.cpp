@@ -58,7 +58,8 @@ TEST(NormPlan, LongRowsWithAResidualAreSharedByClusters) {
   EXPECT_EQ(added(4096, 32768, bf16), "block_4k");
   EXPECT_EQ(added(4096, 32768, f32), "ring_2kx4");
   EXPECT_EQ(added(1024, 131072, bf16), "ring_2kx8");
-  EXPECT_EQ(added(1024, 131072, f32), "block_16kx4");
+  EXPECT_EQ(added(1024, 131072, f32), "ring_2kx16");
+  EXPECT_EQ(added(1024, 131071, f32), "block_16kx4");
   EXPECT_EQ(added(4096, 50257, bf16), "block_8kx2");
   EXPECT_EQ(added(4096, 50257, f32), "block_16kx2");
   const auto plan =
@@ -75,6 +76,11 @@ TEST(NormPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
       EXPECT_EQ(chosen(gradient(1000000, cols, dtype)), "span_sums_32") << cols;
       EXPECT_EQ(chosen({.backward = true, .rows = 1000000, .cols = cols, .dtype = dtype}), "span_sums_32") << cols;
     }
+  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32, .dtype = bf16}), "span_32");
+  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32}), "short_16");  // of whole units, and fewer instructions
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");     // all rows are under way at once
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17, .dtype = bf16}), "warp_16");
+  EXPECT_EQ(chosen(gradient(10000, 17, bf16)), "span_sums_32");
   const auto plan = plan_norm(gradient(1000000, 17, f32), *device_model("H200"));
   EXPECT_EQ(plan->grid, 3 * 132);  // blocks stay
   EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 2 * 17 * sizeof(float));
@@ -86,8 +92,17 @@ TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
     EXPECT_EQ(chosen({.rows = 7, .cols = 1000003, .dtype = dtype}), "split");
     EXPECT_EQ(chosen({.backward = true, .rows = 1, .cols = 10000000, .dtype = dtype}), "split");
   }
-  const auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
+  EXPECT_EQ(chosen({.rows = 32, .cols = 262144}), "split");
+  EXPECT_EQ(chosen({.rows = 1, .cols = 131072}), "ring_2kx16");  // where a cluster has the row, it is as fast or faster
+  EXPECT_EQ(chosen({.rows = 8, .cols = 131072, .dtype = bf16}), "ring_2kx8");
+  EXPECT_EQ(chosen({.rows = 32, .cols = 262144, .dtype = bf16}), "ring_4kx8");
+  EXPECT_EQ(chosen(gradient(1, 131072, bf16)), "fused_2kx16");
+  auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
   EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 6 * sizeof(float));
+  // The statistics of a few rows, whose columns need no slices of sums.
+  plan = plan_norm(gradient(1, 10000000, f32), *device_model("H200"));
+  EXPECT_EQ(variants[plan->variant].name, "split");
+  EXPECT_EQ(plan->workspace_bytes(), 256 + static_cast<std::size_t>(plan->grid) * 6 * sizeof(float));
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
@@ -100,6 +115,8 @@ TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
   EXPECT_EQ(chosen(gradient(8192, 8192, bf16)), "fused_1k");
   EXPECT_EQ(chosen(gradient(16384, 4096, f32)), "fused_1k");
   EXPECT_EQ(chosen(gradient(8192, 8192, f32)), "fused_2k");
+  EXPECT_EQ(chosen(gradient(4096, 16384, bf16)), "fused_2k");
+  EXPECT_EQ(chosen(gradient(4096, 32768, bf16)), "fused_2kx2");
   EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "fused_2kx4");
   EXPECT_EQ(chosen(gradient(4096, 50257, f32)), "fused_2kx8");
   EXPECT_EQ(chosen(gradient(1024, 131072, bf16)), "fused_2kx16");

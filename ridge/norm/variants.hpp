@@ -79,7 +79,8 @@ inline constexpr Variant variants[] = {
     {"fused_512", "more lanes: four rows of a block", {.method = Method::fused, .threads = 512, .rows = 4, .in_registers = 4}},
     {"fused_1k", "two", {.method = Method::fused, .threads = 512, .rows = 2, .in_registers = 4}},
     {"fused_2k", "one", {.method = Method::fused, .threads = 512, .in_registers = 4}},
-    {"fused_2kx4", "the row in slices of four of Hopper's blocks", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 4}},
+    {"fused_2kx2", "the row in slices of two of Hopper's blocks", {.method = Method::fused, .threads = 512, .in_registers = 4, .cluster = 2}},
+    {"fused_2kx4", "of four, with fewer lanes", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 4}},
     {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 8}},
     {"fused_2kx16", "of sixteen", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 16}},
     {"fused_wide", "and more lanes", {.method = Method::fused, .threads = 512, .in_registers = 4, .four_bytes = true, .cluster = 16}},
@@ -190,8 +191,8 @@ inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit, st
   return r;
 }
 
-// Span: rows that a block brings at a time, and its shared memory. Gradients bring the next ones meanwhile, and keep what dx
-// takes of each row.
+// Span: rows that a block brings at a time, and its shared memory. Gradients bring the next ones meanwhile, and keep
+// what dx takes of each row.
 struct SpanShape {
   static constexpr int stages = 2, of_row = 5;
 
@@ -217,10 +218,11 @@ inline SpanShape span_shape(const Config& c, const NormProblem& p, const DeviceI
           std::max(smem(rows), 2 * c.threads * (p.dtype == DType::f64 ? 8 : 4))};  // in the end, sums of all threads
 }
 
-// Split: slices of a unit for each thread and more, and four blocks for each multiprocessor.
+// Split: slices of a unit for each thread and more, and four blocks for each multiprocessor; of gradients, which have
+// more to add up for each block, two.
 using tile::Slices;
 inline Slices slices_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t blocks_per_sm = 4;
+  const std::int64_t blocks_per_sm = p.backward ? 2 : 4;
   const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
   return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
 }
@@ -232,6 +234,7 @@ constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * 
 // of the slices, or of the fused method's blocks.
 inline constexpr int columns_threads = 256, columns_wide = 32;  // of which so many stand beside each other
 inline constexpr int finish_threads = 256, finish_wide = 32;
+inline constexpr std::int64_t few_rows = 32;  // whose columns a thread each adds up, in place of both
 
 // Floats (f64: doubles) of a row's statistics in the workspace: base, offset, scale.
 inline constexpr int statistics_size = 3;
