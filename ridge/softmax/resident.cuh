@@ -63,12 +63,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   constexpr int threads = c.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
   using Team = tile::BlockRows<threads, c.rows, Warp>;
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
-  // One barrier in place of two: each warp takes exponentials relative to its own maximum, as a cluster's blocks do.
-  constexpr bool by_warps = c.overlaps;
-  constexpr int warps = L > Warp ? L / Warp : 1;
-  static_assert(!by_warps || (L > Warp && !Blocks::shares));
   __shared__ typename Team::template Scratch<float> scratch_max, scratch_sum, scratch_huge;
-  [[maybe_unused]] __shared__ SliceSum of_warps[warps];
   __shared__ typename Blocks::Inbox inbox;
   Packed* spill = simt::dynamic_shared<Packed>() + threadIdx.x;  // [S][threads], this lane's column
 
@@ -130,9 +125,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float max = edge;
   tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
   const auto greater = [](float a, float b) { return tile::greater(a, b); };
-  if constexpr (by_warps) max = simt::tile<Warp>().reduce(max, greater);
-  else max = Team::reduce(max, greater, scratch_max);
-  if constexpr (!Blocks::shares && !by_warps)
+  max = Team::reduce(max, greater, scratch_max);
+  if constexpr (!Blocks::shares)
     if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
@@ -142,22 +136,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   float sum = exponential(edge);
   for_each_unit(
       [&](const Packed& packed, int) { tile::for_elements<T>(packed, [&](float e, int) { sum += exponential(e); }); });
-  if constexpr (by_warps) sum = simt::tile<Warp>().reduce(sum, sum_of);
-  else sum = Team::reduce(sum, sum_of, scratch_sum);
-  if constexpr (Blocks::shares || by_warps) {
-    SliceSum told{max, sum};
-    int slices = warps;
-    if constexpr (by_warps) {
-      const simt::tile<Warp> warp;
-      if (warp.rank() == 0) of_warps[warp.index()] = told;
-      __syncthreads();
-      told = of_warps[warp.rank() % warps];
-    } else {
-      told = blocks.tell(told, 0);
-      slices = blocks.blocks();
-    }
-    max = of_slices(told.max, slices, greater);
-    if (!tile::ScaledExponential::takes(max)) {  // alike in all of them
+  sum = Team::reduce(sum, sum_of, scratch_sum);
+  if constexpr (Blocks::shares) {
+    const SliceSum told = blocks.tell(SliceSum{max, sum}, 0);
+    max = of_slices(told.max, blocks.blocks(), greater);
+    if (!tile::ScaledExponential::takes(max)) {  // alike in all blocks
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
     }
@@ -165,7 +148,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     // A slice of nothing but -inf has no sum, or NaN.
     const float offset = tile::ScaledExponential(slice_base(told.max)).offset;
     const float share = told.max == tile::minus_infinity<float> ? 1.0f : simt::fast_exp2(offset - exponential.offset);
-    sum = of_slices(told.sum * share, slices, sum_of);
+    sum = of_slices(told.sum * share, blocks.blocks(), sum_of);
   }
 
   // ---- finish
