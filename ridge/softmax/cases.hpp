@@ -129,7 +129,7 @@ inline check::CaseBook book_of(bool log) {
   for (const char* type : {"f32", "bf16"})
     for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
       test(std::string(type) + ":rows=6,cols=203:place=" + place);
-  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32 in them.
+  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",

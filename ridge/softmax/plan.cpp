@@ -248,7 +248,7 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) {
     k.bytes_read += again;
     k.memory_share = 0.93;  // passes of blocks in different places of their rows: measured at 1024x131072
-  } else if (under_way > device.smem_per_sm) {
+  } else if (splits || under_way > device.smem_per_sm) {
     k.l2_bytes = again;
   }
   k.trips = trips(c, p, device);
@@ -257,26 +257,30 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
   if (of_units && size == 2) k.block_us *= 1.35;  // twice the elements in a unit
   if (splits) {
     k.launches = 2;
-    k.serial_us = -0.5;  // the second one's beginning lies behind the end of the first
+    k.serial_us = 0.5;  // the second one waits for the last block of the first, and its beginning lies behind that
     k.trip_bytes = 4.0 * unit_bytes * c.threads;
   } else if (c.method == Method::span) {
     const double turns = static_cast<double>(span_rows(c, p, device)) / c.threads;
     k.trip_bytes = row_bytes * turns * c.threads * (p.backward ? 2 : 1);
     k.block_us += 0.03 * static_cast<double>(p.cols) * turns;  // a thread's elements follow one another
+    if (p.backward) k.memory_share = 0.87;
   } else if (c.method == Method::resident) {
     k.trip_bytes = std::min(row_bytes, static_cast<double>(lanes(c) * c.in_registers * unit_bytes)) * c.rows;
     if (p.backward) k.trip_bytes *= 2;
+    if (p.backward && c.in_registers == 1) k.block_us -= 0.45;  // no maximum, and no exponentials
     k.tile_efficiency =
         static_cast<double>(units(p)) / static_cast<double>(p.backward ? gradient_capacity(c) : capacity(c));
     if (c.cluster > 1) k.trip_bytes = row_bytes / c.cluster;
     // Units in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
-    const double unit_us = (size == 2 ? 0.85 : 0.5) * c.threads / 512;
+    const double unit_us = (size == 2 ? 0.75 : 0.5) * c.threads / 512;
     const double kept = std::ceil(static_cast<double>(units(p)) / (lanes(c) * c.cluster)) -
                         (p.backward ? gradient_registers(c) : c.in_registers);
     k.block_us += unit_us * std::max(kept, 0.0);
+    if (c.cluster > 1 && k.blocks <= device.sms) k.block_us *= 0.5;  // each has a multiprocessor to itself
   } else if (c.method == Method::short_rows) {
     k.trip_bytes = row_bytes * static_cast<double>(rows_per_block(c));
     k.tile_efficiency = static_cast<double>(units(p)) / lanes(c);
+    k.block_us /= std::max(k.tile_efficiency, 0.25);  // lanes that idle: up to half of a warp's, warp_16 has the rows
   } else if (c.method == Method::ring) {
     // A team's rows follow one another. Of a row: a reduction, of a cluster's with a message, and the passes over each
     // unit; fitted to an H200 (bench/results/h200/rows_ring.json).
@@ -291,6 +295,7 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     if (ring.stages == 1)  // its way from memory, behind which no work lies
       k.block_us += k.trips * (device.memory_latency_us + ring.slot() * device.sms / (device.memory_gbs * 1e3));
     k.serial_us = tile::RowRing::start_us(c.cluster);
+    if (p.rows < ring.phases) k.serial_us += 90;  // clusters without a row: measured with 2 rows of 20,001
   } else {
     const double bytes = c.method == Method::vector ? 4.0 * unit_bytes : size;  // of a thread at once
     k.trip_bytes = std::min(row_bytes * static_cast<double>(rows_per_block(c)), bytes * c.threads);

@@ -34,8 +34,8 @@ struct SoftmaxProblem {
 
 class SoftmaxPlan {
  public:
-  // The views must be as planned; workspace_bytes() of workspace. Those without one are for plans that need none: of all
-  // problems but a few rows that are split over many blocks.
+  // The views must be as planned; workspace_bytes() of workspace. Those without one are for plans that need none: of
+  // all problems but a few rows that are split over many blocks.
   RIDGE_API Status run(const TensorView& x, const TensorView& y, Workspace, Stream) const;
   RIDGE_API Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace,
                                 Stream) const;

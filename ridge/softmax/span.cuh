@@ -1,20 +1,116 @@
-// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with its
-// others as one span.
+// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with
+// its others as one span.
 #pragma once
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/streaming.cuh>
 #include <ridge/tile/row_span.cuh>
 
+#include <type_traits>
+
 namespace ridge::softmax_detail {
 
-// y[r][:] = softmax(x[r][:])                                        x: [rows, cols], y: [rows, cols], without gaps
-// Preconditions: cols <= span_most_cols; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair;
-// x and y lie alike on 16-byte units; span_smem_bytes() of dynamic shared memory. y may be x.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
-    softmax_span(const T* x, T* y, std::int64_t rows, int cols, int rows_of_block, bool log) {
+// The places of a thread's row in shared memory, in the order of SpanRow, for passes that are unrolled: an access is a
+// comparison, a choice of two addresses, and a constant distance from it.
+template <class T> struct SpanPlaces {
+  static constexpr unsigned size = sizeof(T);
+  char* room;
+  unsigned before, behind;  // bytes to elements before the row's end, and to those that went around it
+  unsigned cols, wrap;      // the latter from element `wrap` on
+
+  // row: where it begins in the room, in elements
+  __device__ __forceinline__ SpanPlaces(T* shared, int row, const tile::SpanRow<T>& own)
+      : room(reinterpret_cast<char*>(shared)),
+        before((static_cast<unsigned>(row) + own.start) * size),
+        behind(before - own.cols * size),
+        cols(own.cols),
+        wrap(own.cols - own.start) {
+    tile::make_opaque(before);  // or each access would scale its own
+    tile::make_opaque(behind);
+  }
+  __device__ __forceinline__ T& operator[](int j) const {
+    const unsigned from = static_cast<unsigned>(j) < wrap ? before : behind;
+    return *reinterpret_cast<T*>(room + static_cast<int>(from + static_cast<unsigned>(j) * size));
+  }
+  // The same row, unknown to the compiler: it would keep every place of one pass for the next, in registers.
+  __device__ __forceinline__ SpanPlaces again() const {
+    SpanPlaces row = *this;
+    tile::make_opaque(row.wrap);
+    return row;
+  }
+  // f(j, whether the row has a j-th element) for all of them, by fours, of which the last may pass the row's end.
+  template <int Most, class F> __device__ __forceinline__ void unrolled(F&& f) const {
+    static_assert(Most % 4 == 0);
+#pragma unroll
+    for (int i = 0; i < Most; i += 4) {
+      if (static_cast<unsigned>(i) >= cols) break;
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) f(j, j == i || static_cast<unsigned>(j) < cols);
+    }
+  }
+};
+
+// A row of any values, in place: of f64, or one whose greatest element ScaledExponential does not take.
+template <class T> __device__ void softmax_span_any_row(T* row, const tile::SpanRow<T>& own, bool log) {
   using X = Compute<T>;
-  constexpr int threads = Row::config.threads, most = tile::span_most_cols;
+  const bool keeps = std::is_same_v<T, X> && !log;  // exponentials, where they are in place as they are in registers
+  const int cols = static_cast<int>(own.cols);
+  X max = tile::minus_infinity<X>, sum = 0;
+#pragma unroll 1
+  for (int j = 0; j < cols; ++j) max = tile::greater(max, X(row[own.at(j)]));
+  const X base = tile::softmax_base(max);
+#pragma unroll 1
+  for (int j = 0; j < cols; ++j) {
+    T& e = row[own.at(j)];
+    const X term = tile::exponential(X(e) - base);
+    sum += term;
+    if (keeps) e = T(term);
+  }
+  const Normalise<X> normalise(max, sum, log);
+#pragma unroll 1
+  for (int j = 0; j < cols; ++j) {
+    T& e = row[own.at(j)];
+    e = T(keeps ? X(e) * normalise.scale : normalise(X(e)));
+  }
+}
+
+// A row in registers, in place.
+template <class T>
+__device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::SpanRow<T>& own, bool log) {
+  constexpr int most = tile::span_most_cols;
+  const SpanPlaces<T> places(room, row, own);
+  float e[most], max = tile::minus_infinity<float>, sum = 0;
+  places.template unrolled<most>([&](int j, bool has) {
+    e[j] = has ? float(places[j]) : tile::minus_infinity<float>;  // adds nothing
+    max = tile::greater(max, e[j]);
+  });
+  if (!tile::ScaledExponential::takes(max)) {
+    softmax_span_any_row(room + row, own, log);
+    return;
+  }
+  const tile::ScaledExponential exponential(tile::softmax_base(max));
+  const auto add_terms = [&](auto as_log) {
+    places.template unrolled<most>([&](int j, bool) {
+      const float term = exponential(e[j]);
+      sum += term;
+      e[j] = as_log ? e[j] - exponential.base : term;
+    });
+  };
+  if (log) add_terms(std::true_type{});
+  else add_terms(std::false_type{});
+  const float scale = log ? 1.0f : __fdividef(1.0f, sum), shift = log ? -exponential.log_of_sum(sum) : 0.0f;
+  const SpanPlaces<T> again = places.again();
+  again.template unrolled<most>([&](int j, bool has) {
+    if (has) again[j] = T(fmaf(e[j], scale, shift));
+  });
+}
+
+// y[r][:] = softmax(x[r][:])                                        x: [rows, cols], y: [rows, cols], without gaps
+// Preconditions: cols <= span_most_cols; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of
+// span_pair; x and y lie alike on 16-byte units; span_smem_bytes() of dynamic shared memory. y may be x.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+    softmax_span(const T* x, T* y, std::int64_t rows, int cols, int rows_of_block, bool log) {
+  constexpr int threads = Row::config.threads;
   const std::int64_t first = std::int64_t{blockIdx.x} * rows_of_block;
   const int here = static_cast<int>(::min(rows - first, std::int64_t{rows_of_block}));
   T* room = simt::dynamic_shared<T>();
@@ -24,22 +120,9 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
 
   const tile::SpanRow<T> own(cols);
   for (int r = own.first(); r < here; r += threads) {
-    T* row = room + span.lead + r * cols;
-    X e[most], max = tile::minus_infinity<X>, sum = 0;
-    own.template unrolled<most>([&](int j, int at) {
-      e[j] = at >= 0 ? X(row[at]) : tile::minus_infinity<X>;
-      max = tile::greater(max, e[j]);
-    });
-    const X base = tile::softmax_base(max);
-    own.template unrolled<most>([&](int j, int) {  // -inf, behind the row's end, adds nothing
-      const X term = tile::exponential(e[j] - base);
-      sum += term;
-      if (!log) e[j] = term;
-    });
-    const Normalise<X> normalise(max, sum, log);
-    own.again().template unrolled<most>([&](int j, int at) {
-      if (at >= 0) row[at] = T(log ? e[j] - base - normalise.log_sum : e[j] * normalise.scale);
-    });
+    const int row = span.lead + r * cols;
+    if constexpr (std::is_same_v<T, double>) softmax_span_any_row(room + row, own, log);
+    else softmax_span_row(room, row, own, log);
   }
   __syncthreads();
   span.template send<threads>(room, y + first * cols);

@@ -34,7 +34,11 @@ TEST(SoftmaxPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
   for (const DType dtype : {f32, bf16, f64})
     for (const std::int64_t cols : {3, 17, 32})
       for (const bool backward : {false, true})
-        EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype, .backward = backward}), "span_32") << cols;
+        EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype, .backward = backward}),
+                  dtype == f32 && backward && cols == 32 ? "warp_16" : "span_32")
+            << cols;
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");  // too few for a thread each
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 64}), "warp_16");  // half of a warp's lanes would idle
   SoftmaxProblem p{.rows = 8, .cols = 17, .x = Rows::contiguous(8, 17), .y = Rows::contiguous(8, 17)};
   p.x->outer.stride[0] = 20;
   const auto plan = plan_softmax(p, *device_model("H200"), {.variant = "span_32"});
@@ -49,8 +53,8 @@ TEST(SoftmaxPlan, AFewLongRowsAreSplitOverTheDevice) {
       EXPECT_EQ(chosen(one), "split");
       EXPECT_EQ(chosen({.rows = 7, .cols = 1000003, .dtype = dtype, .backward = backward}), "split");
       const auto plan = plan_softmax(one, *device_model("H200"));
-      EXPECT_EQ(plan->grid, 528);  // slices of whole lines, on four blocks of each of 132 multiprocessors
-      EXPECT_EQ(plan->workspace_bytes(), 528 * sizeof(float) * (backward ? 1 : 2));
+      EXPECT_EQ(plan->grid, 264);  // slices of whole lines, on two blocks of each of 132 multiprocessors
+      EXPECT_EQ(plan->workspace_bytes(), 264 * sizeof(float) * (backward ? 1 : 2));
     }
   const auto refused = plan_softmax({.rows = 1, .cols = 2000}, *device_model("H200"), {.variant = "split"});
   EXPECT_EQ(

@@ -59,19 +59,19 @@ inline constexpr Variant variants[] = {
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
     {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
-    {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 8}, 0.8},
+    {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
     {"split", "a few long rows, each over many blocks: a kernel for their sums, and one that writes", {.method = Method::split, .threads = 512}, 1.2},
-    {"short_32", "of f32: a warp a row, two at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 2}, 0.3},
+    {"short_32", "of f32: a warp a row, four at a time", {.method = Method::short_rows, .threads = 128, .rows = 4, .turns = 4}, 0.9},
     {"short_2k", "for a few rows: it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .overlaps = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
-    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.4},
+    {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.75},
     {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
     {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 1.1},
     {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 2.6},
     {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 2.6},
     {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 2.6},
     {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 2.6},
-    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2}, 2.6},
+    {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 7, .in_shared = 12, .blocks_per_sm = 2}, 2.2},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
     {"block_8kx2", "the row in slices of two of Hopper's blocks", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 2}, 3.4},
     {"block_8kx4", "of four", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 4}, 5.0},
@@ -95,7 +95,7 @@ constexpr int smem_bytes(Config c) { return c.threads * c.in_shared * unit_bytes
 // Gradients keep two rows, y and dy, in the same room: of each at most two units in registers.
 constexpr int gradient_registers(Config c) { return std::clamp(c.in_registers / 2, 1, 2); }
 constexpr int gradient_shared(Config c) {
-  return std::max((c.in_registers + c.in_shared) / 2 - gradient_registers(c), 0);
+  return std::max((c.in_registers + c.in_shared) / 2 - gradient_registers(c), 0) / 2 * 2;
 }
 constexpr std::int64_t gradient_capacity(Config c) {
   return std::int64_t{lanes(c)} * (gradient_registers(c) + gradient_shared(c));
@@ -133,10 +133,10 @@ inline int span_smem_bytes(const Config& c, const SoftmaxProblem& p, const Devic
          tile::span_room(span_rows(c, p, device), static_cast<int>(p.cols), static_cast<int>(size_of(p.dtype)));
 }
 
-// Split: slices of a unit for each thread and more, and four blocks for each multiprocessor. Of each the first kernel leaves
-// maximum and sum in the workspace, or, of gradients, a sum.
+// Split: slices of a unit for each thread and more, and two blocks for each multiprocessor. Of each the first kernel
+// leaves maximum and sum in the workspace, or, of gradients, a sum.
 inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t blocks_per_sm = 4;
+  constexpr std::int64_t blocks_per_sm = 2;
   const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
   return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
 }
@@ -148,8 +148,9 @@ inline std::size_t partials_bytes(const Config& c, const SoftmaxProblem& p, cons
 // Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
 constexpr int registers(Config c) {
   if (c.method == Method::ring) return 96;
-  if (c.method == Method::short_rows || c.method == Method::span) return 56;
-  if (c.method == Method::resident) return c.in_registers >= 8 ? 64 : c.in_registers >= 4 ? 48 : 40;
+  if (c.method == Method::span) return 72;
+  if (c.method == Method::short_rows) return 64;
+  if (c.method == Method::resident) return c.in_registers >= 7 ? 64 : c.in_registers >= 4 ? 48 : 40;
   return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
 }
 constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows * c.turns; }
