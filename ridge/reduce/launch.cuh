@@ -5,6 +5,7 @@
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/shifted.cuh>
 #include <ridge/reduce/slices.cuh>
+#include <ridge/reduce/spans.cuh>
 #include <ridge/reduce/textbook.cuh>
 
 #include <utility>
@@ -135,6 +136,13 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
     return launch_columns<S, R, c.kernel == Kernel::shifted>(call);
   } else if constexpr (c.kernel == Kernel::rows) {
     return simt::launch(call.config(call.grid(), c.threads), reduce_rows<S, R>, call.in, call.y, call.finish);
+  } else if constexpr (c.kernel == Kernel::spans) {
+    const Extent& e = call.args.plan.extent;
+    constexpr int size = sizeof(typename R::Element);
+    const int rows = span_rows(c, e, size);
+    const auto smem = static_cast<std::size_t>(tile::span_room(rows, static_cast<int>(e.cols), size));
+    return simt::launch(call.config(call.grid(), c.threads, smem), reduce_spans<S, R>, call.in, call.y, rows,
+                        call.finish);
   } else if constexpr (c.kernel == Kernel::atomic) {
     if constexpr (std::is_same_v<R, Sum<float>>) return launch_atomic<AtomicSum>(call);
     else if constexpr (std::is_same_v<R, Sum<std::int32_t>>) return launch_atomic<AtomicIntSum>(call);

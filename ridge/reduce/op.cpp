@@ -43,6 +43,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Kernel::tree_sequential: return "divergence";
     case Kernel::shuffle: return "tiling";  // registers in place of shared memory
     case Kernel::rows: return "occupancy";
+    case Kernel::spans: return "coalescing";
     case Kernel::columns: return c.strided ? "" : "coalescing";
     case Kernel::shifted: return "coalescing";
     case Kernel::cluster: return "occupancy";

@@ -242,6 +242,7 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
     if (is_textbook(c)) return "a step of the textbook: sum, mean, max and min of f32 and i32 (vec4: dot too)";
     if (c.last_block) return "the last block finishes plain sums and means of f32, f16 and bf16";
     if (c.threads == 1024) return "one block of 1,024 threads is for sums, means and dots of f32, f16 and bf16";
+    if (c.kernel == Kernel::spans) return "dot has one row";
     if (c.lanes == 8 && p.function != Reduce::dot) return "eight lanes per row are for f32, f16 and bf16";
     if (c.kernel == Kernel::shifted) return "columns at any pitch are for plain sums and means of f32, f16 and bf16";
     if (c.kernel == Kernel::columns && p.function != Reduce::dot)
@@ -264,6 +265,12 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
       if (auto why = no_columns(c, p, g, device.sms); !why.empty()) return why;
   } else if (!g.neighbours) {
     return "the elements of a row are not neighbours";
+  }
+  if (c.kernel == Kernel::spans) {
+    if (g.extent.cols < 1 || g.extent.cols > tile::span_most_cols)
+      return "a row is not of 1 to " + std::to_string(tile::span_most_cols) + " elements";
+    if (g.axes.outer != 1 || g.axes.x[0] != g.extent.cols) return "rows do not follow one another without gaps";
+    if (row_blocks(c, g.extent, size) > max_grid) return "more blocks than one launch has";
   }
   if (arity(p.function) == 2 && access_elements(c, size) > 1 && c.access_bytes > p.alignment)
     return "the inputs are not equally far from a boundary of " + std::to_string(c.access_bytes) + " bytes";
@@ -306,6 +313,7 @@ double clocks(const ReduceProblem& p) {
 // What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
 int registers(const Config& c, int element_bytes) {
   if (is_textbook(c) && c.kernel != Kernel::slices) return 24;
+  if (c.kernel == Kernel::spans) return 40;
   if (c.kernel == Kernel::shifted) return element_bytes == 2 ? 40 : 32;
   if (by_elements(c)) return 64;
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
@@ -345,6 +353,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   k.cost = least;
   k.blocks = e.cols > 0 ? grid_of(c, e, cut, size).blocks() : 0;
   k.block = {.threads = c.threads, .registers = registers(c, size)};
+  if (c.kernel == Kernel::spans) k.block.smem = tile::span_room(span_rows(c, e, size), static_cast<int>(e.cols), size);
   k.launches = launches(c, cut);
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
@@ -386,6 +395,12 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
         static_cast<double>(ceil_div(row_blocks(c, e, size) * cut, std::max<std::int64_t>(k.blocks, 1)));
     k.trips *= in_turn;
     k.block_us *= in_turn;
+  } else if (c.kernel == Kernel::spans) {
+    const double turns = static_cast<double>(span_rows(c, e, size)) / c.threads, cols = static_cast<double>(e.cols);
+    const bool locates = p.function == Reduce::argmax || p.function == Reduce::argmin;
+    k.trips = 1;
+    k.block_us = prologue_us + 2 * barrier_us + 0.02 * cols * turns;  // a thread's elements follow one another
+    k.clocks = (cols * (locates ? 18 : 8) + 60) / 128 * static_cast<double>(e.rows);  // instructions, of four warps
   } else {
     const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
     k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;

@@ -58,7 +58,8 @@ TEST(ReducePlan, RowsGetTheThreadsThatTheirLengthFeeds) {
   EXPECT_EQ(sum(4096, 32768), "row_block");
   EXPECT_EQ(sum(4096, 50257), "row_block");
   EXPECT_EQ(sum(16, 1 << 24), "row_split");
-  EXPECT_EQ(sum(1000000, 7), "row_lanes");
+  EXPECT_EQ(sum(1000000, 33), "row_lanes");
+  for (const std::int64_t cols : {3, 7, 17, 32}) EXPECT_EQ(sum(1000000, cols), "row_span") << cols;
 }
 
 TEST(ReducePlan, ATraceIsALineWithGaps) {

@@ -3,6 +3,7 @@
 #include <ridge/reduce/reduce.hpp>
 #include <ridge/tile/columns.hpp>
 #include <ridge/tile/last_block.hpp>
+#include <ridge/tile/row_span.hpp>
 
 #include <algorithm>
 
@@ -15,6 +16,7 @@ enum class Kernel : std::uint8_t {
   shuffle,           // within a warp by registers, across warps by shared memory
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
+  spans,             // a thread folds a whole row, which its block brought to shared memory with the rows beside it
   columns,           // neighbouring lanes fold neighbouring rows, which lie side by side as columns do; any strides
   shifted,           // the same at any pitch: lanes have 16 bytes of neighbouring columns, wherever a row starts
   cluster,           // a cluster of Hopper's blocks folds the one row there is; any strides
@@ -66,6 +68,9 @@ inline constexpr Variant variants[] = {
     {"one_block",
      "the whole row to one block of 1,024 threads: one launch, where there is little to read",
      {.threads = 1024, .access_bytes = 16, .vectors = 4, .blocks_per_sm = 1}},
+    {"row_span",
+     "rows of a few elements: a block brings its rows as one span, then a thread has a row to itself",
+     {.kernel = Kernel::spans, .threads = 128, .access_bytes = 16, .blocks_per_sm = 8}},
     {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}},
     {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}},
     {"row_block", "a block per row", {.access_bytes = 16, .vectors = 4}},
@@ -153,16 +158,24 @@ template <class Partial, int V> constexpr std::size_t shifted_scratch(int thread
 // Whether partial results are [slices, rows], for the kernel that finishes columns.
 constexpr bool has_columns(const Config& c) { return c.kernel == Kernel::columns || c.kernel == Kernel::shifted; }
 
+// Kernel::spans: rows that a block brings. 8 KB of them, of fewer rows as many as give each multiprocessor several blocks.
+constexpr int span_rows(const Config& c, const Extent& e, int element_bytes) {
+  constexpr std::int64_t bytes = 8192, blocks = 1024;
+  return tile::span_rows(c.threads, e.rows, e.cols * element_bytes, bytes, blocks);
+}
+
 // Threads that share a row (or a slice of it), and rows that such threads have at a time.
 constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
   if (c.kernel == Kernel::columns) return columns_of(c, e, element_bytes).depth;
   if (c.kernel == Kernel::shifted) return c.threads / shifted_lanes(e, access_elements(c, element_bytes));
   if (c.kernel == Kernel::cluster) return c.threads * cluster_blocks;
+  if (c.kernel == Kernel::spans) return 1;
   return c.kernel == Kernel::rows ? c.lanes : c.threads;
 }
 constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
   const int v = access_elements(c, element_bytes);
   if (c.kernel == Kernel::rows) return c.threads / c.lanes;
+  if (c.kernel == Kernel::spans) return span_rows(c, e, element_bytes);
   if (c.kernel == Kernel::shifted) return std::int64_t{shifted_lanes(e, v) - 1} * v;
   if (c.kernel != Kernel::columns) return 1;
   const tile::ColumnBlock k = columns_of(c, e, element_bytes);
@@ -308,7 +321,7 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
   const auto block = [&](std::int64_t threads) {
     return log2(32) + threads / 32;
   };  // tree in the warp, then warp by warp
-  if (c.kernel == Kernel::atomic) return e.cols;
+  if (c.kernel == Kernel::atomic || c.kernel == Kernel::spans) return e.cols;
   if (has_columns(c)) {  // levels meet as a tree, or one by one
     const tile::ColumnBlock finish = finish_columns(e.rows, row_slices);
     const int levels = row_threads(c, e, element_bytes);
@@ -345,6 +358,7 @@ constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate a
   if (f == Reduce::mean || f == Reduce::trace) f = Reduce::sum;       // whose kernels serve all three
   const bool arg = f == Reduce::argmax || f == Reduce::argmin, simple = dtype == DType::f32 || dtype == DType::i32;
   if (c.kernel == Kernel::cluster) return true;
+  if (c.kernel == Kernel::spans) return f != Reduce::dot;  // whose result is one
   if (c.last_block) return f == Reduce::sum && is_short_float(dtype) && accumulate == Accumulate::plain;
   const bool scalar = c.kernel == Kernel::slices && c.cut == Cut::fill && c.access_bytes == 0;
   if (c.kernel == Kernel::slices && c.threads == 1024)
