@@ -196,17 +196,10 @@ Geometry geometry_of(const ReduceProblem& p) {
   g.extent = {.rows = kept[0].count(), .cols = reduced[0].count()};
   g.neighbours = g.extent.cols <= 1 || (reduced[0].rank == 1 && reduced[0].stride[0] == 1 && reduced[1].stride[0] == 1);
   const int last = g.axes.outer - 1;
-  // Rows of one element: it lies beside those of other rows, and is read as columns of one row are, far from the next.
-  if (g.extent.cols == 1 && reduced[0].rank == 0 && last >= 0) {
-    constexpr std::int64_t whole = 16;  // elements of the widest access
-    const std::int64_t far = (g.axes.shape[last] + whole - 1) / whole * whole;
-    g.axes.shape[g.axes.rank] = 1;
-    g.axes.x[g.axes.rank] = g.axes.z[g.axes.rank] = far;
-    ++g.axes.rank;
-    if (g.axes.x[last] == 1) g.extent.inner = g.axes.shape[last];
-  } else if (last >= 0 && !g.neighbours) {
-    const std::int64_t across = std::abs(g.axes.x[last]), along = std::abs(g.axes.x[g.axes.rank - 1]);
-    if (across != 0 && across < along) g.extent.inner = g.axes.shape[last];
+  if (last >= 0 && (g.extent.cols == 1 || !g.neighbours)) {  // lanes on neighbouring rows, where those are the nearer
+    const std::int64_t across = std::abs(g.axes.x[last]);
+    if (g.extent.cols == 1 || (across != 0 && across < std::abs(g.axes.x[g.axes.rank - 1])))
+      g.extent.inner = g.axes.shape[last];
   }
   return g;
 }
@@ -344,7 +337,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   const Config c = config_of(index_of(row), p.function);
   const bool columns = by_elements(c);
   constexpr double cluster_us = 0.6;  // two barriers of a cluster
-  const double prologue_us = c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
+  const double prologue_us = c.kernel == Kernel::spans ? 0.25 : c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
   const int size = static_cast<int>(size_of(p.dtype)), inputs = arity(p.function);
   const std::int64_t cut = slices(c, e, size, device.sms), at_a_time = block_rows(c, e, size);
   const std::int64_t tile = tile_elements(c, e, size), in_slice = ceil_div(e.cols, cut);
@@ -400,7 +393,7 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
     const bool locates = p.function == Reduce::argmax || p.function == Reduce::argmin;
     k.trips = 1;
     k.block_us = prologue_us + 2 * barrier_us + 0.02 * cols * turns;  // a thread's elements follow one another
-    k.clocks = (cols * (locates ? 18 : 8) + 60) / 128 * static_cast<double>(e.rows);  // instructions, of four warps
+    k.clocks = (cols * (locates ? size == 1 ? 18 : 28 : 8) + 60) / 128 * static_cast<double>(e.rows);  // instructions, of four warps
   } else {
     const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
     k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;

@@ -20,7 +20,7 @@ __device__ __forceinline__ typename R::Output of_row(const typename R::Element* 
 #pragma unroll 4
     for (int j = 0; j < cols; ++j) {
       const int at = own.at(j);
-      if (R::is_result(row[at], extreme)) found = ::min(found, at);
+      if (!R::Order::beats(extreme, row[at])) found = ::min(found, at);  // nothing beats it: equal
     }
     return found;
   } else {
