@@ -32,6 +32,9 @@ Status launch_wgmma_fp8(const Arguments&);
 Status launch_wgmma_i8(const Arguments&);
 Status launch_split_f16(const Arguments&);
 Status launch_split_bf16(const Arguments&);
+Status launch_split_tf32(const Arguments&);
+Status launch_split_fp8(const Arguments&);
+Status launch_split_i8(const Arguments&);
 
 // Copies what of the operands is to be repacked into the workspace.
 struct Repack;

@@ -304,6 +304,7 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
                          {lines * shared_share, "shared memory"},
                          {copied, "the copy engine"},
                          {wgmma_stage_bytes(c) / block_bytes_per_clock, "what a block gets from the L2 cache"}});
+  if (c.promote) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
   const double loading = std::min<double>(tiles * way.split, device.sms);
   const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
                                       cost(p).bytes() / device.memory_gbs * device.clock_ghz);

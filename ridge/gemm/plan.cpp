@@ -144,8 +144,14 @@ Status launch(const Arguments& args) {
     if constexpr (std::is_same_v<B, simt::Cuda>) {
       const Family family = variants[args.plan.variant].config.family;
       if (family == Family::tma_tile) return launch_tma_tile_f32(args);
-      if (family == Family::wgmma_split)
-        return args.problem.dtype == f16 ? launch_split_f16(args) : launch_split_bf16(args);
+      if (family == Family::wgmma_split) switch (args.problem.dtype) {
+          case f16: return launch_split_f16(args);
+          case f32: return launch_split_tf32(args);
+          case i8: return launch_split_i8(args);
+          case f8e4m3:
+          case f8e5m2: return launch_split_fp8(args);
+          default: return launch_split_bf16(args);
+        }
       if (family == Family::wgmma) switch (args.problem.dtype) {
           case f16: return launch_wgmma_f16(args);
           case f32: return launch_wgmma_tf32(args);

@@ -18,9 +18,12 @@ bool is_by_columns(const GemmProblem& p, DType out) {
          p.d->batch_stride >= 0 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
 }
 
+// Whether sums go to D as they are, if nothing is added to them but a bias along N.
+template <class X> bool is_plain(const StandardEpilogue<X>& e) {
+  return e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.bias].data;
+}
 ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
-  const bool plain = e.alpha == 1 && e.scale == 1 && e.activation == Activation::none && !e.addends[e.bias].data;
-  return {e.alpha, e.scale, e.activation, e.addends[e.bias], plain};
+  return {e.alpha, e.scale, e.activation, e.addends[e.bias], is_plain(e)};
 }
 
 // The operands as the kernel reads them: where they are, or copied into the workspace first.
@@ -56,11 +59,8 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   }
   if constexpr (has_direct_store<T>) {
     // Sums of integers go to D as they are, or by the epilogue.
-    const StandardEpilogue<X>& e = epilogue;
-    const bool plain =
-        e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.bias].data;
     if (is_by_columns(p, dtype_of<X>) &&
-        (std::is_same_v<tile::sm90::Sum<T>, float> || (plain && !std::is_same_v<X, float>)))
+        (std::is_same_v<tile::sm90::Sum<T>, float> || (is_plain(epilogue) && !std::is_same_v<X, float>)))
       store = Store::direct;
   }
   if (store != Store::epilogue) d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
@@ -85,14 +85,15 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   }
 }
 
-template <int I, class T> Status launch_split_row(const Arguments& args) {
+template <int I, class T, class X> Status launch_split_row(const Arguments& args) {
   const GemmProblem& p = args.problem;
   auto ready = ready_operands(args);
   if (!ready) return ready.error();
   const bool swapped = args.plan.swapped;
-  const StandardEpilogue<float> epilogue = epilogue_of<float>(args);
+  const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
+  const DType plain_out = gemm_default_out(p.dtype);  // SplitKernel::Plain
   WgmmaOperand plain;
-  if (*p.out == p.dtype && p.d->col_stride == 1 && !p.c && !p.residual_lies && by_columns_of(epilogue).plain)
+  if (*p.out == plain_out && p.d->col_stride == 1 && !p.c && !p.residual_lies && is_plain(epilogue))
     plain = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;
   const Copied copied = !repack.needed()                                ? Copied::none
@@ -100,13 +101,15 @@ template <int I, class T> Status launch_split_row(const Arguments& args) {
                                                                         : Copied::narrow;
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
-                                           is_by_columns(p, p.dtype), {p.m, p.n, products(p), p.batch}, swapped,
+                                           is_by_columns(p, plain_out), {p.m, p.n, products(p), p.batch}, swapped,
                                            args.plan.split, copied, epilogue, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,
               narrow = swapped ? ready->repack.a.major : ready->repack.b.major;
-  if constexpr (narrow_is_k_major(variants[I].config)) {
+  if constexpr (sizeof(T) != 2) {
+    return launch.template operator()<k, k>();  // the others have been turned
+  } else if constexpr (narrow_is_k_major(variants[I].config)) {
     return wide == k ? launch.template operator()<k, k>() : launch.template operator()<outer, k>();
   } else {
     if (wide == k) return narrow == k ? launch.template operator()<k, k>() : launch.template operator()<k, outer>();
@@ -132,7 +135,7 @@ template <Family F, class T, class X, int I> constexpr auto hopper_launcher() ->
   if constexpr (variants[I].config.family != F || !variants[I].types.contains(dtype_of<T>)) return nullptr;
   else if constexpr (F == Family::wgmma) return launch_wgmma_row<I, T, X>;
   else if constexpr (F == Family::tma_tile) return launch_tma_tile_row<I>;
-  else return launch_split_row<I, T>;
+  else return launch_split_row<I, T, X>;
 }
 
 template <Family F, class T, class X, int... I>

@@ -2,6 +2,8 @@
 // blocks of a cluster each multiply a part of k of one tile of D, and send their sums of each share of the tile to the
 // block that adds up that share, in the blocks' order. No workspace, no atomics, and the same bits from run to run.
 //
+// Sums of 8-bit floats leave the tensor cores after each step (Config::promote); those of signed bytes stay integers.
+//
 // wgmma takes 64 rows of one operand and 16 to 256 of the other. The wide operand, whose rows are taken 64 at a time,
 // is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
 #pragma once
@@ -23,8 +25,8 @@ struct SplitWork {
   int share_log2;                      // rows of a tile of D that a block of the cluster adds up
   int stage_bytes;                     // that are copied for a step
   Copied copied;                       // both: or the wide one alone
-  void* plain;         // D of the operands' type, where it is the sums and its columns are neighbours, or null
-  bool plain_vectors;  // its rows are whole pieces of four, on 8 bytes
+  void* plain;         // D of SplitKernel::Plain, where it is the sums and its columns are neighbours, or null
+  bool plain_vectors;  // its rows are whole pieces of four, each on its own size
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
 };
 
@@ -34,6 +36,8 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
   static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
+  using Plain = std::conditional_t<sizeof(T) == 2, T, tile::sm90::Sum<T>>;  // of D that is stored without an epilogue
+  static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
   static_assert(MN == Major::k || !narrow_is_k_major(c));
   // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get two
@@ -43,21 +47,23 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
 
-// Stores to the same place in the shared memory of block `rank` of the cluster.
-__device__ __forceinline__ void store_in_block(float* to, unsigned rank, float x) {
+// Stores to the same place in the shared memory of block `rank` of the cluster. S: a sum's type.
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned bits_of(std::int32_t x) { return static_cast<unsigned>(x); }
+template <class S> __device__ __forceinline__ void store_in_block(S* to, unsigned rank, S x) {
   asm volatile(
       "{\n.reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.f32 [there], %2;\n}" ::"r"(tile::sm90::shared_address(to)),
-      "r"(rank), "f"(x)
+      "st.shared::cluster.b32 [there], %2;\n}" ::"r"(tile::sm90::shared_address(to)),
+      "r"(rank), "r"(bits_of(x))
       : "memory");
 }
-__device__ __forceinline__ void store_in_block(float* to, unsigned rank, float x, float y) {
+template <class S> __device__ __forceinline__ void store_in_block(S* to, unsigned rank, S x, S y) {
   asm volatile(
       "{\n.reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.v2.f32 [there], {%2, %3};\n}" ::"r"(tile::sm90::shared_address(to)),
-      "r"(rank), "f"(x), "f"(y)
+      "st.shared::cluster.v2.b32 [there], {%2, %3};\n}" ::"r"(tile::sm90::shared_address(to)),
+      "r"(rank), "r"(bits_of(x)), "r"(bits_of(y))
       : "memory");
 }
 
@@ -72,6 +78,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     using K = SplitKernel<Row, T, MW, MN>;
     constexpr Config c = Row::config;
     constexpr int multipliers = split_multipliers(c);
+    using Sum = sm90::Sum<T>;
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
@@ -135,8 +142,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       if (split > 1) sm90::await_cluster();
     };
 
-    float* const received = reinterpret_cast<float*>(shared + split_sums_at(c));
-    const int pitch = split_pitch(c, work.swapped), sender = pitch << work.share_log2;  // floats of one sender's
+    Sum* const received = reinterpret_cast<Sum*>(shared + split_sums_at(c));
+    const int pitch = split_pitch(c, work.swapped), sender = pitch << work.share_log2;  // sums of one sender's
     if (group == multipliers) {
       if (loads)
         for (; loaded < steps; ++loaded) {
@@ -146,9 +153,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       __syncwarp();
       await_others();
     } else {
-      sm90::Sum<T> sums[c.bn / 2];
-      int former = 0;
-      for (int i = 0; i < steps; ++i) {
+      Sum sums[c.bn / 2];
+      const auto start_step = [&](Sum(&to)[c.bn / 2], bool accumulate) {
         sm90::wait(full + ring.stage, ring.parity);
         const unsigned wide = sm90::shared_address(shared + ring.stage * wgmma_stage_bytes(c)),
                        narrow = wide + K::bytes_wide;
@@ -156,32 +162,52 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 #pragma unroll
         for (int k = 0; k < c.bk; k += sm90::product_k<T>)
           sm90::multiply<T, K::axis_wide, K::axis_narrow, c.bn>(
-              sums,
+              to,
               sm90::descriptor(K::axis_wide,
                                wide + sm90::outer_offset(group * 64) + sm90::k_offset(K::axis_wide, k, sizeof(T))),
-              sm90::descriptor(K::axis_narrow, narrow + sm90::k_offset(K::axis_narrow, k, sizeof(T))), i > 0 || k > 0);
+              sm90::descriptor(K::axis_narrow, narrow + sm90::k_offset(K::axis_narrow, k, sizeof(T))),
+              accumulate || k > 0);
         sm90::commit_products();
-        if (i > 0) {
-          sm90::wait_products<1>();  // all but these: the stage before this one has been read
-          if (threadIdx.x % 128 == 0) sm90::arrive(empty + former);
+      };
+      const auto release = [&](int stage) {
+        if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
+      };
+      if constexpr (c.promote > 0) {  // meanwhile another warpgroup multiplies, or memory is what is waited for
+        Sum part[c.bn / 2];
+#pragma unroll
+        for (int j = 0; j < c.bn / 2; ++j) sums[j] = 0;
+        for (int i = 0; i < steps; ++i, ring.next()) {
+          start_step(part, false);
+          sm90::wait_products<0>();
+          release(ring.stage);
+#pragma unroll
+          for (int j = 0; j < c.bn / 2; ++j) sums[j] += part[j];
         }
-        former = ring.stage;
-        ring.next();
+      } else {
+        int former = 0;
+        for (int i = 0; i < steps; ++i, ring.next()) {
+          start_step(sums, i > 0);
+          if (i > 0) {
+            sm90::wait_products<1>();  // all but these: the stage before this one has been read
+            release(former);
+          }
+          former = ring.stage;
+        }
       }
       sm90::wait_products<0>();
       await_others();
       // Registers hold pairs of neighbours along the narrow operand, 8 rows of the wide one apart.
       const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
-      float* const mine = received + static_cast<int>(rank) * sender;  // in each block
+      Sum* const mine = received + static_cast<int>(rank) * sender;  // in each block
       const int share_mask = (1 << work.share_log2) - 1;
 #pragma unroll
       for (int j = 0; j < c.bn / 8; ++j)
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const float x[2] = {static_cast<float>(sums[4 * j + 2 * i]), static_cast<float>(sums[4 * j + 2 * i + 1])};
+          const Sum x[2] = {sums[4 * j + 2 * i], sums[4 * j + 2 * i + 1]};
           const int wide = row + 8 * i, narrow = col + 8 * j;
           if (work.swapped) {  // D's rows are the narrow operand's
-            float* to = mine + (narrow & share_mask) * pitch + wide;
+            Sum* to = mine + (narrow & share_mask) * pitch + wide;
             const auto block = static_cast<unsigned>(narrow >> work.share_log2);
             store_in_block(to, block, x[0]);
             store_in_block(to + pitch, block, x[1]);
@@ -204,10 +230,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const int left = work.n - at_col, end = ::min(::min(share_row + (1 << work.share_log2), rows), work.m - d_row);
       for (int row = share_row + static_cast<int>(threadIdx.x) / pieces; row < end && left > 0;
            row += at_a_time * stride) {
-        const float* here = received + (row - share_row) * pitch + col;
-        simt::vec<float, 4> x[at_a_time];
+        const Sum* here = received + (row - share_row) * pitch + col;
+        simt::vec<Sum, 4> x[at_a_time];
         for (unsigned from = 0; from < split; ++from, here += sender) {
-          simt::vec<float, 4> part[at_a_time];
+          simt::vec<Sum, 4> part[at_a_time];
 #pragma unroll
           for (int i = 0; i < at_a_time; ++i)  // rows of others: not used
             part[i] = simt::load<4>(here + ::min(i * stride, end - 1 - row) * pitch);
@@ -217,16 +243,18 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             for (int v = 0; v < 4; ++v) x[i][v] = from == 0 ? part[i][v] : x[i][v] + part[i][v];
         }
         if (work.plain) {
-          T* to = static_cast<T*>(work.plain) + batch * work.plain_batch + (d_row + row) * work.plain_pitch + at_col;
+          using Plain = typename K::Plain;
+          Plain* to =
+              static_cast<Plain*>(work.plain) + batch * work.plain_batch + (d_row + row) * work.plain_pitch + at_col;
 #pragma unroll
           for (int i = 0; i < at_a_time; ++i, to += stride * work.plain_pitch)
             if (row + i * stride < end) {
               if (work.plain_vectors) {
-                simt::store(to, simt::vec<T, 4>{T(x[i][0]), T(x[i][1]), T(x[i][2]), T(x[i][3])});
+                simt::store(to, simt::vec<Plain, 4>{Plain(x[i][0]), Plain(x[i][1]), Plain(x[i][2]), Plain(x[i][3])});
               } else {
 #pragma unroll
                 for (int v = 0; v < 4; ++v)
-                  if (v < left) to[v] = T(x[i][v]);
+                  if (v < left) to[v] = Plain(x[i][v]);
               }
             }
         } else {
@@ -243,7 +271,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 }
 
 // Launches it with `split` blocks in a cluster. plain: D, where it is the sums and its columns are neighbours; else its
-// data is null, and the epilogue serves. plain_vectors: its rows are whole pieces of four, on 8 bytes. Precondition:
+// data is null, and the epilogue serves. plain_vectors: its rows are whole pieces of four, each on its own size. Precondition:
 // split <= steps along k, and a power of two.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,

@@ -1,0 +1,8 @@
+// float32 as TF32, where a cluster's blocks share a tile's products.
+#include <ridge/gemm/sm90_launch.cuh>
+
+namespace ridge::gemm_detail {
+
+Status launch_split_tf32(const Arguments& args) { return launch_hopper_table<Family::wgmma_split, float>(args); }
+
+}  // namespace ridge::gemm_detail
