@@ -310,7 +310,14 @@ inline check::CaseBook book() {
     for (const char* size : {"m=1,n=200,k=72", "m=13,n=136,k=520", "m=17,n=72,k=1096", "m=48,n=264,k=328",
                              "m=200,n=9,k=264", "m=130,n=56,k=456", "m=9,n=72,k=2120", "m=128,n=128,k=192"})
       test(with_layout(std::string("bf16:") + size + ":fill=ints", layout));
+  for (const char* layout : layouts)
+    for (const char* size : {"m=13,n=136,k=520", "m=200,n=9,k=264", "m=130,n=56,k=1096", "m=128,n=128,k=192"}) {
+      for (const char* type : {"f8e4m3:", "i8:"}) test(with_layout(std::string(type) + size + ":fill=ints", layout));
+      test(with_layout(std::string("f32:") + size + ":fill=ints:math=tf32", layout));
+    }
   for (const char* layout : layouts) {
+    test(with_layout("f8e5m2:m=15,n=133,k=1290:out=f16", layout));  // so long a sum that the tensor cores' own would err
+    test(with_layout("i8:m=15,n=133,k=1290,batch=2:out=f32:alpha=0.5:epilogue=bias+relu", layout));
     test(with_layout("f16:m=24,n=72,k=392,batch=3:epilogue=bias_m+gelu+residual:beta=2", layout));
     test(with_layout("f16:m=15,n=133,k=259:fill=ints:out=f32", layout));
   }
@@ -375,6 +382,11 @@ inline check::CaseBook book() {
     bench(std::string("f32:") + size + ":math=tf32");
     bench(std::string("i8:") + size + ":layout=nt");
     for (const char* math : {"", ":math=fast"}) bench(std::string("f8e4m3:") + size + ":layout=nt:out=bf16" + math);
+  }
+  for (const char* size : {"m=16,n=4096,k=4096", "m=64,n=4096,k=4096", "m=256,n=4096,k=4096", "m=1024,n=1024,k=8192"}) {
+    bench(std::string("f32:") + size + ":layout=nt:math=tf32");
+    bench(std::string("i8:") + size + ":layout=nt");
+    bench(std::string("f8e4m3:") + size + ":layout=nt:out=bf16");
   }
   for (const char* size : {"m=4096,n=4096,k=4096", "m=10240,n=4096,k=4096"})
     for (const char* layout : layouts) bench(with_layout(std::string("f32:") + size + ":math=3xtf32", layout));

@@ -247,6 +247,23 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
   EXPECT_EQ(plan_of(16, 4096, 64).split, 1);  // one step
 }
 
+TEST(GemmPlan, OfOtherTypesToo) {
+  const auto plan_of = [](std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
+                          GemmMath math = GemmMath::exact) {
+    return *plan_gemm(
+        {.m = m, .n = n, .k = k, .dtype = dtype, .layout = GemmLayout::nt, .scalars = {.math = math}},
+        *device_model("H200"));
+  };
+  const auto name = [](const GemmPlan& plan) { return variants[plan.variant].name; };
+  EXPECT_EQ(name(plan_of(16, 4096, 4096, f8e4m3)), "fp8_narrow_16");
+  EXPECT_EQ(name(plan_of(16, 4096, 4096, f8e5m2, GemmMath::fast)), "fp8_narrow_16");
+  EXPECT_EQ(name(plan_of(16, 4096, 4096, i8)), "i8_narrow_16");
+  EXPECT_EQ(name(plan_of(4096, 16, 4096, f32, GemmMath::tf32)), "tf32_narrow_16");
+  EXPECT_EQ(name(plan_of(1024, 1024, 8192, f32, GemmMath::tf32)), "tf32_split");
+  EXPECT_EQ(name(plan_of(1024, 1024, 8192, i8)), "i8_split");
+  EXPECT_GT(plan_of(1024, 1024, 8192, f8e4m3).split, 1);
+}
+
 TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   const auto chosen = [](std::int64_t size) {
     const auto plan = plan_gemm({.m = size, .n = size, .k = size, .dtype = f16}, *device_model("H200"));
