@@ -316,7 +316,8 @@ inline check::CaseBook book() {
       test(with_layout(std::string("f32:") + size + ":fill=ints:math=tf32", layout));
     }
   for (const char* layout : layouts) {
-    test(with_layout("f8e5m2:m=15,n=133,k=1290:out=f16", layout));  // so long a sum that the tensor cores' own would err
+    test(
+        with_layout("f8e5m2:m=15,n=133,k=1290:out=f16", layout));  // so long a sum that the tensor cores' own would err
     test(with_layout("i8:m=15,n=133,k=1290,batch=2:out=f32:alpha=0.5:epilogue=bias+relu", layout));
     test(with_layout("f16:m=24,n=72,k=392,batch=3:epilogue=bias_m+gelu+residual:beta=2", layout));
     test(with_layout("f16:m=15,n=133,k=259:fill=ints:out=f32", layout));

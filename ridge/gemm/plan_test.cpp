@@ -250,9 +250,8 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
 TEST(GemmPlan, OfOtherTypesToo) {
   const auto plan_of = [](std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
                           GemmMath math = GemmMath::exact) {
-    return *plan_gemm(
-        {.m = m, .n = n, .k = k, .dtype = dtype, .layout = GemmLayout::nt, .scalars = {.math = math}},
-        *device_model("H200"));
+    return *plan_gemm({.m = m, .n = n, .k = k, .dtype = dtype, .layout = GemmLayout::nt, .scalars = {.math = math}},
+                      *device_model("H200"));
   };
   const auto name = [](const GemmPlan& plan) { return variants[plan.variant].name; };
   EXPECT_EQ(name(plan_of(16, 4096, 4096, f8e4m3)), "fp8_narrow_16");
