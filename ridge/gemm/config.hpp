@@ -144,10 +144,12 @@ constexpr int tile_elements(const Config& c, DType dtype, int outer) {
 constexpr int epilogue_parts(const Config& c, DType dtype) { return c.tm / fragment(dtype); }
 constexpr int epilogue_pitch(const Config& c, DType dtype) { return c.bn + fragment(dtype); }
 
-// k of one fragment of Family::mma_sync. Of doubles a warp's registers hold 8 where its tile is small.
+// k of one fragment of Family::mma_sync: 32 bytes. Of doubles a warp's registers hold 8 where its tile is small.
 constexpr int mma_fragment_k(const Config& c, DType dtype) {
-  return dtype != DType::f64 ? 16 : c.wm * c.wn > 32 * 32 ? 4 : 8;
+  return dtype != DType::f64 ? 32 / static_cast<int>(size_of(dtype)) : c.wm * c.wn > 32 * 32 ? 4 : 8;
 }
+// Whether Family::mma_sync reads a type along k alone: no instruction turns bytes.
+constexpr bool mma_reads_along_k(DType dtype) { return size_of(dtype) == 1; }
 // A stage, and where the sums of 16 rows of a warp's tile pass on their way to the epilogue: rows of
 // so many sums, 8 banks apart for pairs of float and 16 for pairs of double.
 constexpr int mma_stage_bytes(const Config& c, DType dtype) {

@@ -22,6 +22,8 @@ template <class Backend> Status launch_i8(const Arguments&);
 
 // Rows of the families for tensor cores. Defined in a build with CUDA.
 Status launch_mma_f64(const Arguments&);
+Status launch_mma_tf32(const Arguments&);
+Status launch_mma_i8(const Arguments&);
 Status launch_mma_f16(const Arguments&);
 Status launch_mma_bf16(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);

@@ -73,7 +73,9 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   const Major a = major_of_a(p), b = major_of_b(p);
   if (a == Major::none) return "a's elements are neighbours in neither axis";
   if (b == Major::none) return "b's elements are neighbours in neither axis";
-  if (a_is_k_major(c) && a != Major::k) return "a's elements are not neighbours along k";
+  const bool along_k = c.family == Family::mma_sync && mma_reads_along_k(p.dtype);
+  if ((along_k || a_is_k_major(c)) && a != Major::k) return "a's elements are not neighbours along k";
+  if (along_k && b != Major::k) return "b's elements are not neighbours along k";
   if (p.gate && major_of_gate(p) != b) return "the gate's elements are neighbours in another axis than b's";
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
@@ -160,10 +162,13 @@ Status launch(const Arguments& args) {
           case f8e5m2: return launch_wgmma_fp8(args);
           default: return launch_wgmma_bf16(args);
         }
-      if (family == Family::mma_sync || family == Family::wmma)
-        return args.problem.dtype == f64   ? launch_mma_f64(args)
-               : args.problem.dtype == f16 ? launch_mma_f16(args)
-                                           : launch_mma_bf16(args);
+      if (family == Family::mma_sync || family == Family::wmma) switch (args.problem.dtype) {
+          case f64: return launch_mma_f64(args);
+          case f32: return launch_mma_tf32(args);
+          case f16: return launch_mma_f16(args);
+          case i8: return launch_mma_i8(args);
+          default: return launch_mma_bf16(args);
+        }
     }
     switch (args.problem.dtype) {
       case f64: return launch_f64<B>(args);

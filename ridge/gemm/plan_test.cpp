@@ -290,8 +290,11 @@ TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
     EXPECT_TRUE(of(f8e5m2, GemmMath::fast, layout).starts_with("fp8_fast"));
     EXPECT_TRUE(of(i8, GemmMath::exact, layout).starts_with("i8_"));
   }
+  EXPECT_EQ(of(f32, GemmMath::tf32, GemmLayout::tn, "A100"), "tf32_mma");
+  EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nt, "A100"), "i8_mma");
+  EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nn, "A100"), "dp4a");  // bytes are not turned
   // Where there are none, in float32.
-  EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::nt, "A100").starts_with("async"));
+  EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::nt, "V100").starts_with("double"));
   EXPECT_TRUE(of(f32, GemmMath::tf32x3, GemmLayout::nt, "A100").starts_with("async"));
   EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 8}, "tf32"),
             "gemm: variant is tf32; it must be another one here: computes as math=tf32, which was not asked for");

@@ -9,9 +9,10 @@
 namespace ridge::gemm_detail {
 namespace {
 
-template <int I, class T> Status launch_mma_row(const Arguments& args) {
+// X: what the epilogue computes in.
+template <int I, class T, class X> Status launch_mma_row(const Arguments& args) {
   const GemmProblem& p = args.problem;
-  const auto epilogue = epilogue_of<Accumulator<T>>(args);
+  const auto epilogue = epilogue_of<X>(args);
   const auto launch = [&]<Major MA, Major MB>() {
     return launch_mma_sync<Row<I>, T, MA, MB>(operand_a<T>(args), operands_b<I, T>(args),
                                               {p.m, p.n, products(p), p.batch}, epilogue, args.stream,
@@ -19,9 +20,13 @@ template <int I, class T> Status launch_mma_row(const Arguments& args) {
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major ma = major_of_a(p), mb = major_of_b(p);
-  if (ma == k) return mb == outer ? launch.template operator()<k, outer>() : launch.template operator()<k, k>();
-  if constexpr (!a_is_k_major(variants[I].config))
-    return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
+  if constexpr (mma_reads_along_k(dtype_of<T>)) {
+    if (ma == k && mb == k) return launch.template operator()<k, k>();
+  } else {
+    if (ma == k) return mb == outer ? launch.template operator()<k, outer>() : launch.template operator()<k, k>();
+    if constexpr (!a_is_k_major(variants[I].config))
+      return mb == outer ? launch.template operator()<outer, outer>() : launch.template operator()<outer, k>();
+  }
   return Status::error(Code::unsupported, "gemm: this variant takes other layouts");  // refused by fits()
 }
 
@@ -33,21 +38,22 @@ template <int I, class T> Status launch_wmma_row(const Arguments& args) {
                       epilogue_of<float>(args));
 }
 
-template <class T, int I> constexpr auto mma_launcher() -> Status (*)(const Arguments&) {
+template <class T, class X, int I> constexpr auto mma_launcher() -> Status (*)(const Arguments&) {
   if constexpr (variants[I].config.family == Family::mma_sync && variants[I].types.contains(dtype_of<T>))
-    return launch_mma_row<I, T>;
+    return launch_mma_row<I, T, X>;
   else if constexpr (variants[I].config.family == Family::wmma && variants[I].types.contains(dtype_of<T>))
     return launch_wmma_row<I, T>;
   else return nullptr;  // refused by fits(), or launched elsewhere
 }
 
-template <class T, int... I> Status launch_mma_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Arguments&) = {mma_launcher<T, I>()...};
+template <class T, class X, int... I>
+Status launch_mma_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+  static constexpr Status (*launchers[])(const Arguments&) = {mma_launcher<T, X, I>()...};
   return launchers[args.plan.variant](args);
 }
 
-template <class T> Status launch_mma_table(const Arguments& args) {
-  return launch_mma_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+template <class T, class X = Accumulator<T>> Status launch_mma_table(const Arguments& args) {
+  return launch_mma_variant<T, X>(args, std::make_integer_sequence<int, variant_count>{});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16 and bf16.
+// GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, and
+// signed bytes along k.
 //
 // Operands come to shared memory as they lie, by asynchronous copies some steps ahead; a warp reads fragments of them,
 // and keeps a tile of D in registers. With Config::gated half of its columns are of A B, and half the same ones of A G.

@@ -13,13 +13,15 @@ namespace ridge::gemm_kernels {
 template <class T, Major M, int Outer, int BK> struct MmaTile {
   static constexpr bool k_major = M == Major::k;
   static constexpr tile::sm80::Axis axis = k_major ? tile::sm80::Axis::k : tile::sm80::Axis::outer;
-  static constexpr bool doubles = std::is_same_v<T, double>;
-  static constexpr tile::sm80::Reads reads = doubles ? tile::sm80::Reads::doubles : tile::sm80::Reads::matrices;
+  // Whether a lane reads its elements one by one: ldmatrix transposes those of 16 bits alone.
+  static constexpr bool singles = std::is_same_v<T, double> || (std::is_same_v<T, float> && !k_major);
+  static constexpr tile::sm80::Reads reads = singles ? tile::sm80::Reads::singles : tile::sm80::Reads::matrices;
   using Element = T;
   static constexpr int size = static_cast<int>(sizeof(T)), outer = Outer, k = BK;
   static constexpr int rows = k_major ? Outer : BK, row_elements = k_major ? BK : Outer;
   static constexpr int row_bytes = row_elements * size, bytes = rows * row_bytes;
-  static_assert(!doubles || row_bytes >= 128, "doubles are swizzled over whole lines");
+  static_assert(!singles || row_bytes >= 128, "they are swizzled over whole lines");
+  static_assert(sizeof(T) > 1 || k_major, "no read brings four bytes of different rows together");
 
   __device__ __forceinline__ static unsigned at(unsigned row, unsigned byte) {
     return tile::sm80::swizzled(reads, row_bytes, row, byte);
@@ -28,25 +30,30 @@ template <class T, Major M, int Outer, int BK> struct MmaTile {
   // Where this lane begins to read the fragments of a warp whose tile begins at `outer`, a multiple of 32.
   __device__ __forceinline__ static unsigned origin(unsigned outer) {
     const unsigned lane = threadIdx.x % 32;
-    const tile::sm80::At e = doubles ? tile::sm80::double_at(lane, 0) : tile::sm80::matrix_row_at(axis, lane);
-    return k_major ? at(outer + e.outer, e.k * size) : at(e.k, (outer + e.outer) * size);
+    const tile::sm80::At e = singles ? tile::sm80::single_at(lane, 0) : tile::sm80::matrix_row_at(axis, lane);
+    constexpr unsigned along_k = singles ? size : 2;  // ldmatrix counts 16-bit elements, whatever they are
+    return k_major ? at(outer + e.outer, e.k * along_k) : at(e.k, (outer + e.outer) * size);
   }
   // The fragment `outer` and `k` further on, constants. `from`: the tile's address and the lane's origin.
   template <int N>
   __device__ __forceinline__ static void read(unsigned from, unsigned outer, unsigned k,
                                               tile::sm80::Register<T> (&to)[N]) {
-    const auto further = [=](unsigned outer, unsigned k) {
-      const tile::sm80::Step step = tile::sm80::step(axis, row_bytes, size, outer, k);
+    const auto further = [=](unsigned o, unsigned along_k) {
+      const tile::sm80::Step step = tile::sm80::step(axis, row_bytes, size, o, along_k);
       return (from ^ step.flip) + step.add;
     };
-    if constexpr (doubles) {
+    if constexpr (singles) {
 #pragma unroll
       for (unsigned i = 0; i < N; ++i) {
-        const tile::sm80::At e = tile::sm80::double_at(0, i);
-        tile::sm80::load_double(to[i], further(outer + e.outer, k + e.k));
+        const tile::sm80::At e = tile::sm80::single_at(0, i);
+        tile::sm80::load_single(to[i], further(outer + e.outer, k + e.k));
       }
     } else {
       tile::sm80::load_matrices<!k_major>(to, further(outer, k));
+    }
+    if constexpr (std::is_same_v<T, float>) {
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) tile::sm80::round_to_tf32(to[i]);
     }
   }
 };

@@ -307,7 +307,7 @@ struct Lying {
   Reads reads;
   Axis axis;
   unsigned outer, bk;
-  unsigned size() const { return reads == Reads::doubles ? 8 : 2; }
+  unsigned size() const { return reads == Reads::singles ? 8 : 2; }
   unsigned row_bytes() const { return (axis == Axis::k ? bk : outer) * size(); }
   unsigned at(unsigned o, unsigned k) const {
     return axis == Axis::k ? sm80::swizzled(reads, row_bytes(), o, k * size())
@@ -318,7 +318,7 @@ std::vector<Lying> tiles_of_mma() {
   std::vector<Lying> tiles;
   for (Axis axis : {Axis::k, Axis::outer})
     for (unsigned outer : {64u, 128u, 256u}) {
-      tiles.push_back({Reads::doubles, axis, outer, 16});
+      tiles.push_back({Reads::singles, axis, outer, 16});
       tiles.push_back({Reads::matrices, axis, outer, 32});
       tiles.push_back({Reads::matrices, axis, outer, 64});
     }
@@ -338,9 +338,9 @@ TEST(Fragment, EveryElementOfATileHasAPlaceOfItsOwn) {
 // The address at which a lane reads register i of doubles, or gives its row to ldmatrix, as kernels compute it: from the
 // one of the warp's first fragment.
 unsigned address_of(const Lying& tile, unsigned warp_outer, unsigned lane, unsigned i, unsigned outer, unsigned k) {
-  const bool doubles = tile.reads == Reads::doubles;
-  const auto first = doubles ? sm80::double_at(lane, 0) : sm80::matrix_row_at(tile.axis, lane);
-  const auto further = doubles ? sm80::double_at(0, i) : sm80::At{0, 0};
+  const bool doubles = tile.reads == Reads::singles;
+  const auto first = doubles ? sm80::single_at(lane, 0) : sm80::matrix_row_at(tile.axis, lane);
+  const auto further = doubles ? sm80::single_at(0, i) : sm80::At{0, 0};
   const auto step = sm80::step(tile.axis, tile.row_bytes(), tile.size(), outer + further.outer, k + further.k);
   return (tile.at(warp_outer + first.outer, first.k) ^ step.flip) + step.add;
 }
@@ -356,8 +356,8 @@ std::vector<std::pair<unsigned, unsigned>> fragments_of_warps(unsigned outer) {
 TEST(Fragment, LanesReadWhatMmaAsksForWithoutConflicts) {
   for (const Lying& tile : tiles_of_mma())
     for (const auto& [warp_outer, outer] : fragments_of_warps(tile.outer))
-      for (unsigned k = 0; k < tile.bk; k += tile.reads == Reads::doubles ? 4 : 16) {
-        if (tile.reads == Reads::doubles) {
+      for (unsigned k = 0; k < tile.bk; k += tile.reads == Reads::singles ? 4 : 16) {
+        if (tile.reads == Reads::singles) {
           for (unsigned i = 0; i < 2; ++i)
             for (unsigned half = 0; half < 2; ++half) {  // of a warp
               std::set<unsigned> banks;
@@ -390,8 +390,8 @@ TEST(Fragment, LanesReadWhatMmaAsksForWithoutConflicts) {
 TEST(Fragment, ADeeperOneOfDoublesIsTwo) {
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned i = 0; i < 2; ++i) {
-      EXPECT_EQ(sm80::double_at(lane, i + 2).outer, sm80::double_at(lane, i).outer);
-      EXPECT_EQ(sm80::double_at(lane, i + 2).k, sm80::double_at(lane, i).k + 4);
+      EXPECT_EQ(sm80::single_at(lane, i + 2).outer, sm80::single_at(lane, i).outer);
+      EXPECT_EQ(sm80::single_at(lane, i + 2).k, sm80::single_at(lane, i).k + 4);
     }
 }
 

@@ -9,11 +9,16 @@
 #else
 namespace ridge::tile::sm80 {
 
-// A register of a fragment of T: two neighbours along k, or one double.
-template <class T> using Register = std::conditional_t<std::is_same_v<T, double>, double, unsigned>;
-
-__device__ __forceinline__ void load_double(double& value, unsigned from) {
+__device__ __forceinline__ void load_single(double& value, unsigned from) {
   asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(from) : "memory");
+}
+__device__ __forceinline__ void load_single(unsigned& value, unsigned from) {  // a float
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
+}
+
+// The float to the nearest TF32: multiply() would cut off what is more.
+__device__ __forceinline__ void round_to_tf32(unsigned& x) {
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x) : "f"(__uint_as_float(x)));
 }
 
 // Four 8 x 8 matrices of 16-bit elements; the lane's row begins at `from`, a multiple of 16.
@@ -38,13 +43,19 @@ __device__ __forceinline__ unsigned turn_matrix(unsigned pair) {
   return turned;
 }
 
-// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
+// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. float: of TF32.
 template <class T>
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
-  static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16>);
+  static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float>);
   if constexpr (std::is_same_v<T, ridge::half>)
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+  else if constexpr (std::is_same_v<T, float>)
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
@@ -54,6 +65,17 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4
         "{%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+}
+
+template <class T>
+__device__ __forceinline__ void multiply(std::int32_t (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4],
+                                         int half) {
+  static_assert(std::is_same_v<T, std::int8_t>);
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
 }
 
 template <class T, int N>

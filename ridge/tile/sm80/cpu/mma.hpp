@@ -1,9 +1,10 @@
-// mma.sync and ldmatrix on the CPU runtime, for 16-bit types. The lanes of a warp show each other what they have.
+// mma.sync and ldmatrix on the CPU runtime, for all types but double. The lanes of a warp show each other what they have.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/sm80/arch.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 
+#include <bit>
 #include <cstring>
 
 namespace ridge::tile::sm80 {
@@ -14,7 +15,7 @@ namespace detail {
 struct Shown {
   static constexpr int warps = 32;
   unsigned address[32];
-  float a[16][16], b[8][16];  // [row][k], [column][k]
+  float a[16][32], b[8][32];  // [row][k], [column][k]
 };
 inline Shown& shown() {
   static thread_local Shown all[Shown::warps];
@@ -29,14 +30,24 @@ template <class Show, class Read> void exchange(Show show, Read read) {
   read(shown());
 }
 
-template <class T> void put_pair(float* to, unsigned word) {
-  T pair[2];
-  std::memcpy(pair, &word, sizeof word);
-  to[0] = static_cast<float>(pair[0]);
-  to[1] = static_cast<float>(pair[1]);
+// The elements of a register.
+template <class T> void put(float* to, unsigned word) {
+  T elements[sizeof word / sizeof(T)];
+  std::memcpy(elements, &word, sizeof word);
+  for (const T& x : elements) *to++ = static_cast<float>(x);
 }
 
 }  // namespace detail
+
+inline void load_single(unsigned& value, unsigned from) {
+  std::memcpy(&value, simt::dynamic_shared<char>() + from, sizeof value);
+}
+
+// The float to the nearest TF32, and half-way away from zero.
+inline void round_to_tf32(unsigned& x) {
+  constexpr unsigned infinity = 0x7f800000, cut = 13;
+  if ((x & infinity) != infinity) x = (x + (1u << (cut - 1))) >> cut << cut;
+}
 
 template <bool Transposed> void load_matrices(unsigned (&fragment)[4], unsigned from) {
   if (from % piece_bytes != 0)
@@ -75,20 +86,22 @@ inline unsigned turn_matrix(unsigned pair) {
   return turned;
 }
 
-// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1.
-template <class T> void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
-  const unsigned lane = threadIdx.x % 32, outer = lane / 4, k = lane % 4 * 2;
+// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. Sum: float, of signed bytes int32.
+template <class T, class Sum> void multiply(Sum (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
+  constexpr unsigned in_register = sizeof(unsigned) / sizeof(T), products = 8 * in_register;
+  const unsigned lane = threadIdx.x % 32, outer = lane / 4, k = lane % 4 * in_register;
   const auto show = [&](detail::Shown& all) {
-    for (unsigned i = 0; i < 4; ++i) detail::put_pair<T>(&all.a[outer + i % 2 * 8][k + i / 2 * 8], a[i]);
-    for (int i = 0; i < 2; ++i) detail::put_pair<T>(&all.b[outer][k + i * 8], b[half + 2 * i]);
+    for (unsigned i = 0; i < 4; ++i) detail::put<T>(&all.a[outer + i % 2 * 8][k + i / 2 * products / 2], a[i]);
+    for (unsigned i = 0; i < 2; ++i)
+      detail::put<T>(&all.b[outer][k + i * products / 2], b[half + 2 * static_cast<int>(i)]);
   };
   detail::exchange(show, [&](const detail::Shown& all) {
     for (unsigned i = 0; i < 4; ++i) {
       const Place at = sum_at(lane, i);
-      float x[16], y[16];
+      float x[products], y[products];
       std::memcpy(x, all.a[at.row], sizeof x);
       std::memcpy(y, all.b[at.col], sizeof y);
-      for (int n = 0; n < 16; ++n) sums[i] += x[n] * y[n];
+      for (unsigned n = 0; n < products; ++n) sums[i] += static_cast<Sum>(x[n]) * static_cast<Sum>(y[n]);
     }
   });
 }

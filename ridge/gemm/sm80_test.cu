@@ -1,0 +1,119 @@
+// The kernel for mma.sync on the CPU runtime, which emulates its instructions: rows of the table, in each layout that they
+// take, against products in double.
+#include <ridge/gemm/sm80_mma.cuh>
+#include <ridge/gemm/variants.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string_view>
+#include <vector>
+
+namespace ridge::gemm_kernels {
+namespace {
+
+using gemm_detail::variant_count;
+using gemm_detail::variants;
+
+constexpr int row_named(std::string_view name) {
+  for (int i = 0; i < variant_count; ++i)
+    if (variants[i].name == name) return i;
+  return -1;
+}
+template <int I> struct Row {
+  static_assert(I >= 0);
+  static constexpr Config config = variants[I].config;
+};
+
+// Rows of 16 bytes.
+template <class T> int pitch_of(int columns) {
+  constexpr int whole = 16 / static_cast<int>(sizeof(T));
+  return (columns + whole - 1) / whole * whole;
+}
+
+// An operand [outer, k] whose neighbours lie in axis M; what is beyond its rows' ends is not to be multiplied.
+template <class T, Major M> struct Matrix {
+  int outer, k, pitch;
+  std::vector<T> data;
+  Matrix(int o, int of_k, std::mt19937& bits)
+      : outer(o),
+        k(of_k),
+        pitch(pitch_of<T>(M == Major::k ? k : outer)),
+        data(std::size_t(M == Major::k ? o : k) * pitch, T(99)) {
+    for (int i = 0; i < outer; ++i)
+      for (int j = 0; j < k; ++j) at(i, j) = T(static_cast<float>(static_cast<int>(bits() % 9) - 4));
+  }
+  T& at(int o, int along) { return data[std::size_t(M == Major::k ? o * pitch + along : along * pitch + o)]; }
+  Operand<T> operand() const { return {data.data(), M == Major::k ? pitch : 1, M == Major::k ? 1 : pitch, 0}; }
+};
+
+template <class Sum> struct Plain {
+  Sum* d;
+  int pitch;
+  template <int V> __device__ void operator()(simt::vec<Sum, V> sums, At at) const {
+    for (int v = 0; v < V; ++v)
+      if (v < at.count) d[at.row * pitch + at.col + v] = sums[v];
+  }
+};
+
+// Whole numbers, whose products and sums are exact.
+template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k) {
+  using Sum = Accumulator<T>;
+  std::mt19937 bits(1);
+  Matrix<T, MA> a(m, of_k, bits);
+  Matrix<T, MB> b(n, of_k, bits);
+  constexpr Sum untouched = 7777;
+  const int pitch = n + 3;
+  std::vector<Sum> d(std::size_t(m) * pitch, untouched);
+  const Status status =
+      launch_mma_sync<Row<I>, T, MA, MB>(a.operand(), b.operand(), {m, n, of_k, 1}, Plain<Sum>{d.data(), pitch});
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < pitch; ++j) {
+      double want = j < n ? 0 : double{untouched};
+      for (int along = 0; j < n && along < of_k; ++along)
+        want += static_cast<double>(static_cast<float>(a.at(i, along))) *
+                static_cast<double>(static_cast<float>(b.at(j, along)));
+      ASSERT_EQ(static_cast<double>(d[std::size_t(i) * pitch + j]), want) << i << " " << j;
+    }
+}
+
+constexpr Major k = Major::k, outer = Major::outer;
+
+template <int I, class T> void check_layouts(int m, int n, int of_k) {
+  check<I, T, k, outer>(m, n, of_k);
+  check<I, T, k, k>(m, n, of_k);
+  check<I, T, outer, outer>(m, n, of_k);
+  check<I, T, outer, k>(m, n, of_k);
+}
+
+// Edges of tiles, one step and more than there are stages.
+TEST(GemmByMma, SixteenBits) {
+  check_layouts<row_named("mma"), half>(130, 137, 200);
+  check_layouts<row_named("mma_64x64"), bfloat16>(65, 30, 24);
+}
+TEST(GemmByMma, FloatsAsTf32) {
+  check_layouts<row_named("tf32_mma"), float>(130, 137, 101);
+  check_layouts<row_named("tf32_mma_64x64"), float>(65, 30, 9);
+}
+TEST(GemmByMma, SignedBytesAlongK) {
+  check<row_named("i8_mma"), std::int8_t, k, k>(130, 137, 450);
+  check<row_named("i8_mma_64x64"), std::int8_t, k, k>(65, 30, 17);
+}
+
+// A float of 12 bits is rounded to the nearest of 11, and half-way away from zero.
+TEST(GemmByMma, FloatsAreRoundedAndNotCut) {
+  for (const auto& [x, rounded] :
+       {std::pair{2049.0f, 2050.0f}, {2049.5f, 2050.0f}, {-2049.0f, -2050.0f}, {2048.5f, 2048.0f}}) {
+    std::vector<float> a(4, 0), b(4, 0), d(1, 7);
+    a[0] = x, b[0] = 1;
+    const Status status = launch_mma_sync<Row<row_named("tf32_mma_64x64")>, float, k, k>(
+        {a.data(), 4, 1, 0}, {b.data(), 4, 1, 0}, {1, 1, 4, 1}, Plain<float>{d.data(), 1});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(d[0], rounded);
+  }
+}
+
+}  // namespace
+}  // namespace ridge::gemm_kernels
