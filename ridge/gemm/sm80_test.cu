@@ -1,30 +1,16 @@
 // The kernel for mma.sync on the CPU runtime, which emulates its instructions: rows of the table, in each layout that they
 // take, against products in double.
+#include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm80_mma.cuh>
-#include <ridge/gemm/variants.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace ridge::gemm_kernels {
 namespace {
-
-using gemm_detail::variant_count;
-using gemm_detail::variants;
-
-constexpr int row_named(std::string_view name) {
-  for (int i = 0; i < variant_count; ++i)
-    if (variants[i].name == name) return i;
-  return -1;
-}
-template <int I> struct Row {
-  static_assert(I >= 0);
-  static constexpr Config config = variants[I].config;
-};
 
 // Rows of 16 bytes.
 template <class T> int pitch_of(int columns) {

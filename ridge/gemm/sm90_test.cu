@@ -1,32 +1,18 @@
 // Hopper's kernel on the CPU runtime, which emulates TMA, mbarrier and wgmma: rows of the table that need no clusters,
 // against products in double.
+#include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm90_thread_tile.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
-#include <ridge/gemm/variants.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace ridge::gemm_kernels {
 namespace {
-
-using gemm_detail::variant_count;
-using gemm_detail::variants;
-
-constexpr int row_named(std::string_view name) {
-  for (int i = 0; i < variant_count; ++i)
-    if (variants[i].name == name) return i;
-  return -1;
-}
-template <int I> struct Row {
-  static_assert(I >= 0);
-  static constexpr Config config = variants[I].config;
-};
 
 // Who stores D.
 enum class By : std::uint8_t { columns, epilogue };
