@@ -33,6 +33,7 @@ struct SplitWork {
 template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static constexpr Config c = Row::config;
   static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = axis_of(MN);
+  static constexpr int sums = c.bn / 2;  // of a thread
   static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
   static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
@@ -153,8 +154,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       __syncwarp();
       await_others();
     } else {
-      Sum sums[c.bn / 2];
-      const auto start_step = [&](Sum(&to)[c.bn / 2], bool accumulate) {
+      Sum sums[K::sums];
+      const auto start_step = [&](Sum(&to)[K::sums], bool accumulate) {
         sm90::wait(full + ring.stage, ring.parity);
         const unsigned wide = sm90::shared_address(shared + ring.stage * wgmma_stage_bytes(c)),
                        narrow = wide + K::bytes_wide;
@@ -173,15 +174,15 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
       };
       if constexpr (c.promote > 0) {  // meanwhile another warpgroup multiplies, or memory is what is waited for
-        Sum part[c.bn / 2];
+        Sum part[K::sums];
 #pragma unroll
-        for (int j = 0; j < c.bn / 2; ++j) sums[j] = 0;
+        for (int j = 0; j < K::sums; ++j) sums[j] = 0;
         for (int i = 0; i < steps; ++i, ring.next()) {
           start_step(part, false);
           sm90::wait_products<0>();
           release(ring.stage);
 #pragma unroll
-          for (int j = 0; j < c.bn / 2; ++j) sums[j] += part[j];
+          for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
         }
       } else {
         int former = 0;
