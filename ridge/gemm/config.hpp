@@ -66,9 +66,21 @@ struct Config {
 // The axis in which an operand's elements are neighbours. `outer` is M for A and N for B.
 enum class Major : std::uint8_t { none, k, outer };
 
+// With slices > 1 blocks share the products of a tile: each has slice_k of k, the last slice what is left.
 struct Shape {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::int64_t slices = 1, slice_k = 0;
 };
+
+// Which products part `part` of batch x slices is of.
+struct Slice {
+  std::int64_t batch, first, k;  // `k` of them, from `first` on
+};
+RIDGE_HD constexpr Slice slice_of(const Shape& s, std::int64_t part) {
+  if (s.slices == 1) return {part, 0, s.k};
+  const std::int64_t batch = part / s.slices, first = (part - batch * s.slices) * s.slice_k, left = s.k - first;
+  return {batch, first, left < s.slice_k ? left : s.slice_k};
+}
 
 // An operand, A as [m, k] and B as [n, k] of elements T.
 template <class T> struct Operand {
@@ -78,6 +90,14 @@ template <class T> struct Operand {
 // B, or with Config::gated B and G, whose elements are neighbours in the same axis.
 template <class T> struct GatedOperand { Operand<T> b, gate; };
 template <class Row, class T> using OperandB = std::conditional_t<Row::config.gated, GatedOperand<T>, Operand<T>>;
+
+// What a slice has of an operand, as the only matrix.
+template <class T> RIDGE_HD constexpr Operand<T> slice_of(const Operand<T>& o, const Slice& s) {
+  return {o.data + s.batch * o.batch_stride + s.first * o.k_stride, o.outer_stride, o.k_stride, 0};
+}
+template <class T> RIDGE_HD constexpr GatedOperand<T> slice_of(const GatedOperand<T>& o, const Slice& s) {
+  return {slice_of(o.b, s), slice_of(o.gate, s)};
+}
 
 // Whether every backend has it; else it is compiled by nvcc alone.
 constexpr bool is_hopper(const Config& c) {

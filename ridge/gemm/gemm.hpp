@@ -113,7 +113,7 @@ class GemmPlan {
   DeviceInfo device;
   int variant = 0;         // row of the table in variants.hpp
   std::int64_t tiles = 0;  // blocks of one matrix, or of all groups
-  int split = 1;           // blocks that share the products of a tile
+  int split = 1;           // blocks that share the products of a tile: of a cluster, or each with a slice of k
   bool swapped = false;    // of such a variant: B's rows are the wide operand; of tiles by TMA: B lies down
   std::size_t workspace = 0;
 };

@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/gemm/grouped.cuh>
 #include <ridge/gemm/launch_arguments.cuh>
+#include <ridge/gemm/slices.cuh>
 #include <ridge/gemm/textbook.cuh>
 #include <ridge/gemm/thread_tile.cuh>
 
@@ -63,21 +64,16 @@ Status launch_variant(const Arguments& args, const Epilogue& epilogue, std::inte
   static constexpr Status (*launchers[])(const Call<T, Epilogue>&) = {launcher<T, Epilogue, I>()...};
   const GemmPlan& plan = args.plan;
   const GemmProblem& p = args.problem;
-  return launchers[plan.variant]({{p.m, p.n, products(p), p.batch},
-                                  operand_a<T>(args),
-                                  operand_b<T>(args),
-                                  operand_gate<T>(args),
-                                  offsets_of(args),
-                                  epilogue,
-                                  major_of_a(p),
-                                  major_of_b(p),
-                                  args.stream,
+  return launchers[plan.variant]({shape_of(args), operand_a<T>(args), operand_b<T>(args), operand_gate<T>(args),
+                                  offsets_of(args), epilogue, major_of_a(p), major_of_b(p), args.stream,
                                   plan.device.warp});
 }
 
 // X: what the epilogue computes in.
 template <class T, class X> Status launch_table(const Arguments& args) {
-  return launch_variant<T>(args, epilogue_of<X>(args), std::make_integer_sequence<int, variant_count>{});
+  return launch_in_slices<X>(args, [&](const StandardEpilogue<X>& epilogue) {
+    return launch_variant<T>(args, epilogue, std::make_integer_sequence<int, variant_count>{});
+  });
 }
 
 }  // namespace

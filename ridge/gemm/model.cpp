@@ -1,6 +1,7 @@
 // The time of a variant. Pure: no CUDA call, no global.
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/slices.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +122,7 @@ Step mma_step(const Config& c, DType dtype, const DeviceInfo& device, double res
 }
 
 // A step of bk on a multiprocessor which has `resident` blocks to hide its waits.
-Step step_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double resident) {
-  const Config& c = row.config;
+Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
   if (c.family == Family::mma_sync) return mma_step(c, p.dtype, device, resident);
   if (c.family == Family::wmma) {  // as such a step, with every wait
     const double clocks = mma_step(c, p.dtype, device, resident).clocks;
@@ -147,7 +147,9 @@ Step step_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device,
   // every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
   // What is copied passes the same port.
   const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
-  Step step = longest({{warps * issue, "issue slots and banks of registers"}, {warps * shared, "shared memory"}});
+  const double busy = std::min(1.0, resident * warps / schedulers);  // of the schedulers, those that have a warp
+  Step step =
+      longest({{warps * issue / busy, "issue slots and banks of registers"}, {warps * shared, "shared memory"}});
   const double work = step.clocks;
   const double waits = c.pipeline == Pipeline::single          ? load_latency + 2 * barrier_clocks
                        : c.pipeline == Pipeline::double_buffer ? std::max(0.0, load_latency - work) + barrier_clocks
@@ -181,7 +183,7 @@ constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way th
 constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
 constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
 constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
-constexpr double repack_launch_us = 1;       // such a copy starts and ends
+constexpr double further_launch_us = 1;      // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
@@ -359,10 +361,78 @@ Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const De
   return way;
 }
 
+// ---- families whose blocks may have slices of k ---------------------------------------------------------------------
+
+// What adds the slices' sums up: another kernel, which reads what the first one wrote, some slices of an element at a time.
+double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
+  if (slices == 1) return 0;
+  constexpr double at_once = 4, wait_us = 3;  // of the second kernel for the first
+  return device.launch_us + further_launch_us + wait_us +
+         2 * static_cast<double>(slice_bytes(p, slices)) / device.memory_gbs * 1e-3 +
+         std::ceil(slices / at_once) * load_latency / device.clock_ghz * 1e-3;
+}
+
+Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInfo& device, int slices) {
+  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
+  const double whole_tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch),
+               tiles = whole_tiles * slices;
+  const int smem = smem_bytes(c, p.dtype);
+  const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
+  // The fullest multiprocessor's tiles: where they are few, little hides their waits.
+  const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
+  const bool tensor_cores = uses_tensor_cores(c);
+  const int registers_allow = c.family == Family::thread_tile || tensor_cores ? c.blocks_per_sm : 8;
+  const double resident =
+      std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
+  const int step = c.family == Family::naive ? 1 : c.bk;
+  const double steps = static_cast<double>(ceil_div(slices_of(c, products(p), slices).k, step));
+  const double tile = tensor_cores ? mma_tile_clocks : tile_clocks;
+  const bool few = c.family == Family::thread_tile && most * threads(c) / 32 < few_warps;
+  Prediction r;
+  Clocks& clocks = r.clocks;
+  clocks.tiles = most;
+  clocks.mean_tiles = tiles / device.sms;
+  clocks.step = step_of(c, p, device, resident);
+  // Four signed bytes in an instruction, but where threads have an element each: there single ones, at the full rate.
+  const double of_instruction = p.dtype != i8 ? 32 : c.family == Family::thread_tile ? 32 * 4 : 32 * 2;
+  count_products(clocks, needed_products(p), static_cast<double>(c.bm) * columns(c) * (c.gated ? 2 : 1) * step, steps,
+                 tensor_cores ? tensor_products_per_clock(p.dtype, device)
+                              : multiply_adds_per_clock(p.dtype, device) * of_instruction,
+                 device);
+  clocks.start = most * (tile / resident);
+  clocks.total = most * (steps * clocks.step.clocks * (few ? waits_of_few : 1) + tile / resident);
+  if (few) clocks.step = {clocks.step.clocks * waits_of_few, "waits that few warps hide"};
+  const double sm_us = clocks.total / device.clock_ghz * 1e-3;
+  // Each block reads its operands from the L2 cache.
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double l2_bytes = whole_tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
+  const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
+  r.cache_us = std::max(0.0, l2_us - sm_us);
+  r.memory_us = std::max(0.0, memory_us - std::max(sm_us, l2_us));
+  r.slices_us = slices_us(p, device, slices);
+  r.us = device.launch_us + std::max({sm_us, l2_us, memory_us}) + r.slices_us;
+  return r;
+}
+
+// The CPU runtime's blocks are few at a time, and its plans are to be the same on every machine.
+Arrangement slice_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  Arrangement best;
+  if (!has_slices(c, p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles_of(c, p) * p.batch == 0)
+    return best;
+  double least_us = predict_slices(c, p, device, 1).us;
+  for (int wanted = 2; wanted <= max_slices; wanted += std::max(1, wanted / 2)) {
+    const int slices = slices_of(c, products(p), wanted).count;
+    const double us = predict_slices(c, p, device, slices).us;
+    if (us < least_us) least_us = us, best.split = slices;
+  }
+  return best;
+}
+
 }  // namespace
 
 Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   if (c.family == Family::tma_tile && products(p) > 0) return tma_tile_arrangement(c, p, device);
+  if (!is_hopper(c)) return slice_arrangement(c, p, device);
   Arrangement best;
   if (c.family != Family::wgmma_split || products(p) == 0) return best;
   for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
@@ -386,7 +456,7 @@ double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device
   count(r.b, major_of_b(p));
   if (r.gate.needed) count(r.gate, major_of_gate(p));
   const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
-  return (kept + turned) * (device.launch_us + repack_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
+  return (kept + turned) * (device.launch_us + further_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
 }
 
 Prediction predict_hopper(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double memory_us) {
@@ -409,44 +479,8 @@ Prediction predict_hopper(const Variant& row, const GemmProblem& p, const Device
 
 Prediction predict(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
-  if (is_hopper(c)) return predict_hopper(row, p, device, memory_us);
-  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch);
-  const int smem = smem_bytes(c, p.dtype);
-  const int room = std::max(1, std::min(device.threads_per_sm / threads(c), smem ? device.smem_per_sm / smem : 32));
-  // The fullest multiprocessor's tiles: where they are few, little hides their waits.
-  const double most = static_cast<double>(ceil_div(static_cast<std::int64_t>(tiles), device.sms));
-  const bool tensor_cores = uses_tensor_cores(c);
-  const int registers_allow = c.family == Family::thread_tile || tensor_cores ? c.blocks_per_sm : 8;
-  const double resident =
-      std::max(1.0, std::min({static_cast<double>(room), static_cast<double>(registers_allow), most}));
-  const int step = c.family == Family::naive ? 1 : c.bk;
-  const double steps = static_cast<double>(ceil_div(products(p), step));
-  const double tile = tensor_cores ? mma_tile_clocks : tile_clocks;
-  const bool few = c.family == Family::thread_tile && most * threads(c) / 32 < few_warps;
-  Prediction r;
-  Clocks& clocks = r.clocks;
-  clocks.tiles = most;
-  clocks.mean_tiles = tiles / device.sms;
-  clocks.step = step_of(row, p, device, resident);
-  // Four signed bytes in an instruction, but where threads have an element each: there single ones, at the full rate.
-  const double of_instruction = p.dtype != i8 ? 32 : c.family == Family::thread_tile ? 32 * 4 : 32 * 2;
-  count_products(clocks, needed_products(p), static_cast<double>(c.bm) * columns(c) * (c.gated ? 2 : 1) * step, steps,
-                 tensor_cores ? tensor_products_per_clock(p.dtype, device)
-                              : multiply_adds_per_clock(p.dtype, device) * of_instruction,
-                 device);
-  clocks.start = most * (tile / resident);
-  clocks.total = most * (steps * clocks.step.clocks * (few ? waits_of_few : 1) + tile / resident);
-  if (few) clocks.step = {clocks.step.clocks * waits_of_few, "waits that few warps hide"};
-  const double sm_us = clocks.total / device.clock_ghz * 1e-3;
-  // Each block reads its operands from the L2 cache.
-  const double size = static_cast<double>(size_of(p.dtype));
-  const double l2_bytes = tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
-  const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
-  r.cache_us = std::max(0.0, l2_us - sm_us);
-  r.memory_us = std::max(0.0, memory_us - std::max(sm_us, l2_us));
-  r.us = device.launch_us + std::max({sm_us, l2_us, memory_us});
-  return r;
+  if (is_hopper(c)) return predict_hopper(row, p, device, cost(p).bytes() / device.memory_gbs * 1e-3);
+  return predict_slices(c, p, device, slice_arrangement(c, p, device).split);
 }
 
 // ---- the account ----------------------------------------------------------------------------------------------------
@@ -469,6 +503,7 @@ std::vector<Analysis::Term> terms_of(const Config& c, const GemmProblem& p, cons
   };
   add("launch", device.launch_us, text("1 x %.2f us", device.launch_us));
   add("copies", r.copies_us, text("%.4g MB of operands, copied first", static_cast<double>(copies.bytes()) * 1e-6));
+  add("slices", r.slices_us, "sums of slices of k, written to the workspace and added up by a second kernel");
   add("products", us(clocks.products),
       text("all multiply-adds, at the rate of %s on every multiprocessor",
            uses_tensor_cores(c) ? "tensor cores" : "multiply-add units"));

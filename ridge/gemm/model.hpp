@@ -32,16 +32,17 @@ struct Clocks {
   Step step;
 };
 
-// How a row of Hopper's families takes a problem, and the time that it takes so.
+// How a row takes a problem, and, of Hopper's families that are arranged by it, the time that it takes so.
 struct Arrangement {
   int split = 1;
   bool swapped = false;
   Clocks clocks = {};
 };
 
-// The time of a run in us, and its parts: launch, copies, `clocks` at the full clock, and what is beyond these.
+// The time of a run in us, and its parts: launch, copies, the adding up of slices, `clocks` at the full clock, and what is
+// beyond these.
 struct Prediction {
-  double us = 0, copies_us = 0;
+  double us = 0, copies_us = 0, slices_us = 0;
   Clocks clocks;
   double slower = 0;                   // share of the clocks' time that a falling clock adds
   double cache_us = 0, memory_us = 0;  // by which the L2 cache, then memory take longer

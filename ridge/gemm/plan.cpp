@@ -6,6 +6,7 @@
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/repack.hpp>
+#include <ridge/gemm/slices.hpp>
 #include <ridge/gemm/validate.hpp>
 #include <ridge/gemm/variants.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -192,11 +193,10 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device,
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   GemmPlan plan{p, device, *chosen, p.batch == 0 || p.m == 0 ? 0 : tiles_of(c, p)};
-  if (!is_hopper(c)) return plan;
   const Arrangement way = arranged(c, p, device);
   plan.split = way.split;
   plan.swapped = way.swapped;
-  plan.workspace = repack_of(c, p, way.swapped).bytes();
+  plan.workspace = is_hopper(c) ? repack_of(c, p, way.swapped).bytes() : slice_bytes(p, way.split);
   return plan;
 }
 

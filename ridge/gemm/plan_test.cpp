@@ -37,7 +37,26 @@ TEST(GemmPlan, LargeMatricesTakeLargeTiles) {
   for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt})
     EXPECT_EQ(chosen({.m = 1024, .n = 1024, .k = 1024, .layout = layout}), "tma_128x64") << name(layout);  // 128 tiles
   EXPECT_EQ(chosen({.m = 512, .n = 512, .k = 512}), "tma_64x64");
-  EXPECT_EQ(chosen({.m = 256, .n = 256, .k = 4096}), "tma_64x64");
+}
+
+TEST(GemmPlan, FewTilesOfManyProductsAreCutIntoSlices) {
+  const auto plan_of = [](GemmProblem p, const char* device = "H200") { return *plan_gemm(p, *device_model(device)); };
+  const auto name = [](const GemmPlan& plan) { return variants[plan.variant].name; };
+  const GemmPlan gradient = plan_of({.m = 64, .n = 66, .k = 16384, .layout = GemmLayout::tn});
+  EXPECT_GT(gradient.split, 30);
+  EXPECT_EQ(gradient.workspace_bytes(), std::size_t(gradient.split) * 64 * 68 * 4);
+  EXPECT_GT(plan_of({.m = 128, .n = 128, .k = 65536, .dtype = f64}).split, 30);
+  EXPECT_GT(plan_of({.m = 64, .n = 64, .k = 16384, .dtype = bf16}, "A100").split, 20);
+  const GemmPlan few_rows = plan_of({.m = 16, .n = 4096, .k = 4096, .layout = GemmLayout::nt});
+  EXPECT_EQ(name(few_rows), "async_16x128");
+  EXPECT_GT(few_rows.split, 2);
+  EXPECT_EQ(name(plan_of({.m = 4096, .n = 16, .k = 4096})), "async_128x32");
+  // Not where tiles fill the device, where there is a step, and where what is summed up is not what D is of.
+  for (DType dtype : {f32, f64}) EXPECT_EQ(plan_of({.m = 4096, .n = 4096, .k = 4096, .dtype = dtype}).split, 1);
+  EXPECT_EQ(plan_of({.m = 64, .n = 64, .k = 8}).split, 1);
+  EXPECT_EQ(plan_of({.m = 64, .n = 64, .k = 16384, .dtype = i8, .out = f32}, "V100").split, 1);
+  EXPECT_GT(plan_of({.m = 64, .n = 64, .k = 16384, .dtype = i8}, "V100").split, 1);
+  EXPECT_EQ(plan_of({.m = 64, .n = 64, .k = 16384, .scalars = {.alpha = 0}}).split, 1);
 }
 
 TEST(GemmPlan, RowsThatStartAnywhereAreCopiedByElements) {
@@ -81,9 +100,9 @@ TEST(GemmPlan, TheLaddersStepsArePredictedInTheirOrder) {
     EXPECT_LT(predicted(p, ladder[i]), predicted(p, ladder[i - 1])) << ladder[i];
 }
 
-TEST(GemmPlan, ATileMoreThanAWaveCostsAWave) {  // 132 multiprocessors: 132 tiles of 128 x 128 against 133
-  const double one = predicted({.m = 132 * 128, .n = 128, .k = 4096}, "async"),
-               two = predicted({.m = 132 * 128 + 1, .n = 128, .k = 4096}, "async");
+TEST(GemmPlan, ATileMoreThanAWaveCostsAWave) {  // 132 multiprocessors: 132 tiles of 128 x 64 against 133
+  const double one = predicted({.m = 132 * 128, .n = 64, .k = 4096}, "tma_128x64"),
+               two = predicted({.m = 132 * 128 + 1, .n = 64, .k = 4096}, "tma_128x64");
   EXPECT_GT(two, 1.4 * one);
 }
 

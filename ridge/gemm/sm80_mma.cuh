@@ -157,7 +157,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
 // With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
-// gemm_grouped; else offsets are not used.
+// gemm_grouped; else offsets are not used. Slices as of gemm_thread_tile.
 // Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and
 // b's elements are neighbours, and with Loads::vectors every row of them starts on 16 bytes.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
@@ -175,8 +175,11 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                                        RowsFrom<Epilogue>{epilogue, at.first});
     } else {
       const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
-      for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z)
-        compute_mma_tile<Row, T, MA, MB>(a, b, batch, place, shape, epilogue);
+      for (std::int64_t part = blockIdx.z; part < shape.batch * shape.slices; part += gridDim.z) {
+        const Slice slice = slice_of(shape, part);
+        compute_mma_tile<Row, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place,
+                                         {shape.m, shape.n, slice.k}, epilogue);
+      }
     }
   }
 }

@@ -31,7 +31,10 @@ TEST(GemmTable, KernelsOfMmaSyncFitAMultiprocessor) {
   for (const auto& row : variants) {
     const Config& c = row.config;
     if (c.family != Family::mma_sync) continue;
-    const DType dtype = row.types.contains(f64) ? f64 : f16;
+    const DType dtype = row.types.contains(f64)   ? f64
+                        : row.types.contains(f32) ? f32
+                        : row.types.contains(i8)  ? i8
+                                                  : f16;
     const DeviceInfo a100 = *device_model("A100");
     EXPECT_LE(mma_smem_bytes(c, dtype), a100.smem_optin) << row.name;
     EXPECT_LE(c.blocks_per_sm * (mma_smem_bytes(c, dtype) + a100.smem_reserved), a100.smem_per_sm) << row.name;

@@ -196,6 +196,7 @@ __device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB
 }
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
+// Where shape has slices, the epilogue gets a slice's sums, and At::batch is batch * slices + slice.
 // Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are neighbours, and
 // with Loads::vectors every row of them starts on 16 bytes.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
@@ -203,8 +204,11 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     gemm_thread_tile(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {
   constexpr Config c = Row::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
-  for (std::int64_t batch = blockIdx.z; batch < shape.batch; batch += gridDim.z)
-    compute_tile<Row, T, MA, MB>(a, b, batch, place, shape, epilogue);
+  for (std::int64_t part = blockIdx.z; part < shape.batch * shape.slices; part += gridDim.z) {
+    const Slice slice = slice_of(shape, part);
+    compute_tile<Row, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place, {shape.m, shape.n, slice.k},
+                                 epilogue);
+  }
 }
 
 // Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
