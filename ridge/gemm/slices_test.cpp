@@ -1,11 +1,12 @@
-// Slices of k, which no plan takes on the CPU: a plan that is told to gives the same D.
+// Slices of k, which no plan takes where k is short or on the CPU: one that is told to gives the same D.
+#include <ridge/check/each_device.hpp>
+#include <ridge/core/memory.hpp>
 #include <ridge/gemm/gemm.hpp>
 #include <ridge/gemm/slices.hpp>
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace gemm_detail;
 
-TEST(GemmSlices, AreWholeStepsAndAllOfK) {
+TEST(GemmSlicesOfK, AreWholeStepsAndAllOfK) {
   const Config c{.bk = 16};
   for (std::int64_t k : {1, 15, 16, 17, 100, 1000, 4096})
     for (int wanted : {1, 2, 3, 7, 64, max_slices}) {
@@ -27,56 +28,95 @@ TEST(GemmSlices, AreWholeStepsAndAllOfK) {
     }
 }
 
-template <class T> std::vector<T> small_numbers(std::int64_t count, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::vector<T> x(static_cast<std::size_t>(count));
-  for (T& v : x) v = T(static_cast<float>(static_cast<int>(bits() % 7) - 3));
-  return x;
-}
-
-// Whole numbers, whose sums are the same in any order. D also gets C, a bias and a residual; nothing is written beside it.
-template <class T, class Out>
-void check(const char* variant, std::int64_t m, std::int64_t n, std::int64_t k, int wanted) {
-  constexpr std::int64_t batch = 2;
-  auto a = small_numbers<T>(batch * m * k, 1), b = small_numbers<T>(batch * k * n, 2);
-  auto c = small_numbers<Out>(batch * m * n, 3), bias = small_numbers<Out>(n, 4),
-       residual = small_numbers<Out>(batch * m * n, 5);
-  const auto run = [&](int split) {
-    const std::size_t beyond = 9;
-    std::vector<Out> d(static_cast<std::size_t>(batch * m * n) + beyond, Out(77.0f));
-    const GemmTensors tensors{.a = view(a.data(), {batch, m, k}),
-                              .b = view(b.data(), {batch, k, n}),
-                              .d = view(d.data(), {batch, m, n}),
-                              .c = view(c.data(), {batch, m, n}),
-                              .bias = view(bias.data(), {n}),
-                              .residual = view(residual.data(), {batch, m, n})};
-    const GemmScalars scalars{.alpha = 2, .beta = 3, .activation = Activation::relu};
-    auto plan = plan_gemm(*GemmProblem::of(tensors, scalars), cpu(), {.variant = variant});
-    EXPECT_TRUE(plan.ok()) << variant;
-    EXPECT_EQ(plan->split, 1);
-    plan->split = slices_of(variants[plan->variant].config, k, split).count;
-    plan->workspace = slice_bytes(plan->problem, plan->split);
-    std::vector<double> workspace(plan->workspace / 8 + 1, NAN);
-    const Status status = plan->run(tensors, {workspace.data(), plan->workspace});
-    EXPECT_TRUE(status.ok()) << status.message();
-    return d;
-  };
-  const auto whole = run(1), cut = run(wanted);
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    ASSERT_EQ(static_cast<double>(whole[i]), static_cast<double>(cut[i])) << variant << " element " << i;
-}
-
-TEST(GemmSlices, GiveTheSameD) {
-  for (const int wanted : {2, 5, 100}) {  // fewer than what is read at a time, more, and as many as there are steps
-    check<float, float>("async", 70, 36, 328, wanted);
-    check<float, float>("async_16x128", 17, 132, 200, wanted);
-    check<float, float>("async_128x32", 130, 36, 200, wanted);
-    check<float, float>("thread_8x8", 5, 3, 90, wanted);
-    check<double, double>("f64_128x64", 33, 66, 130, wanted);
-    check<std::int8_t, std::int32_t>("dp4a", 20, 48, 208, wanted);
+// A matrix [batch, rows, cols] on a device, of whole numbers, whose sums are the same in any order; by columns if `turned`.
+template <class T> struct Numbers {
+  Buffer memory;
+  TensorView view;
+  std::int64_t count;
+  Numbers(Device device, std::int64_t batch, std::int64_t rows, std::int64_t cols, bool turned, unsigned seed)
+      : count(batch * rows * cols) {
+    std::mt19937 bits(seed);
+    std::vector<T> x(static_cast<std::size_t>(count));
+    for (T& v : x) v = T(static_cast<float>(static_cast<int>(bits() % 7) - 3));
+    memory = std::move(*Buffer::allocate(device, x.size() * sizeof(T)));
+    EXPECT_TRUE(copy_bytes(memory.data(), device, x.data(), cpu().id, x.size() * sizeof(T)).ok());
+    auto* data = static_cast<T*>(memory.data());
+    view = turned ? transposed(ridge::view(data, {batch, cols, rows}, device))
+                  : ridge::view(data, {batch, rows, cols}, device);
   }
-  check<bfloat16, bfloat16>("widened", 20, 40, 72, 3);
+  std::vector<T> values() const {
+    std::vector<T> x(static_cast<std::size_t>(count));
+    EXPECT_TRUE(copy_bytes(x.data(), cpu().id, memory.data(), memory.device(), x.size() * sizeof(T)).ok());
+    return x;
+  }
+};
+
+class GemmSlices : public check::EachDevice {
+ protected:
+  // Every row that may have slices, by few, by more than are read at a time, and by as many as there are steps.
+  template <class T, class Out = T> void check(GemmMath math = GemmMath::exact) {
+    int rows = 0;
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{48, 80, 208}, {33, 37, 131}})
+      for (const bool turned_a : {false, true})
+        for (const bool turned_b : {false, true})
+          for (const auto& row : variants)
+            if (row.math == math && row.types.contains(dtype_of<T>))
+              rows += check_row<T, Out>(row, {m, n, k}, turned_a, turned_b, math);
+    EXPECT_GT(rows, 0);
+  }
+
+ private:
+  // Whether the row takes it. D also gets C, a bias and a residual.
+  template <class T, class Out>
+  bool check_row(const Variant& row, std::array<std::int64_t, 3> size, bool turned_a, bool turned_b, GemmMath math) {
+    const auto [m, n, k] = size;
+    constexpr std::int64_t batch = 2;
+    const Device at = device.id;
+    const Numbers<T> a(at, batch, m, k, turned_a, 1), b(at, batch, k, n, turned_b, 2);
+    const Numbers<Out> c(at, batch, m, n, false, 3), bias(at, 1, 1, n, false, 4), residual(at, batch, m, n, false, 5);
+    const auto run = [&](int wanted) {
+      const Numbers<Out> d(at, batch, m, n, false, 6);
+      const GemmTensors tensors{.a = a.view,
+                                .b = b.view,
+                                .d = d.view,
+                                .c = c.view,
+                                .bias = ridge::view(static_cast<Out*>(bias.memory.data()), {n}, at),
+                                .residual = residual.view};
+      auto problem = GemmProblem::of(tensors, {.alpha = 2, .beta = 3, .activation = Activation::relu, .math = math});
+      EXPECT_TRUE(problem.ok());
+      auto plan = plan_gemm(*problem, device, {.variant = std::string(row.name)});
+      if (!plan || !has_slices(row.config, plan->problem)) return std::vector<Out>();
+      plan->split = slices_of(row.config, k, wanted).count;
+      plan->workspace = slice_bytes(plan->problem, plan->split);
+      const Buffer workspace = std::move(*Buffer::allocate(at, plan->workspace));
+      EXPECT_TRUE(fill_bytes(workspace.data(), at, 0xff, plan->workspace).ok());
+      const Status status = plan->run(tensors, workspace.workspace());
+      EXPECT_TRUE(status.ok()) << status.message();
+      return d.values();
+    };
+    const auto whole = run(1);
+    if (whole.empty()) return false;
+    for (const int wanted : {2, 5, 100}) {
+      const auto cut = run(wanted);
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        if (static_cast<double>(whole[i]) != static_cast<double>(cut[i])) {
+          ADD_FAILURE() << row.name << " in " << wanted << " slices, element " << i;
+          return true;
+        }
+    }
+    return true;
+  }
+};
+
+TEST_P(GemmSlices, GiveTheSameD) {
+  check<float>();
+  check<double>();
+  check<bfloat16>();
+  check<std::int8_t, std::int32_t>();
+  if (on_gpu()) check<float>(GemmMath::tf32);
 }
+INSTANTIATE_TEST_SUITE_P(cpu, GemmSlices, testing::Values(DeviceKind::cpu));
+INSTANTIATE_TEST_SUITE_P(cuda, GemmSlices, testing::Values(DeviceKind::cuda));
 
 }  // namespace
 }  // namespace ridge
