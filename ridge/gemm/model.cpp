@@ -64,6 +64,7 @@ constexpr double schedulers = 4;       // of a multiprocessor: warp instructions
 // Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets
 // their banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
 constexpr double register_conflicts = 1.45;
+constexpr double single_copy_clocks = 13;             // of a multiprocessor, for a warp's
 constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
 
 Step longest(std::initializer_list<Step> steps) {
@@ -101,14 +102,20 @@ double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
 
 // ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
 
-constexpr double hopper_share = 0.62;   // of Hopper's rate for 16-bit types, what comes from registers instead of wgmma
-constexpr double mma_efficiency = 0.9;  // of the tensor cores' rate, what warps reach that also read and copy
+// Of Hopper's rates, what comes from registers instead of wgmma: of 16-bit types and TF32, and of signed bytes.
+constexpr double hopper_share = 0.62, hopper_share_of_bytes = 0.24;
+// Clocks of a scheduler: a warp's rounding of 32 elements to TF32, and what reading them one by one, not along k, adds.
+constexpr double round_clocks = 11, single_read_clocks = 32;
+constexpr double mma_efficiency = 0.9;    // of the tensor cores' rate, what warps reach that also read and copy
 constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
 constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
 
-Step mma_step(const Config& c, DType dtype, const DeviceInfo& device, double resident) {
+Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
+  const DType dtype = p.dtype;
   const double warps = threads(c) / 32.0, bytes = c.bk * static_cast<double>(size_of(dtype));
-  const double share = mma_efficiency * (device.cc == 90 && dtype != f64 ? hopper_share : 1);
+  const double share = mma_efficiency * (device.cc != 90 || dtype == f64 ? 1
+                                         : dtype == i8                   ? hopper_share_of_bytes
+                                                                         : hopper_share);
   const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
   // Shared memory moves 128 bytes a clock: what warps read, and the copies.
   const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
@@ -116,16 +123,26 @@ Step mma_step(const Config& c, DType dtype, const DeviceInfo& device, double res
   const bool shifts = c.loads == Loads::elements && dtype != f64;
   const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::vectors || shifts ? access_bytes : 8);
   const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
-  Step step = longest({{multiply, "warps that feed the tensor cores"}, {shared, "shared memory"}, {issue, "copies"}});
+  double rounding = 0;
+  if (dtype == f32) {
+    const auto clocks_of = [&](int edge, Major major) {
+      return edge * (round_clocks + (major == Major::k ? 0 : single_read_clocks));
+    };
+    rounding = (clocks_of(c.wm, major_of_a(p)) + clocks_of(c.wn, major_of_b(p))) * c.bk / 32 * warps / schedulers;
+  }
+  Step step = longest({{multiply, "warps that feed the tensor cores"},
+                       {shared, "shared memory"},
+                       {issue, "copies"},
+                       {rounding, "rounding to TF32"}});
   step.clocks += (barrier_clocks + (shifts ? std::max(0.0, load_latency - step.clocks) : 0)) / resident;
   return step;
 }
 
 // A step of bk on a multiprocessor which has `resident` blocks to hide its waits.
 Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
-  if (c.family == Family::mma_sync) return mma_step(c, p.dtype, device, resident);
+  if (c.family == Family::mma_sync) return mma_step(c, p, device, resident);
   if (c.family == Family::wmma) {  // as such a step, with every wait
-    const double clocks = mma_step(c, p.dtype, device, resident).clocks;
+    const double clocks = mma_step(c, p, device, resident).clocks;
     return {clocks + (load_latency + 2 * barrier_clocks) / resident, "waits for every step's operands"};
   }
   const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
@@ -148,8 +165,15 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
   // What is copied passes the same port.
   const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
   const double busy = std::min(1.0, resident * warps / schedulers);  // of the schedulers, those that have a warp
-  Step step =
-      longest({{warps * issue / busy, "issue slots and banks of registers"}, {warps * shared, "shared memory"}});
+  // Asynchronous copies of single elements, which those along k are: they turn their operand on the way.
+  const auto single = [&](int edge, Major major) {
+    const bool is = c.pipeline == Pipeline::multistage && (c.loads == Loads::elements || major == Major::k);
+    return is ? edge * staged / 32.0 : 0;
+  };
+  const double singles = single(c.bm, major_of_a(p)) + single(c.bn, major_of_b(p));
+  Step step = longest({{warps * issue / busy, "issue slots and banks of registers"},
+                       {warps * shared, "shared memory"},
+                       {singles * single_copy_clocks, "copies of single elements"}});
   const double work = step.clocks;
   const double waits = c.pipeline == Pipeline::single          ? load_latency + 2 * barrier_clocks
                        : c.pipeline == Pipeline::double_buffer ? std::max(0.0, load_latency - work) + barrier_clocks
@@ -178,7 +202,8 @@ constexpr double not_hidden = 0.2;             // of its work, while it waits fo
 constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
 constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
-constexpr double promoted = 1.15;  // of a step whose sums leave the tensor cores, and nothing else is under way
+constexpr double promoted = 1.15;       // of a step whose sums leave the tensor cores, and nothing else is under way
+constexpr double split_promoted = 1.4;  // that of Family::wgmma_split, where two warpgroups begin and end it together
 constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way through shared memory
 constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
 constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
@@ -306,7 +331,8 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
                          {lines * shared_share, "shared memory"},
                          {copied, "the copy engine"},
                          {wgmma_stage_bytes(c) / block_bytes_per_clock, "what a block gets from the L2 cache"}});
-  if (c.promote) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
+  if (c.promote)
+    clocks.step = {clocks.step.clocks * (c.bn > 64 ? split_promoted : promoted), "sums that leave the tensor cores"};
   const double loading = std::min<double>(tiles * way.split, device.sms);
   const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
                                       cost(p).bytes() / device.memory_gbs * device.clock_ghz);
