@@ -105,7 +105,7 @@ class ConvPlan {
   ConvProblem problem;
   DeviceInfo device;
   int variant = 0;  // row of the table in variants.hpp
-  int split = 1;    // parts into which the pixels of the filters' gradient are cut
+  int split = 1;    // slices of a sum's terms that blocks share; of the filters' gradient, of its pixels
   std::size_t workspace = 0;
 };
 

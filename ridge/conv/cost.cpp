@@ -1,6 +1,6 @@
 // What a row asks of the device, for the model that predicts its time (roofline/predict.hpp).
 #include <ridge/conv/plan.hpp>
-#include <ridge/conv/sm90_image.hpp>
+#include <ridge/conv/slices.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -91,19 +91,29 @@ constexpr double tile_clocks = 1500, start_us = 2;
 constexpr double l2_bytes_per_clock = 50, l2_bytes_of_one_wave = 64;
 constexpr double winograd_efficiency = 0.7;  // of multiply-adds' rate in its products
 constexpr double fma_efficiency = 0.68;      // of multiply-adds' rate in fma rows, which waits for shared memory leave
+constexpr double fma_waits_alone = 1.3;      // longer, where a scheduler has one warp
 
 // Copies are a kernel of their own, before the product.
 double copy_us(const Gathering& g, const DeviceInfo& device) {
   return 2 * real(g.bytes()) / (std::max(1.0, device.memory_gbs) * 1e3);
 }
 
-roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+// The kernel that adds slices up.
+void add_slices_to(roofline::Kernel& k, const gemm_kernels::Shape& shape, const DeviceInfo& device) {
+  if (shape.slices == 1) return;
+  k.launches += 1;
+  k.serial_us += gemm_kernels::add_slices_us(slice_bytes(shape), static_cast<int>(shape.slices), device);
+}
+
+roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device, int slices) {
   const gemm_kernels::Config tile = wgmma_tile(c);
   const Gathering g = gathering_of(p, c);
   const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
   // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
   const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
-  const std::int64_t tiles = gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster;
+  const gemm_kernels::Shape shape = shape_in_slices(c, p, slices);
+  const std::int64_t tiles =
+      gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster * shape.slices;
   const bool ping_pong = tile.schedule == gemm_kernels::Schedule::ping_pong;
   // Persistent blocks: the fullest has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
   const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
@@ -115,10 +125,11 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   roofline::Kernel k;
   k.blocks = std::min<std::int64_t>(tiles, device.sms);
   k.block = {.threads = c.threads, .registers = 168, .smem = gemm_kernels::wgmma_smem_bytes(tile)};
-  k.clocks = real(most) * (real(g.steps(c.step)) * step * alone + finish) * real(k.blocks);
+  k.clocks = real(most) * (real(shape.slice_k) * step * alone + finish) * real(k.blocks);
   k.block_us = start_us;
   k.launches = g.bytes() > 0 ? 2 : 1;
   k.serial_us = copy_us(g, device);
+  add_slices_to(k, shape, device);
   k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
                       (padded(p.w.shape[0], tile.bn) * padded(pixels_of(p), tile.bm * tile.cluster));
   return k;
@@ -153,14 +164,19 @@ roofline::Kernel wgmma_gradient_kernel(const Config& c, const ConvProblem& p, co
   return k;
 }
 
-roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceInfo& device, int slices) {
   const Gathering g = gathering_of(p, c);
-  const std::int64_t tiles = fma_tiles(c, p), places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
+  const gemm_kernels::Shape shape = shape_in_slices(c, p, slices);
+  const std::int64_t tiles = fma_tiles(c, p) * shape.slices,
+                     places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
   const std::int64_t most = ceil_div(tiles, places);
   // Four channels at a time, of the last step those that are there; threads alone on a scheduler wait for their reads.
-  const double channels = real(ceil_div(g.channels, 4) * 4) * real(g.h.taps * g.w.taps);
+  const double channels =
+      real(ceil_div(g.channels, 4) * 4) * real(g.h.taps * g.w.taps) * real(shape.slice_k) / real(shape.k);
   const double left_out = g.copies_image && g.image.channels == 4 && p.x.shape[1] == 3 ? 0.75 : 1;
-  const double tile = real(c.tile_pixels * c.tile_filters) * channels * left_out / 128 / fma_efficiency + tile_clocks;
+  const double alone = ceil_div(tiles, std::max(1, device.sms)) * fma_warps(c) <= 4 ? fma_waits_alone : 1;
+  const double tile =
+      real(c.tile_pixels * c.tile_filters) * channels * left_out * alone / 128 / fma_efficiency + tile_clocks;
   roofline::Kernel k;
   k.blocks = std::min(tiles, places);
   k.block = {.threads = c.threads, .registers = 168, .smem = fma_smem_bytes(c)};
@@ -168,6 +184,7 @@ roofline::Kernel fma_kernel(const Config& c, const ConvProblem& p, const DeviceI
   k.block_us = start_us;
   k.launches = g.bytes() > 0 ? 2 : 1;
   k.serial_us = copy_us(g, device);
+  add_slices_to(k, shape, device);
   k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
                       (padded(p.w.shape[0], c.tile_filters) * padded(pixels_of(p), c.tile_pixels));
   return k;
@@ -202,14 +219,15 @@ roofline::Kernel winograd_kernel(const Config& c, const ConvProblem& p, const De
 
 }  // namespace
 
-roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device,
+                                        int slices) {
   const Config& c = row.config;
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   roofline::Kernel k;
   if (gathers(c)) {
-    k = c.method == Method::fma ? fma_kernel(c, p, device)
+    k = c.method == Method::fma ? fma_kernel(c, p, device, slices)
         : p.backward            ? wgmma_gradient_kernel(c, p, device)
-                                : wgmma_kernel(c, p, device);
+                                : wgmma_kernel(c, p, device, slices);
     k.cost = cost(p);
     k.bytes_read += k.cost.bytes_read;
     k.bytes_written += k.cost.bytes_written;
@@ -242,10 +260,13 @@ roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p
       break;
     case Method::implicit: {
       const int split = static_cast<int>(split_of(c, p, device.sms));
-      k.blocks = p.geometry.groups * implicit_tiles(c, filters, pixels_of(p));
+      const gemm_kernels::Shape shape = shape_in_slices(c, p, slices);
+      k.blocks = p.geometry.groups * implicit_tiles(c, filters, pixels_of(p)) * shape.slices;
       k.block.registers = 128;
       k.block.smem = gemm_kernels::smem_bytes(implicit_tile(c, false), f32);
-      k.block_us = 0.02 * std::min(real(terms_of(p)), 1e6);  // steps of eight, each with a barrier
+      const std::int64_t terms = shape.slices > 1 ? shape.slice_k * implicit_step : terms_of(p);
+      k.block_us = 0.02 * std::min(real(terms), 1e6);  // steps of eight, each with a barrier
+      add_slices_to(k, shape, device);
       if (p.backward) {
         k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 2;
         k.blocks = std::max(k.blocks, p.geometry.groups * split * implicit_tiles(c, filters, terms_of(p)));
@@ -271,6 +292,25 @@ roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p
     case Method::wgmma: break;
   }
   return k;
+}
+
+// The CPU runtime's blocks are few at a time, and its plans are to be the same on every machine.
+int conv_detail::slices_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (device.is_cpu() || !has_slices(c, p)) return 1;
+  const std::int64_t tiles =
+      p.geometry.groups * ceil_div(pixels_of(p), c.tile_pixels) * ceil_div(filters_of_group(p), c.tile_filters);
+  const std::int64_t places = 2 * std::max<std::int64_t>(device.sms, 1);
+  if (tiles >= places) return 1;
+  int best = 1;
+  double least_us = roofline::predict(kernel_of(row, p, device, 1), device).us;
+  const std::int64_t most = std::min<std::int64_t>(gemm_kernels::max_slices, ceil_div(2 * places, tiles));
+  for (int wanted = 2; wanted <= most; wanted += std::max(1, wanted / 8)) {
+    const int slices = static_cast<int>(shape_in_slices(c, p, wanted).slices);
+    const double us = roofline::predict(kernel_of(row, p, device, slices), device).us;
+    if (us < least_us) least_us = us, best = slices;
+  }
+  return best;
 }
 
 }  // namespace ridge

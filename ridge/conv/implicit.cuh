@@ -150,16 +150,22 @@ template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered
   T values_[per_thread];
 };
 
-// Where a sum goes: y and dx, through the epilogue.
+// Where a sum goes: y and dx, through the epilogue; or that of a slice, as it is, to where slices are added up.
 template <class T, bool PixelsAreRows> struct ImplicitOutput {
   T* y;
   Pixels pixels;
   Epilogue<T> epilogue;
   int filters;  // of a group
   std::int64_t y_strides[4] = {};
-  bool vectors = false;  // four neighbours of a row of the product are neighbours in y, on the address of a vector
+  bool vectors = false;     // four neighbours of a row of the product are neighbours in y, on the address of a vector
+  float* slices = nullptr;  // null: there are none. [group][slice][rows][pitch] of the product
+  std::int64_t slice_rows = 0, slice_pitch = 0;
 
+  __device__ __forceinline__ float* in_slice(std::int64_t slice, std::int64_t row, std::int64_t col) const {
+    return slices + (slice * slice_rows + row) * slice_pitch + col;
+  }
   template <int V> __device__ __forceinline__ void operator()(simt::vec<float, V> sums, gemm_kernels::At at) const {
+    if (slices) return simt::store(in_slice(at.batch, at.row, at.col), sums);  // rows are whole vectors
     simt::vec<T, V> results;
     std::int64_t first = 0;
     // The elements take turns at place 0, so that the epilogue's code is there once.
@@ -230,6 +236,7 @@ __global__ void __launch_bounds__(Row::config.threads,
   const auto place = gemm_kernels::raster_of(product_shape.m, product_shape.n, c.bm, c.bn).at(blockIdx.x);
   const int begin = static_cast<int>(blockIdx.y) * s.terms_of_part;
   const int end = s.terms - begin < s.terms_of_part ? s.terms : begin + s.terms_of_part;
+  const int parts = static_cast<int>(gridDim.y), part = static_cast<int>(blockIdx.y);
 
   const auto column_index = [&](std::int64_t column) -> Index {
     if (column >= s.columns) return {0, 0, outside, 0};
@@ -285,7 +292,7 @@ __global__ void __launch_bounds__(Row::config.threads,
         },
         [&](int stage) { product.template add_products<K, pitch_a, pitch_b>(stage_a(stage), stage_b(stage)); });
     __syncthreads();  // the last tiles have been read; their place becomes the output's
-    product.finish(shared, group, place, product_shape, output);
+    product.finish(shared, weights ? group : group * parts + part, place, product_shape, output);
     __syncthreads();  // and the next product's
   }
 }

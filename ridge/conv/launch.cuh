@@ -6,7 +6,9 @@
 #include <ridge/conv/implicit.cuh>
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/naive.cuh>
+#include <ridge/conv/slices.hpp>
 #include <ridge/conv/winograd.cuh>
+#include <ridge/gemm/add_slices.cuh>
 
 #include <algorithm>
 #include <utility>
@@ -204,6 +206,23 @@ static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, co
   return output;
 }
 
+// launch(output, shape) of a product whose sums become `output`; where it is in slices, of their sums into the workspace,
+// which are then added up.
+template <class Output, class Launch>
+static Status launch_in_slices(const Arguments& args, const Output& output, Launch&& launch) {
+  const Config& c = variants[args.plan.variant].config;
+  const ConvProblem& p = args.plan.problem;
+  const gemm_kernels::Shape shape = shape_in_slices(c, p, args.plan.split);
+  if (shape.slices == 1) return launch(output, shape);
+  Output sums = output;
+  sums.slices = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + slices_at(c, p));
+  sums.slice_rows = shape.m;
+  sums.slice_pitch = gemm_kernels::slice_pitch(shape.n);
+  RIDGE_TRY(launch(sums, shape));
+  return gemm_kernels::launch_add_slices(static_cast<const float*>(sums.slices), shape, output, args.stream,
+                                         args.plan.device.warp);
+}
+
 template <int I, class T, Pass P, bool ChannelsLast, class Output>
 static Status launch_product(const Arguments& args, const ImplicitShape<T>& s, int parts, const Output& output) {
   constexpr Config c = Row<I>::config;
@@ -227,25 +246,31 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
   out.stride[2] *= h.output_pitch;
   out.stride[3] *= w.output_pitch;
   const Pixels pixels = pixels_of(h, w, in, out);
-  const ImplicitShape<T> s{
-      .dense = static_cast<const T*>(args.w) + h.first_tap * p.w.stride[2] + w.first_tap * p.w.stride[3],
-      .gathered = in_data,
-      .rows = whole(outs),
-      .columns = whole(out.shape[0] * h.outputs * w.outputs),
-      .terms = whole(ins * h.taps * w.taps),
-      .groups = whole(p.geometry.groups),
-      .terms_of_part = whole(ins * h.taps * w.taps),
-      .dense_row = whole(p.w.stride[out_axis]),
-      .dense_group = k * p.w.stride[0],
-      .gathered_group = ins * in.stride[1],
-      .height = whole(h.inputs),
-      .width = whole(w.inputs),
-      .pixels = pixels,
-      .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
+  ImplicitShape<T> s{.dense = static_cast<const T*>(args.w) + h.first_tap * p.w.stride[2] + w.first_tap * p.w.stride[3],
+                     .gathered = in_data,
+                     .rows = whole(outs),
+                     .columns = whole(out.shape[0] * h.outputs * w.outputs),
+                     .terms = whole(ins * h.taps * w.taps),
+                     .groups = whole(p.geometry.groups),
+                     .terms_of_part = whole(ins * h.taps * w.taps),
+                     .dense_row = whole(p.w.stride[out_axis]),
+                     .dense_group = k * p.w.stride[0],
+                     .gathered_group = ins * in.stride[1],
+                     .height = whole(h.inputs),
+                     .width = whole(w.inputs),
+                     .pixels = pixels,
+                     .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
   if (s.columns == 0) return {};
   const auto output =
       output_of<T, ChannelsLast>(gradient ? Epilogue<T>{} : epilogue_of<T>(args), pixels, h, w, out_data, out, outs);
-  return launch_product<I, T, Pass::output, ChannelsLast>(args, s, 1, output);
+  const auto launch = [&](const auto& to, int parts) {
+    return launch_product<I, T, Pass::output, ChannelsLast>(args, s, parts, to);
+  };
+  if (gradient) return launch(output, 1);
+  return launch_in_slices(args, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
+    if (shape.slices > 1) s.terms_of_part = whole(shape.slice_k * implicit_step);
+    return launch(to, whole(shape.slices));
+  });
 }
 
 template <int I, class T, bool ChannelsLast> static Status launch_filter_gradient(const Arguments& args) {

@@ -2,7 +2,7 @@
 // which row: fits.cpp; in what time: cost.cpp.
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/plan.hpp>
-#include <ridge/conv/sm90_image.hpp>
+#include <ridge/conv/slices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 
@@ -17,7 +17,7 @@ static constexpr std::string_view op = "conv2d";
 namespace {
 
 double predict_us(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
-  return roofline::predict(kernel_of(row, p, device), device).us;
+  return roofline::predict(kernel_of(row, p, device, slices_of(row, p, device)), device).us;
 }
 
 Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options,
@@ -74,13 +74,14 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   if (!chosen) return chosen.error();
   ConvPlan plan{p, device, *chosen};
   const Config& c = variants[*chosen].config;
-  plan.split = static_cast<int>(split_of(c, p, device.sms));
+  plan.split = p.backward ? static_cast<int>(split_of(c, p, device.sms)) : slices_of(variants[*chosen], p, device);
   if (c.method == Method::implicit && p.backward)
     plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
   if (c.method == Method::winograd) plan.workspace = static_cast<std::size_t>(winograd_parts(p).floats) * sizeof(float);
   if (c.method == Method::wgmma && p.backward)
     plan.workspace = static_cast<std::size_t>(turned_filter_bytes(p) + plan.split * p.w.count() * 4);
   else if (gathers(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c).bytes());
+  if (plan.split > 1 && !p.backward) plan.workspace = workspace_in_slices(c, p, plan.split);
   return plan;
 }
 
@@ -90,7 +91,8 @@ Explanation ConvPlan::explain() const {
   e.problem = problem.text();
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
-  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  const int slices = problem.backward ? 1 : split;
+  roofline::account(e, kernel_of(variants[variant], problem, device, slices), device);
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }

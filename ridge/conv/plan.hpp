@@ -13,8 +13,10 @@ Status validate(const ConvProblem&);
 // fits.cpp: why this row cannot run this problem on this device; empty: it can. Precondition: validate().
 std::string fits(const Variant&, const ConvProblem&, const DeviceInfo&);
 
-// cost.cpp: the row's kernels as the model of their time sees them. Precondition: it fits.
-roofline::Kernel kernel_of(const Variant&, const ConvProblem&, const DeviceInfo&);
+// cost.cpp: the row's kernels as the model of their time sees them, and into how many slices (slices.hpp) it cuts its
+// products in the least time. Precondition: it fits.
+roofline::Kernel kernel_of(const Variant&, const ConvProblem&, const DeviceInfo&, int slices);
+int slices_of(const Variant&, const ConvProblem&, const DeviceInfo&);
 
 constexpr double real(std::int64_t n) { return static_cast<double>(n); }
 

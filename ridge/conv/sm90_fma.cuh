@@ -25,12 +25,15 @@ template <class Row> struct FmaTile {
 };
 
 struct FmaWork {
-  int pixels, filters, steps;  // of the whole product; steps: of 32 channels of a tap
-  unsigned tiles, columns;     // all of them; side by side, along filters
-  int of_four;                 // channels: 3 where each fourth is zeros in a copy, else 4
+  int pixels, filters, steps;               // of the whole product; steps: of 32 channels of a tap
+  int slice_steps;                          // of a slice but the last
+  unsigned slices;                          // of the steps
+  unsigned tiles, tiles_of_slice, columns;  // of all slices; of one; side by side, along filters
+  int of_four;                              // channels: 3 where each fourth is zeros in a copy, else 4
 };
 
 // y = epilogue(conv(x, w))           x, w: as the loader has them; y: by the strides of `output`
+// With slices y is theirs, of `output`.
 // Block b has tiles b, b + gridDim.x and so on. One warp loads, ahead by up to Config::stages steps.
 // Preconditions: cc 90; maps made with boxes of FmaTile's; fma_smem_bytes() of dynamic shared memory.
 template <class Row>
@@ -58,9 +61,16 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     __syncthreads();
 
     const auto tile_at = [&](unsigned tile) -> gemm_kernels::WgmmaTile {
+      unsigned slice = 0;
+      if (work.slices > 1) {
+        slice = tile / work.tiles_of_slice;
+        tile -= slice * work.tiles_of_slice;
+      }
       const unsigned row = tile / work.columns;
-      return {static_cast<int>(row) * K::c.bm, static_cast<int>(tile - row * work.columns) * K::c.bn, 0, work.pixels};
+      return {static_cast<int>(row) * K::c.bm, static_cast<int>(tile - row * work.columns) * K::c.bn,
+              static_cast<int>(slice), work.pixels};
     };
+    const auto steps_of = [&](int slice) { return ::min(work.slice_steps, work.steps - slice * work.slice_steps); };
     sm90::RingPlace<c.stages> at;
 
     // ---- load
@@ -68,8 +78,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       if (lane != 0) return;
       loader.prefetch();
       for (unsigned tile = blockIdx.x; tile < work.tiles; tile += gridDim.x) {
-        typename ImageLoader::Place from = loader.at(tile_at(tile));
-        for (int step = 0; step < work.steps; ++step, at.next()) {
+        const gemm_kernels::WgmmaTile place = tile_at(tile);
+        typename ImageLoader::Place from = loader.at(place);
+        const int steps = steps_of(place.batch);
+        for (int step = 0; step < steps; ++step, at.next()) {
           unsigned char* stage = shared + at.stage * (K::bytes_a + K::bytes_b);
           sm90::wait(empty + at.stage, at.parity ^ 1);
           loader.template load_next<K>(from, stage, stage + K::bytes_a, full + at.stage, 0);
@@ -122,9 +134,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           multiply(u + 1, 1);
         }
       };
-      int left = steps_of_tap;
+      const auto place = tile_at(tile);
+      const int steps = steps_of(place.batch);
+      int left = steps_of_tap - place.batch * work.slice_steps % steps_of_tap;
       RIDGE_KEEP_LOOP
-      for (int step = 0; step < work.steps; ++step, at.next()) {
+      for (int step = 0; step < steps; ++step, at.next()) {
         int here = units;
         if (--left == 0) left = steps_of_tap, here = last_units;
         const unsigned char* stage = shared + at.stage * (K::bytes_a + K::bytes_b);
@@ -139,10 +153,21 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
 
       // ---- finish
-      const auto place = tile_at(tile);
       const Epilogue<float>& epilogue = output.epilogue;
       const bool relu = epilogue.activation == Activation::relu;
       const int pixel = place.row + first_pixel, filter = place.col + first_filter;
+      if (output.slices) {
+        RIDGE_UNROLL_ON_GPU
+        for (int f = 0; f < F; ++f) {
+          const int k = filter + filter_at(f);
+          if (k >= work.filters) break;
+          float* row = output.in_slice(place.batch, k, pixel);
+          RIDGE_UNROLL_ON_GPU
+          for (int i = 0; i < P; ++i)
+            if (pixel + i * fma_pixel_lanes < work.pixels) row[i * fma_pixel_lanes] = sums[f][i];
+        }
+        continue;
+      }
       if (!epilogue.residual && (relu || epilogue.activation == Activation::none)) {
         std::int64_t to[P];
         RIDGE_UNROLL_ON_GPU

@@ -15,13 +15,16 @@ struct ImageLoader {
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
   int first_channel;                                   // past the last where there is no product, but zeros
   TapOrder taps;                                       // of the filters' taps, as the walk meets them
+  int taps_h;
+  int step = 0, steps_of_tap = 0, slice_steps = 0;  // channels of a step; slices are a tile's `batch`
 
   struct Place {
     int n, h, w;                     // of the tile's first window
     int filter;                      // first of the tile
     int channel, tap;                // of the next step
     int offset_h = 0, offset_w = 0;  // of its tap
-    int left;                        // taps of this row of taps
+    int left, rows_left;             // taps of this row of taps, and rows of them
+    int first_channel;               // of taps: past the last where there are no more of them
   };
   __device__ __forceinline__ void prefetch() const {
     tile::sm90::prefetch(&image);
@@ -30,13 +33,25 @@ struct ImageLoader {
   __device__ __forceinline__ Place at(const gemm_kernels::WgmmaTile& tile) const {
     unsigned j = static_cast<unsigned>(tile.row), i = columns.divide(j);
     const unsigned n = rows.divide(i);
-    return {.n = static_cast<int>(n),
-            .h = static_cast<int>(i) * step_h + first_h,
-            .w = static_cast<int>(j) * step_w + first_w,
-            .filter = tile.col,
-            .channel = first_channel,
-            .tap = taps.first,
-            .left = taps_w};
+    Place to{.n = static_cast<int>(n),
+             .h = static_cast<int>(i) * step_h + first_h,
+             .w = static_cast<int>(j) * step_w + first_w,
+             .filter = tile.col,
+             .channel = first_channel,
+             .tap = taps.first,
+             .left = taps_w,
+             .rows_left = taps_h,
+             .first_channel = first_channel};
+    if (tile.batch > 0) {
+      const int first = tile.batch * slice_steps, tap = first / steps_of_tap, a = tap / taps_w, b = tap - a * taps_w;
+      to.channel = (first - tap * steps_of_tap) * step;
+      to.tap += a * (taps_w * taps.across + taps.down) + b * taps.across;
+      to.offset_w = b * tap_w;
+      to.offset_h = a * tap_h;
+      to.left -= b;
+      to.rows_left -= a;
+    }
+    return to;
   }
   template <class K>
   __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
@@ -52,7 +67,7 @@ struct ImageLoader {
                          at.tap);
     }
     if ((at.channel += K::c.bk) < channels) return;
-    at.channel = 0;
+    at.channel = at.first_channel;
     at.tap += taps.across;
     at.offset_w += tap_w;
     if (--at.left > 0) return;
@@ -60,6 +75,11 @@ struct ImageLoader {
     at.tap += taps.down;
     at.offset_w = 0;
     at.offset_h += tap_h;
+    if (--at.rows_left > 0) return;
+    // The last slice's further steps are zeros of both operands.
+    at.left = at.rows_left = 1;
+    at.offset_h = 0;
+    at.channel = at.first_channel = channels;
   }
 };
 

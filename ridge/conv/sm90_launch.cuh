@@ -102,7 +102,8 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
             .tap_h = whole(g.h.tap),
             .tap_w = whole(g.w.tap),
             .first_channel = g.is_empty ? whole(g.channels) : 0,
-            .taps = g.order};
+            .taps = g.order,
+            .taps_h = whole(g.h.taps)};
   RIDGE_TRY(sm90::make_image_map(&loader.image, x, element,
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
@@ -124,6 +125,13 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
+// Where slices of a product begin; step: channels of a tap.
+static inline void set_slices(ImageLoader& loader, const gemm_kernels::Shape& shape, int step) {
+  loader.step = step;
+  loader.steps_of_tap = (loader.channels + step - 1) / step;
+  loader.slice_steps = whole(shape.slice_k);
+}
+
 // Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly, and nothing added but the bias.
 static inline bool is_by_columns(const ConvProblem& p, const Layout& y) { return !p.residual && is_matrix(p, y); }
 
@@ -142,19 +150,22 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
   const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
                                          p.y, p.w.shape[0]);
-  gemm::Store store = gemm::Store::epilogue;
-  gemm::WgmmaOperand d;
-  gemm::ColumnEpilogue by_columns;
-  if (is_by_columns(p, p.y)) {
-    store = gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct;
-    d = {args.y, pixel_pitch(p.y), 0};
-    by_columns.activation = p.epilogue.activation;
-    if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
-    by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
-  }
-  return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
-      loader, store, d, {pixels_of(p), p.w.shape[0], 0, 1}, whole(g.steps(K::c.bk)), by_columns, output,
-      args.plan.device.sms, args.stream);
+  return launch_in_slices(args, output, [&](const auto& to, const gemm::Shape& shape) {
+    gemm::Store store = gemm::Store::epilogue;
+    gemm::WgmmaOperand d;
+    gemm::ColumnEpilogue by_columns;
+    if (shape.slices == 1 && is_by_columns(p, p.y)) {
+      store = gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct;
+      d = {args.y, pixel_pitch(p.y), 0};
+      by_columns.activation = p.epilogue.activation;
+      if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
+      by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
+    }
+    set_slices(loader, shape, K::c.bk);
+    return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
+        loader, store, d, {shape.m, shape.n, 0, shape.slices}, whole(shape.slice_k), by_columns, to,
+        args.plan.device.sms, args.stream);
+  });
 }
 
 // dx by a row of gemm's kernel.
@@ -286,19 +297,25 @@ template <class Row> [[nodiscard]] static Status launch_fma_row(const Arguments&
   const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
   const auto output = output_of<float, false>(epilogue_of<float>(args), pixels_of(h, v, p.x, p.y), h, v,
                                               static_cast<float*>(args.y), p.y, p.w.shape[0]);
-  const std::int64_t columns = ceil_div(p.w.shape[0], c.tile_filters), tiles = fma_tiles(c, p);
-  const FmaWork work{.pixels = whole(pixels_of(p)),
-                     .filters = whole(p.w.shape[0]),
-                     .steps = whole(g.steps(c.step)),
-                     .tiles = static_cast<unsigned>(tiles),
-                     .columns = static_cast<unsigned>(columns),
-                     .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
-  const std::int64_t grid = std::min<std::int64_t>(tiles, std::int64_t{args.plan.device.sms} * c.blocks_per_sm);
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(grid)),
-                        .block = dim3(static_cast<unsigned>(c.threads)),
-                        .smem = static_cast<std::size_t>(fma_smem_bytes(c)),
-                        .stream = args.stream.handle};
-  return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, output);
+  return launch_in_slices(args, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
+    const std::int64_t columns = ceil_div(p.w.shape[0], c.tile_filters), tiles = fma_tiles(c, p) * shape.slices;
+    const FmaWork work{.pixels = whole(pixels_of(p)),
+                       .filters = whole(p.w.shape[0]),
+                       .steps = whole(shape.k),
+                       .slice_steps = whole(shape.slice_k),
+                       .slices = static_cast<unsigned>(shape.slices),
+                       .tiles = static_cast<unsigned>(tiles),
+                       .tiles_of_slice = static_cast<unsigned>(fma_tiles(c, p)),
+                       .columns = static_cast<unsigned>(columns),
+                       .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
+    set_slices(loader, shape, c.step);
+    const std::int64_t grid = std::min<std::int64_t>(tiles, std::int64_t{args.plan.device.sms} * c.blocks_per_sm);
+    const simt::Config at{.grid = dim3(static_cast<unsigned>(grid)),
+                          .block = dim3(static_cast<unsigned>(c.threads)),
+                          .smem = static_cast<std::size_t>(fma_smem_bytes(c)),
+                          .stream = args.stream.handle};
+    return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, to);
+  });
 }
 
 // The row of Method::stem. Row: a config of the table's.

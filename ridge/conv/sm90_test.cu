@@ -37,7 +37,7 @@ constexpr int first_of(Method method) {
   while (variants[i].config.method != method) ++i;
   return i;
 }
-constexpr int fma_64 = first_of(Method::fma), fma_256 = fma_64 + 1;
+constexpr int fma_64 = first_of(Method::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
 constexpr int first_row = first_of(Method::wgmma);
 constexpr int narrow = first_row, thin = first_row + 1, square = first_row + 2, ping_pong = first_row + 3,
               wide = first_row + 4;
@@ -126,7 +126,8 @@ struct Bench {
   }
 };
 
-template <int I, class T> void check(const Case& t) {
+// slices: at most.
+template <int I, class T> void check(const Case& t, int slices = 1) {
   SCOPED_TRACE(t.about);
   std::mt19937 bits(3);
   const bool nhwc = t.geometry.layout == ConvLayout::nhwc;
@@ -157,7 +158,10 @@ template <int I, class T> void check(const Case& t) {
   }
 
   constexpr Config row = variants[I].config;
-  Bench bench(*problem, I, gathers(row) ? gathering_of(*problem, row).bytes() : 0);
+  const std::int64_t copies = gathers(row) ? gathering_of(*problem, row).bytes() : 0;
+  if (slices > 1) slices = static_cast<int>(shape_in_slices(row, *problem, slices).slices);
+  const auto in_slices = static_cast<std::int64_t>(slices > 1 ? workspace_in_slices(row, *problem, slices) : 0);
+  Bench bench(*problem, I, std::max(copies, in_slices), slices);
   const Arguments args{.plan = bench.plan,
                        .x = vx.data,
                        .w = vw.data,
@@ -294,6 +298,41 @@ TEST(ConvOnHopper, Epilogues) {
   c.geometry.layout = ConvLayout::nchw;
   c.k = 71;
   check<narrow, half>(c);
+}
+
+// ---- slices ---------------------------------------------------------------------------------------------------------
+
+template <int I, class T> void check_slices() {
+  for (const int slices : {2, 3, 5, 100}) {
+    const ConvGeometry apart{.stride = {2, 1}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc};
+    check<I, T>(
+        {.about = "72 channels, asymmetric", .n = 2, .c = 72, .h = 9, .w = 10, .k = 72, .s = 2, .geometry = apart},
+        slices);
+    Case t{.about = "nchw, 71 filters",
+           .n = 2,
+           .c = 136,
+           .h = 7,
+           .w = 7,
+           .k = 71,
+           .geometry = {.pad = {1, 1, 1, 1}},
+           .bias = true,
+           .residual = true};
+    t.epilogue.activation = Activation::relu;
+    check<I, T>(t, slices);
+    check<I, T>({.about = "windows", .c = 3, .h = 13, .w = 11, .r = 7, .s = 7, .geometry = stride_of(2, 3)}, slices);
+  }
+  // Where slices are of 4 steps and the last of 1, what it does not have is no product.
+  check<I, T>({.about = "NaN", .c = 72, .h = 6, .w = 6, .k = 24, .geometry = padded(1), .special_values = true}, 5);
+}
+TEST(ConvOnHopperSlices, GiveTheSameSums) {
+  check_slices<narrow, half>();
+  check_slices<thin, bfloat16>();
+  check_slices<square, half>();
+  check_slices<wide, half>();
+  check_slices<tf32_64, float>();
+  check_slices<fma_64, float>();
+  check_slices<fma_128, float>();
+  check_slices<fma_256, float>();
 }
 
 // ---- gradients ------------------------------------------------------------------------------------------------------
@@ -544,16 +583,17 @@ TEST(ConvOnHopperFma, TilesCrossRowsAndImages) {
   u.about = "nchw";
   u.geometry = nchw(1);
   check<fma_64, float>(t), check<fma_64, float>(u);
+  check<fma_128, float>(t), check<fma_128, float>(u);
   check<fma_256, float>(t), check<fma_256, float>(u);
 }
 TEST(ConvOnHopperFma, AroundTheTilesEdges) {
-  for (const std::int64_t pixels : {47, 49, 127, 129}) {
+  for (const std::int64_t pixels : {47, 49, 63, 65, 127, 129}) {
     const Case t{.about = "pixels", .c = 5, .h = 1, .w = pixels, .k = 7, .r = 1, .s = 1, .geometry = nchw(0)};
-    check<fma_64, float>(t), check<fma_256, float>(t);
+    check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
   }
   for (const std::int64_t k : {1, 63, 65, 129, 257}) {
     const Case t{.about = "filters", .c = 4, .h = 3, .w = 5, .k = k, .r = 1, .s = 1, .geometry = nchw(0)};
-    check<fma_64, float>(t), check<fma_256, float>(t);
+    check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
   }
   for (const std::int64_t c : {1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 65})
     check<fma_64, float>({.about = "channels", .n = 2, .c = c, .h = 5, .w = 13, .k = 9, .geometry = nchw(1)});

@@ -68,6 +68,8 @@ inline constexpr Variant variants[] = {
      {.method = Method::winograd, .tile_filters = 64, .blocks_per_sm = 4, .stages = 3, .step = 16}},
     {"fma_64", "a copy engine gathers the pixels: threads do nothing but multiply; 128 pixels and 64 filters",
      {.method = Method::fma, .threads = 160, .rows = 8, .tile_filters = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
+    {"fma_128", "64 pixels and 128 filters: few pixels fill a tile",
+     {.method = Method::fma, .threads = 160, .rows = 8, .tile_pixels = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
     {"fma_256", "48 pixels and 256 filters: a wave of few images",
      {.method = Method::fma, .threads = 288, .rows = 6, .tile_filters = 256, .tile_pixels = 48, .stages = 5, .step = 32}},
     {"wgmma_64", "tensor cores; a copy engine gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
@@ -355,8 +357,9 @@ constexpr int fma_smem_bytes(const Config& c) {
 // for two blocks per multiprocessor, each of 256 pixels at least.
 inline constexpr int least_part = 256, max_split = 256;
 inline std::int64_t split_of(const Config& c, const ConvProblem& p, int sms) {
-  if (c.method == Method::wgmma && p.backward) return filter_gradient_split(p, sms);
-  if (c.method != Method::implicit || !p.backward) return 1;
+  if (!p.backward) return 1;
+  if (c.method == Method::wgmma) return filter_gradient_split(p, sms);
+  if (c.method != Method::implicit) return 1;
   const std::int64_t tiles =
       std::max<std::int64_t>(1, p.geometry.groups * implicit_tiles(c, filters_of_group(p), terms_of(p)));
   return std::clamp<std::int64_t>(ceil_div(2 * sms, tiles), 1,

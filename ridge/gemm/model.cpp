@@ -389,13 +389,9 @@ Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const De
 
 // ---- families whose blocks may have slices of k ---------------------------------------------------------------------
 
-// What adds the slices' sums up: another kernel, which reads what the first one wrote, some slices of an element at a time.
 double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
   if (slices == 1) return 0;
-  constexpr double at_once = 4, wait_us = 3;  // of the second kernel for the first
-  return device.launch_us + further_launch_us + wait_us +
-         2 * static_cast<double>(slice_bytes(p, slices)) / device.memory_gbs * 1e-3 +
-         std::ceil(slices / at_once) * load_latency / device.clock_ghz * 1e-3;
+  return device.launch_us + add_slices_us(static_cast<std::int64_t>(slice_bytes(p, slices)), slices, device);
 }
 
 Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInfo& device, int slices) {

@@ -1,0 +1,39 @@
+// Products cut into slices along what they sum over: each slice's sums pass through memory, and a second kernel adds them
+// up in the slices' order (add_slices.cuh). How they are cut, where sums lie, and the time that adding them up takes.
+#pragma once
+#include <ridge/core/device.hpp>
+#include <ridge/gemm/config.hpp>
+
+#include <cmath>
+
+namespace ridge::gemm_kernels {
+
+inline constexpr int max_slices = 256;
+
+// How k is cut into at most `wanted` slices of whole steps of `step`.
+struct Slices {
+  int count = 1;
+  std::int64_t k = 0;  // of each but the last
+};
+constexpr Slices slices_of(int step, std::int64_t k, int wanted) {
+  const std::int64_t steps = (k + step - 1) / step;
+  if (wanted <= 1 || steps <= 1) return {1, k};
+  const std::int64_t of_each = (steps + wanted - 1) / wanted;
+  return {static_cast<int>((steps + of_each - 1) / of_each), of_each * step};
+}
+
+// Sums lie as [batch][slices][m][pitch], rows of whole accesses.
+inline constexpr int slice_columns = 4;  // neighbours that a thread adds up
+inline constexpr int slices_at_once = 4;
+constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_columns - 1) / slice_columns * slice_columns; }
+
+// Of the second kernel, beyond its launch: it waits for the first one, and reads what that wrote, some slices of an
+// element at a time.
+inline double add_slices_us(std::int64_t slice_bytes, int slices, const DeviceInfo& device) {
+  if (slices == 1) return 0;
+  constexpr double start_us = 1, wait_us = 3, load_latency = 800;  // clocks, from the L2 cache
+  return start_us + wait_us + 2 * static_cast<double>(slice_bytes) / device.memory_gbs * 1e-3 +
+         std::ceil(slices / static_cast<double>(slices_at_once)) * load_latency / device.clock_ghz * 1e-3;
+}
+
+}  // namespace ridge::gemm_kernels
