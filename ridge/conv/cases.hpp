@@ -151,24 +151,27 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                             std::vector<check::Expected>& expected) {
   if (!variant.starts_with("winograd")) return;
   const Request r = *request_of(c.operator_options());
-  const CaseShapes shapes = *case_shapes(c, r);  // NCHW
+  const CaseShapes shapes = *case_shapes(c, r);
+  const bool last = r.geometry.layout == ConvLayout::nhwc;
   const auto& xs = shapes.x;
-  const std::int64_t channels = xs[1], filters = shapes.w[0], rows = shapes.y[2], columns = shapes.y[3];
+  const std::int64_t channels = xs[last ? 3 : 1], filters = shapes.w[0], height = xs[last ? 1 : 2],
+                     width = xs[last ? 2 : 3], rows = shapes.y[last ? 1 : 2], columns = shapes.y[last ? 2 : 3];
   const auto x = [&](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
-    const bool inside = i >= 0 && i < xs[2] && j >= 0 && j < xs[3];
-    return inside ? std::fabs(in[0].values[static_cast<std::size_t>(((n * channels + ch) * xs[2] + i) * xs[3] + j)])
-                  : 0;
+    const bool inside = i >= 0 && i < height && j >= 0 && j < width;
+    const std::int64_t at =
+        last ? ((n * height + i) * width + j) * channels + ch : ((n * channels + ch) * height + i) * width + j;
+    return inside ? std::fabs(in[0].values[static_cast<std::size_t>(at)]) : 0;
   };
   const auto w = [&](std::int64_t k, std::int64_t ch, int a, int b) {
-    return std::fabs(in[1].values[static_cast<std::size_t>(((k * channels + ch) * 3 + a) * 3 + b)]);
+    const std::int64_t at = last ? ((k * 3 + a) * 3 + b) * channels + ch : ((k * channels + ch) * 3 + a) * 3 + b;
+    return std::fabs(in[1].values[static_cast<std::size_t>(at)]);
   };
   const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
   constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};  // inputs of row e of B'
-  std::size_t at = 0;
   for (std::int64_t n = 0; n < xs[0]; ++n)
     for (std::int64_t k = 0; k < filters; ++k)
       for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < columns; ++j, ++at) {
+        for (std::int64_t j = 0; j < columns; ++j) {
           double size = 0, lost = 0;
           const std::int64_t top = i / 2 * 2 - r.geometry.pad.top, left = j / 2 * 2 - r.geometry.pad.left;
           for (std::int64_t ch = 0; ch < channels; ++ch)
@@ -185,7 +188,9 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                 lost += 4 * (inputs + filter + 2) * least;
               }
           const double by = 1.13 * ((static_cast<double>(channels) + 12) * u * size + lost);
-          double& tolerance = expected[0].tolerance[at];
+          const std::int64_t at =
+              last ? ((n * rows + i) * columns + j) * filters + k : ((n * filters + k) * rows + i) * columns + j;
+          double& tolerance = expected[0].tolerance[static_cast<std::size_t>(at)];
           if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
         }
 }
@@ -245,8 +250,9 @@ inline check::CaseBook book() {
   // Winograd's tiles of 2x2 outputs, 128 of them and 128 filters, steps of 16 channels; odd sides, pairs of outputs.
   for (const char* size : {"n=1,c=1,h=3,w=3,k=1,r=3", "n=1,c=16,h=18,w=34,k=128,r=3",
                            "n=3,c=17,h=11,w=14,k=9,r=3:pad=1", "n=2,c=15,h=8,w=33,k=129,r=3:pad=0,2,3,1"})
-    for (const char* fill : {"ints", "normal"}) test("f32:" + std::string(size) + ":fill=" + fill);
-  test("f32:n=1,c=5,h=6,w=6,k=4,r=3:pad=1:fill=constant,1e38");
+    for (const char* fill : {"ints", "normal"})
+      for (const char* layout : layouts) test("f32:" + std::string(size) + ":fill=" + fill + layout);
+  for (const char* layout : layouts) test("f32:n=1,c=5,h=6,w=6,k=4,r=3:pad=1:fill=constant,1e38" + std::string(layout));
   // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps that
   // some places of x do not meet.
   for (const char* rest :

@@ -134,7 +134,6 @@ std::string winograd_fits(const ConvProblem& p) {
   if (p.w.shape[2] != 3 || p.w.shape[3] != 3) return "filters are not 3x3";
   if (g.stride != ConvPair{} || g.dilation != ConvPair{}) return "stride or dilation is not 1";
   if (g.groups != 1) return "it takes all channels as one group";
-  if (g.layout != ConvLayout::nchw) return "channels are innermost";
   if (p.y.count() == 0 || terms_of(p) == 0) return "there are no products";
   // In double: sizes may be any. Threads count what they transform.
   const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);

@@ -324,8 +324,9 @@ template <int I> struct WinogradRow {
   static constexpr gemm_kernels::Config config = winograd_tile(variants[I].config);
 };
 
-template <int I> static Status launch_winograd(const Arguments& args) {
+template <int I, bool ChannelsLast> static Status launch_winograd(const Arguments& args) {
   constexpr Config c = Row<I>::config;
+  constexpr int together = winograd_together(ChannelsLast);
   constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
   const ConvProblem& p = args.plan.problem;
   const WinogradParts parts = winograd_parts(p);
@@ -341,10 +342,12 @@ template <int I> static Status launch_winograd(const Arguments& args) {
                   .first = 0,
                   .pitch = parts.pitch,
                   .filter_pitch = parts.filter_pitch,
+                  .tiles = 0,
                   .tiles_w = Divider(parts.tiles_w),
                   .tiles_h = Divider(parts.tiles_h),
-                  .all_tiles = {},
-                  .all_filters = Divider(filters)};
+                  .lanes_u = Divider(ChannelsLast ? channels : filters),
+                  .lanes_v = {},
+                  .lanes_y = {}};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
@@ -352,21 +355,24 @@ template <int I> static Status launch_winograd(const Arguments& args) {
 
   const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
   float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
-  RIDGE_TRY(
-      simt::launch(blocks(args, c, ceil_div(channels * filters, c.threads)), conv_winograd_filters<Row<I>>, w, u, s));
+  RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(channels * ceil_div(filters, together), c.threads)),
+                         conv_winograd_filters<Row<I>, ChannelsLast>, w, u, s));
   for (; s.first < p.y.shape[0]; s.first += parts.images) {
     const std::int64_t tiles = parts.tiles(std::min(parts.images, p.y.shape[0] - s.first));
-    s.all_tiles = Divider(tiles);
-    RIDGE_TRY(
-        simt::launch(blocks(args, c, ceil_div(channels * tiles, c.threads)), conv_winograd_inputs<Row<I>>, x, v, s));
+    s.tiles = static_cast<unsigned>(tiles);
+    s.lanes_v = Divider(ChannelsLast ? channels : tiles);
+    s.lanes_y = Divider(ChannelsLast ? filters : tiles);
+    const std::int64_t groups = ceil_div(tiles, together);
+    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(channels * groups, c.threads)),
+                           conv_winograd_inputs<Row<I>, ChannelsLast>, x, v, s));
     // m [filters, tiles] = u' v, of which the channels are the rows.
     RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradRow<I>, float, outer, outer>(
         {u, 1, parts.filter_pitch, channels * parts.filter_pitch}, {v, 1, parts.pitch, channels * parts.pitch},
         {filters, tiles, channels, winograd_products}, WinogradProducts{m, parts.pitch, filters}, args.stream,
         args.plan.device.warp)));
-    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(filters * tiles, c.threads)), conv_winograd_outputs<Row<I>>,
-                           static_cast<const float*>(m), x, w, static_cast<float*>(args.y), s,
-                           epilogue_of<float>(args)));
+    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(filters * groups, c.threads)),
+                           conv_winograd_outputs<Row<I>, ChannelsLast>, static_cast<const float*>(m), x, w,
+                           static_cast<float*>(args.y), s, epilogue_of<float>(args)));
   }
   return {};
 }
@@ -386,7 +392,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   } else if constexpr (c.method == Method::grouped) {
     return launch_grouped<I, T>(args);
   } else if constexpr (c.method == Method::winograd) {
-    return launch_winograd<I>(args);
+    return channels_last(args.plan.problem) ? launch_winograd<I, true>(args) : launch_winograd<I, false>(args);
   } else if constexpr (is_for_hopper(c)) {
     return Status::error(Code::unsupported, "conv2d: a row for CUDA");  // refused by fits()
   } else {
