@@ -16,17 +16,18 @@ inline constexpr int slice_threads = 128;
 template <class X, class Epilogue>
 __global__ void __launch_bounds__(slice_threads)
     gemm_add_slices(const X* parts, std::int64_t pitch, Shape shape, Epilogue epilogue) {
-  using Four = simt::vec<X, slice_columns>;
+  using Neighbours = simt::vec<X, slice_columns>;
   const std::int64_t of_row = pitch / slice_columns, of_matrix = shape.m * of_row;
   for (std::int64_t u = std::int64_t{blockIdx.x} * slice_threads + simt::thread_rank(); u < shape.batch * of_matrix;
        u += std::int64_t{gridDim.x} * slice_threads) {
     const std::int64_t batch = u / of_matrix, in_matrix = u - batch * of_matrix, row = in_matrix / of_row,
                        col = (in_matrix - row * of_row) * slice_columns;
+    if (col >= shape.n) continue;  // of the pitch alone
     const X* from = parts + (batch * shape.slices * shape.m + row) * pitch + col;
     const std::int64_t step = shape.m * pitch;
-    Four sum = simt::load<slice_columns>(from);
+    Neighbours sum = simt::load<slice_columns>(from);
     for (std::int64_t s = 1; s < shape.slices; s += slices_at_once) {
-      Four more[slices_at_once];
+      Neighbours more[slices_at_once];
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < slices_at_once; ++i)  // beyond the last: that one again, which is not used
         more[i] = simt::load<slice_columns>(from + ::min(s + i, shape.slices - 1) * step);

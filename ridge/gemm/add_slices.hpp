@@ -23,9 +23,10 @@ constexpr Slices slices_of(int step, std::int64_t k, int wanted) {
 }
 
 // Sums lie as [batch][slices][m][pitch], rows of whole accesses.
-inline constexpr int slice_columns = 4;  // neighbours that a thread adds up
-inline constexpr int slices_at_once = 4;
-constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_columns - 1) / slice_columns * slice_columns; }
+inline constexpr int slice_vector = 4;   // of a kernel that stores them
+inline constexpr int slice_columns = 2;  // neighbours that a thread adds up: more threads wait than for four
+inline constexpr int slices_at_once = 8;
+constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_vector - 1) / slice_vector * slice_vector; }
 
 // Of the second kernel, beyond its launch: it waits for the first one, and reads what that wrote, some slices of an
 // element at a time.
