@@ -76,10 +76,11 @@ struct ImageLoader {
     at.offset_w = 0;
     at.offset_h += tap_h;
     if (--at.rows_left > 0) return;
-    // The last slice's further steps are zeros of both operands.
+    // The last slice's further steps are zeros of both operands: whole steps beyond the last channel, on an address that
+    // the engine takes of windows too, whose channels are not whole units.
     at.left = at.rows_left = 1;
     at.offset_h = 0;
-    at.channel = at.first_channel = channels;
+    at.channel = at.first_channel = steps_of_tap * step;
   }
 };
 
