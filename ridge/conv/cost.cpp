@@ -91,17 +91,23 @@ constexpr double tile_clocks = 1500, start_us = 2;
 constexpr double l2_bytes_per_clock = 50, l2_bytes_of_one_wave = 64;
 constexpr double winograd_efficiency = 0.7;  // of multiply-adds' rate in its products
 constexpr double fma_efficiency = 0.68;      // of multiply-adds' rate in fma rows, which waits for shared memory leave
-constexpr double fma_waits_alone = 1.3;      // longer, where a scheduler has one warp
+constexpr double fma_waits_alone = 1.15;     // longer, where a scheduler has one warp
+constexpr double implicit_waits_alone = 1.35, implicit_start_us = 2;
+constexpr double wgmma_least_step = 275;  // clocks from a step to the next, however small a tile is
+constexpr double ping_pong_alone = 1.1;   // longer, where the other warpgroup has no tile
+// Bytes a clock of a multiprocessor while most of the others load nothing.
+constexpr double l2_bytes_of_few_blocks = 90;
 
-// Copies are a kernel of their own, before the product.
+// Copies are a kernel of their own, before the product. They are short, and reach half of memory's rate.
 double copy_us(const Gathering& g, const DeviceInfo& device) {
-  return 2 * real(g.bytes()) / (std::max(1.0, device.memory_gbs) * 1e3);
+  constexpr double copy_start_us = 1, copy_share = 0.5;
+  if (g.bytes() == 0) return 0;
+  return copy_start_us + 2 * real(g.bytes()) / (copy_share * std::max(1.0, device.memory_gbs) * 1e3);
 }
 
-// The kernel that adds slices up.
+// The kernel that adds slices up, whose launch the product hides.
 void add_slices_to(roofline::Kernel& k, const gemm_kernels::Shape& shape, const DeviceInfo& device) {
   if (shape.slices == 1) return;
-  k.launches += 1;
   k.serial_us += gemm_kernels::add_slices_us(slice_bytes(shape), static_cast<int>(shape.slices), device);
 }
 
@@ -109,8 +115,6 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   const gemm_kernels::Config tile = wgmma_tile(c);
   const Gathering g = gathering_of(p, c);
   const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
-  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
-  const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
   const gemm_kernels::Shape shape = shape_in_slices(c, p, slices);
   const std::int64_t tiles =
       gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster * shape.slices;
@@ -118,9 +122,11 @@ roofline::Kernel wgmma_kernel(const Config& c, const ConvProblem& p, const Devic
   // Persistent blocks: the fullest has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
   const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
   const double loaded = real((tile.bm + tile.bn / tile.cluster) * tile.line);  // of a step
-  const double step = std::max({real(tile.bm * tile.bn) * tile.bk / rate, lines,
-                                loaded / (most == 1 ? l2_bytes_of_one_wave : l2_bytes_per_clock)});
-  const double alone = ping_pong && most == 1 ? 1.5 : 1;
+  const double of_one_wave =
+      std::min(l2_bytes_of_few_blocks, l2_bytes_of_one_wave * device.sms / std::max(1.0, real(tiles)));
+  const double step = std::max({real(tile.bm * tile.bn) * tile.bk / rate, wgmma_least_step,
+                                loaded / (most == 1 ? of_one_wave : l2_bytes_per_clock)});
+  const double alone = ping_pong && most == 1 ? ping_pong_alone : 1;
   const double finish = ping_pong && most > 1 ? tile_clocks / 2 : tile_clocks;
   roofline::Kernel k;
   k.blocks = std::min<std::int64_t>(tiles, device.sms);
@@ -210,9 +216,11 @@ roofline::Kernel winograd_kernel(const Config& c, const ConvProblem& p, const De
   k.launches = static_cast<int>(1 + 3 * parts.parts);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long.
+  // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long. The filters'
+  // sums are written and read once.
   const double gbs = std::max(1.0, device.memory_gbs), share = 2 * transformed < real(device.l2_bytes) ? 0.3 : 1;
-  k.serial_us = real(parts.parts) * (share * transformed / (gbs * 1e3) + 2 * start_us);
+  k.serial_us = real(parts.parts) * (share * transformed / (gbs * 1e3) + 2 * start_us) +
+                2 * 4.0 * winograd_products * channels * filters / (gbs * 1e3);
   k.tile_efficiency = filters * real(tiles) / (padded(p.w.shape[0], c.tile_filters) * padded(tiles, c.tile_pixels));
   return k;
 }
@@ -231,6 +239,10 @@ roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p
     k.cost = cost(p);
     k.bytes_read += k.cost.bytes_read;
     k.bytes_written += k.cost.bytes_written;
+    // predict() has a block wait for its share of all bytes, which here come while it multiplies.
+    if (!p.backward && k.blocks > 0)
+      k.block_us -= std::min(k.block_us, (k.bytes_read + k.bytes_written) / real(k.blocks) /
+                                             (l2_bytes_of_one_wave * std::max(0.1, device.clock_ghz)) * 1e-3);
     return k;
   }
   if (c.method == Method::winograd) return winograd_kernel(c, p, device);
@@ -267,7 +279,10 @@ roofline::Kernel conv_detail::kernel_of(const Variant& row, const ConvProblem& p
       const std::int64_t terms = shape.slices > 1 ? shape.slice_k * implicit_step : terms_of(p);
       k.block_us = 0.02 * std::min(real(terms), 1e6);  // steps of eight, each with a barrier
       add_slices_to(k, shape, device);
-      if (p.backward) {
+      if (!p.backward) {
+        k.block_us += implicit_start_us;
+        if (k.blocks <= device.sms && c.threads <= 128) k.clocks *= implicit_waits_alone;
+      } else {
         k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 2;
         k.blocks = std::max(k.blocks, p.geometry.groups * split * implicit_tiles(c, filters, terms_of(p)));
         k.bytes_written += 2.0 * split * 4 * real(p.w.count());
