@@ -326,7 +326,7 @@ template <int I> struct WinogradRow {
 
 template <int I, bool ChannelsLast> static Status launch_winograd(const Arguments& args) {
   constexpr Config c = Row<I>::config;
-  constexpr int together = winograd_together(ChannelsLast);
+  using Block = WinogradBlock<Row<I>>;
   constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
   const ConvProblem& p = args.plan.problem;
   const WinogradParts parts = winograd_parts(p);
@@ -345,9 +345,9 @@ template <int I, bool ChannelsLast> static Status launch_winograd(const Argument
                   .tiles = 0,
                   .tiles_w = Divider(parts.tiles_w),
                   .tiles_h = Divider(parts.tiles_h),
-                  .lanes_u = Divider(ChannelsLast ? channels : filters),
-                  .lanes_v = {},
-                  .lanes_y = {}};
+                  .across_u = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : filters),
+                  .across_v = {},
+                  .across_y = {}};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
@@ -355,23 +355,28 @@ template <int I, bool ChannelsLast> static Status launch_winograd(const Argument
 
   const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
   float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
-  RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(channels * ceil_div(filters, together), c.threads)),
-                         conv_winograd_filters<Row<I>, ChannelsLast>, w, u, s));
+  // rows: channels or filters, which in NHWC lanes follow; columns: tiles or filters.
+  const auto grid = [&](std::int64_t rows, std::int64_t columns) {
+    return blocks(args, c,
+                  ChannelsLast ? ceil_div(rows, Block::lanes) * ceil_div(columns, Block::columns)
+                               : ceil_div(rows * columns, c.threads));
+  };
+  constexpr auto turn_filters = ChannelsLast ? conv_winograd_filters_last<Row<I>> : conv_winograd_filters<Row<I>>;
+  constexpr auto turn_inputs = ChannelsLast ? conv_winograd_inputs_last<Row<I>> : conv_winograd_inputs<Row<I>>;
+  constexpr auto turn_sums = ChannelsLast ? conv_winograd_outputs_last<Row<I>> : conv_winograd_outputs<Row<I>>;
+  RIDGE_TRY(simt::launch(grid(channels, filters), turn_filters, w, u, s));
   for (; s.first < p.y.shape[0]; s.first += parts.images) {
     const std::int64_t tiles = parts.tiles(std::min(parts.images, p.y.shape[0] - s.first));
     s.tiles = static_cast<unsigned>(tiles);
-    s.lanes_v = Divider(ChannelsLast ? channels : tiles);
-    s.lanes_y = Divider(ChannelsLast ? filters : tiles);
-    const std::int64_t groups = ceil_div(tiles, together);
-    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(channels * groups, c.threads)),
-                           conv_winograd_inputs<Row<I>, ChannelsLast>, x, v, s));
+    s.across_v = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : tiles);
+    s.across_y = Divider(ChannelsLast ? ceil_div(filters, Block::lanes) : tiles);
+    RIDGE_TRY(simt::launch(grid(channels, tiles), turn_inputs, x, v, s));
     // m [filters, tiles] = u' v, of which the channels are the rows.
     RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradRow<I>, float, outer, outer>(
         {u, 1, parts.filter_pitch, channels * parts.filter_pitch}, {v, 1, parts.pitch, channels * parts.pitch},
         {filters, tiles, channels, winograd_products}, WinogradProducts{m, parts.pitch, filters}, args.stream,
         args.plan.device.warp)));
-    RIDGE_TRY(simt::launch(blocks(args, c, ceil_div(filters * groups, c.threads)),
-                           conv_winograd_outputs<Row<I>, ChannelsLast>, static_cast<const float*>(m), x, w,
+    RIDGE_TRY(simt::launch(grid(filters, tiles), turn_sums, static_cast<const float*>(m), x, w,
                            static_cast<float*>(args.y), s, epilogue_of<float>(args)));
   }
   return {};

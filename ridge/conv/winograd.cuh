@@ -15,9 +15,9 @@
 // would reach outputs that it is no part of: where an output of a tile is not finite, the tile's are computed again, by
 // definition.
 //
-// Lanes follow what is contiguous. In NCHW a thread has a tile, and lanes follow tiles (and filters). In NHWC lanes follow
-// channels, and filters in y; a thread has four neighbouring tiles or filters, whose places in u, v and m are neighbours,
-// so that the products are the same kernel's.
+// Lanes follow what is contiguous. In NCHW a thread has a tile (or a filter), and lanes follow tiles. In NHWC lanes follow
+// channels, and filters in y, where u, v and m lie as before, so that the products are the same kernel's: a block has 32
+// of them, of four tiles or filters to a thread, and turns what it reads or writes in shared memory.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/variants.hpp>
@@ -28,15 +28,6 @@
 
 namespace ridge::conv_detail {
 
-// Of a thread: filters that it turns, or tiles.
-constexpr int winograd_together(bool channels_last) { return channels_last ? gemm_kernels::fragment(f32) : 1; }
-
-// Row's transforms, in either layout.
-template <class Row, bool ChannelsLast> struct WinogradThreads {
-  static constexpr int threads = Row::config.threads, together = winograd_together(ChannelsLast);
-  using Neighbours = simt::vec<float, together>;
-};
-
 struct WinogradShape {
   int channels, filters;
   int h, w, oh, ow, top, left;
@@ -44,7 +35,7 @@ struct WinogradShape {
   std::int64_t pitch, filter_pitch;  // of rows of tiles and of filters
   unsigned tiles;                    // of this launch
   Divider tiles_w, tiles_h;
-  Divider lanes_u, lanes_v, lanes_y;  // what lanes follow, while they make it
+  Divider across_u, across_v, across_y;  // what lanes follow while they make it; in NHWC blocks of that
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
   bool pairs = false;  // outputs of a row are stored by two
 
@@ -56,92 +47,198 @@ struct WinogradShape {
     j = static_cast<int>(t) * winograd_outputs;
     return first + n;
   }
-};
 
-// u = G w G'                                         w: [k, c, 3, 3] by its strides   u: [16][channels][filter_pitch]
-// Preconditions: gridDim.x * threads covers channels * filters, or with channels last each four of these, below 2^31.
-template <class Row, bool ChannelsLast>
-__global__ void __launch_bounds__(Row::config.threads)
-    conv_winograd_filters(const float* w, float* u, WinogradShape p) {
-  using Threads = WinogradThreads<Row, ChannelsLast>;
-  constexpr int N = Threads::together;
-  unsigned lane = blockIdx.x * static_cast<unsigned>(Threads::threads) + threadIdx.x;
-  const unsigned other = p.lanes_u.divide(lane), c = ChannelsLast ? lane : other, k = (ChannelsLast ? other : lane) * N;
-  if (c >= static_cast<unsigned>(p.channels) || k >= static_cast<unsigned>(p.filters)) return;
-  const auto along = [](float a, float b, float d, float(&to)[4]) {
-    to[0] = a;
-    to[1] = 0.5f * a + 0.5f * b + 0.5f * d;
-    to[2] = 0.5f * a - 0.5f * b + 0.5f * d;
-    to[3] = d;
-  };
-  typename Threads::Neighbours sums[4][4];
-  RIDGE_UNROLL_ON_GPU
-  for (int n = 0; n < N; ++n) {
-    // Beyond the last filter: that one again, whose place in u no product reads.
-    const int filter = ::min(static_cast<int>(k) + n, p.filters - 1);
-    const float* from = w + filter * p.f[0] + c * p.f[1];
+  // d = B' x B of a tile and a channel.
+  __device__ __forceinline__ void turn_inputs(const float* image, unsigned tile, unsigned c, float (&d)[4][4]) const {
+    int i, j;
+    const std::int64_t n = place(tile, i, j);
+    i -= top;
+    j -= left;
+    const float* from = image + n * x[0] + c * x[1] + i * x[2] + j * x[3];  // may be outside, and is not read there
+    RIDGE_UNROLL_ON_GPU
+    for (int a = 0; a < 4; ++a) RIDGE_UNROLL_ON_GPU
+    for (int b = 0; b < 4; ++b) {
+      const bool inside = static_cast<unsigned>(i + a) < static_cast<unsigned>(h) &&
+                          static_cast<unsigned>(j + b) < static_cast<unsigned>(w);
+      d[a][b] = inside ? from[a * x[2] + b * x[3]] : 0.0f;
+    }
+    const auto along = [](float& p, float& q, float& r, float& s) {
+      const float second = q + r, third = r - q, fourth = q - s;
+      p -= r;
+      q = second;
+      r = third;
+      s = fourth;
+    };
+    RIDGE_UNROLL_ON_GPU
+    for (int a = 0; a < 4; ++a) along(d[a][0], d[a][1], d[a][2], d[a][3]);
+    RIDGE_UNROLL_ON_GPU
+    for (int b = 0; b < 4; ++b) along(d[0][b], d[1][b], d[2][b], d[3][b]);
+  }
+
+  // sums = G w G' of a filter and a channel.
+  __device__ __forceinline__ void turn_filter(const float* filters_of, unsigned k, unsigned c,
+                                              float (&sums)[4][4]) const {
+    const auto along = [](float p, float q, float r, float(&to)[4]) {
+      to[0] = p;
+      to[1] = 0.5f * p + 0.5f * q + 0.5f * r;
+      to[2] = 0.5f * p - 0.5f * q + 0.5f * r;
+      to[3] = r;
+    };
+    const float* from = filters_of + k * f[0] + c * f[1];
     float rows[3][4];
     RIDGE_UNROLL_ON_GPU
-    for (int a = 0; a < 3; ++a, from += p.f[2]) along(from[0], from[p.f[3]], from[2 * p.f[3]], rows[a]);
+    for (int a = 0; a < 3; ++a, from += f[2]) along(from[0], from[f[3]], from[2 * f[3]], rows[a]);
     RIDGE_UNROLL_ON_GPU
     for (int b = 0; b < 4; ++b) {
       float column[4];
       along(rows[0][b], rows[1][b], rows[2][b], column);
       RIDGE_UNROLL_ON_GPU
-      for (int a = 0; a < 4; ++a) sums[a][b][n] = column[a];
+      for (int a = 0; a < 4; ++a) sums[a][b] = column[a];
     }
   }
+
+  // sums = A' m A of N neighbouring tiles.
+  template <int N>
+  __device__ __forceinline__ void turn_sums(const float* m, unsigned k, unsigned tile,
+                                            simt::vec<float, N> (&sums)[winograd_outputs][winograd_outputs]) const {
+    const float* from = m + k * pitch + tile;
+    simt::vec<float, N> rows[winograd_outputs][4];
+    RIDGE_UNROLL_ON_GPU
+    for (int b = 0; b < 4; ++b) {
+      simt::vec<float, N> column[4];
+      RIDGE_UNROLL_ON_GPU
+      for (int a = 0; a < 4; ++a) column[a] = simt::load<N>(from + (a * 4 + b) * (filters * pitch));
+      RIDGE_UNROLL_ON_GPU
+      for (int t = 0; t < N; ++t) {
+        rows[0][b][t] = column[0][t] + column[1][t] + column[2][t];
+        rows[1][b][t] = column[1][t] - column[2][t] - column[3][t];
+      }
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int a = 0; a < winograd_outputs; ++a) RIDGE_UNROLL_ON_GPU
+    for (int t = 0; t < N; ++t) {
+      sums[a][0][t] = rows[a][0][t] + rows[a][1][t] + rows[a][2][t];
+      sums[a][1][t] = rows[a][1][t] - rows[a][2][t] - rows[a][3][t];
+    }
+  }
+
+  // The output (i, j) by definition.
+  __device__ __forceinline__ float sum_of(const float* image, const float* filters_of, std::int64_t n, unsigned k,
+                                          int i, int j) const {
+    float sum = 0;
+    RIDGE_KEEP_LOOP
+    for (int term = 0; term < channels * 9; ++term) {
+      const int c = term / 9, r = term / 3 % 3, s = term % 3;
+      const int at_h = i + r - top, at_w = j + s - left;
+      const bool inside = static_cast<unsigned>(at_h) < static_cast<unsigned>(h) &&
+                          static_cast<unsigned>(at_w) < static_cast<unsigned>(w);
+      const float input = inside ? image[n * x[0] + c * x[1] + at_h * x[2] + at_w * x[3]] : 0.0f;
+      sum += input * filters_of[k * f[0] + c * f[1] + r * f[2] + s * f[3]];
+    }
+    return sum;
+  }
+};
+
+// In NHWC: a block's threads, and its place in shared memory.
+template <class Row> struct WinogradBlock {
+  static constexpr int lanes = 32, groups = Row::config.threads / lanes, together = gemm_kernels::fragment(f32);
+  static constexpr int columns = groups * together;  // tiles or filters
+  using Neighbours = simt::vec<float, together>;
+
+  // to[e][row][column] = sums of a lane's row and its four columns, of rows and columns of this block that exist.
+  // to: the block's first; plane, pitch: of its products and rows.
+  static __device__ __forceinline__ void store(const Neighbours (&sums)[4][4], float* to, std::int64_t plane,
+                                               std::int64_t pitch, unsigned rows_left, unsigned columns_left) {
+    alignas(16) __shared__ float buffer[4][lanes][columns + together];  // eight lanes' vectors in all banks
+    const unsigned lane = threadIdx.x % lanes, group = threadIdx.x / lanes, row = threadIdx.x / groups,
+                   column = threadIdx.x % groups * together;
+    RIDGE_UNROLL_ON_GPU
+    for (int a = 0; a < 4; ++a) {
+      RIDGE_UNROLL_ON_GPU
+      for (int b = 0; b < 4; ++b) simt::store(&buffer[b][lane][group * together], sums[a][b]);
+      __syncthreads();
+      if (row < rows_left && column < columns_left) {
+        RIDGE_UNROLL_ON_GPU
+        for (int b = 0; b < 4; ++b)
+          simt::store_global(to + (a * 4 + b) * plane + row * pitch + column,
+                             simt::load<together>(static_cast<const float*>(&buffer[b][row][column])));
+      }
+      __syncthreads();
+    }
+  }
+};
+
+// u = G w G'                                         w: [k, c, 3, 3] by its strides   u: [16][channels][filter_pitch]
+// Preconditions: gridDim.x * threads covers channels * filters, below 2^31.
+template <class Row>
+__global__ void __launch_bounds__(Row::config.threads)
+    conv_winograd_filters(const float* w, float* u, WinogradShape p) {
+  unsigned k = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+  const unsigned c = p.across_u.divide(k);
+  if (c >= static_cast<unsigned>(p.channels)) return;
+  float sums[4][4];
+  p.turn_filter(w, k, c, sums);
   float* to = u + c * p.filter_pitch + k;
   RIDGE_UNROLL_ON_GPU
-  for (int e = 0; e < winograd_products; ++e) simt::store(to + e * (p.channels * p.filter_pitch), sums[e / 4][e % 4]);
+  for (int e = 0; e < winograd_products; ++e) to[e * (p.channels * p.filter_pitch)] = sums[e / 4][e % 4];
 }
 
 // v = B' x B, of x with zeros around it              x: [n, c, h, w] by its strides   v: [16][channels][pitch]
-// Preconditions: gridDim.x * threads covers channels * tiles, or with channels last each four of these, below 2^31.
-template <class Row, bool ChannelsLast>
+// Preconditions: gridDim.x * threads covers channels * tiles, below 2^31.
+template <class Row>
 __global__ void __launch_bounds__(Row::config.threads) conv_winograd_inputs(const float* x, float* v, WinogradShape p) {
-  using Threads = WinogradThreads<Row, ChannelsLast>;
-  constexpr int N = Threads::together;
-  unsigned lane = blockIdx.x * static_cast<unsigned>(Threads::threads) + threadIdx.x;
-  const unsigned other = p.lanes_v.divide(lane), c = ChannelsLast ? lane : other,
-                 first = (ChannelsLast ? other : lane) * N;
-  if (c >= static_cast<unsigned>(p.channels) || first >= p.tiles) return;
-  typename Threads::Neighbours sums[4][4];
+  unsigned tile = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+  const unsigned c = p.across_v.divide(tile);
+  if (c >= static_cast<unsigned>(p.channels)) return;
+  float d[4][4];
+  p.turn_inputs(x, tile, c, d);
+  float* to = v + c * p.pitch + tile;
   RIDGE_UNROLL_ON_GPU
-  for (int t = 0; t < N; ++t) {
-    int i, j;
-    const std::int64_t n =
-        p.place(first + t < p.tiles ? first + t : p.tiles - 1, i, j);  // beyond the last: that one again
-    i -= p.top;
-    j -= p.left;
-    const float* from = x + n * p.x[0] + c * p.x[1] + i * p.x[2] + j * p.x[3];  // may be outside, and is not read there
-    float d[4][4];
+  for (int e = 0; e < winograd_products; ++e) to[e * (p.channels * p.pitch)] = d[e / 4][e % 4];
+}
+
+// The same two of channels that are neighbours. What is beyond the last is the last again, and is not stored; of the last
+// four tiles or filters, it is where no product reads.
+// Preconditions: gridDim.x covers 32 channels by WinogradBlock::columns of a block, below 2^31.
+template <class Row>
+__global__ void __launch_bounds__(Row::config.threads)
+    conv_winograd_filters_last(const float* w, float* u, WinogradShape p) {
+  using Block = WinogradBlock<Row>;
+  unsigned block = blockIdx.x;
+  const unsigned channels = static_cast<unsigned>(p.channels), filters = static_cast<unsigned>(p.filters);
+  const unsigned first = p.across_u.divide(block) * Block::columns, first_c = block * Block::lanes;
+  const unsigned c = ::min(first_c + threadIdx.x % Block::lanes, channels - 1),
+                 mine = first + threadIdx.x / Block::lanes * Block::together;
+  typename Block::Neighbours sums[4][4];
+  RIDGE_UNROLL_ON_GPU
+  for (int t = 0; t < Block::together; ++t) {
+    float of_one[4][4];
+    p.turn_filter(w, ::min(mine + t, filters - 1), c, of_one);
     RIDGE_UNROLL_ON_GPU
-    for (int a = 0; a < 4; ++a) RIDGE_UNROLL_ON_GPU
-    for (int b = 0; b < 4; ++b) {
-      const bool inside = static_cast<unsigned>(i + a) < static_cast<unsigned>(p.h) &&
-                          static_cast<unsigned>(j + b) < static_cast<unsigned>(p.w);
-      d[a][b] = inside ? from[a * p.x[2] + b * p.x[3]] : 0.0f;
-    }
-    const auto along = [](float& a, float& b, float& e, float& f) {
-      const float second = b + e, third = e - b, fourth = b - f;
-      a -= e;
-      b = second;
-      e = third;
-      f = fourth;
-    };
-    RIDGE_UNROLL_ON_GPU
-    for (int a = 0; a < 4; ++a) along(d[a][0], d[a][1], d[a][2], d[a][3]);
-    RIDGE_UNROLL_ON_GPU
-    for (int b = 0; b < 4; ++b) {
-      along(d[0][b], d[1][b], d[2][b], d[3][b]);
-      RIDGE_UNROLL_ON_GPU
-      for (int a = 0; a < 4; ++a) sums[a][b][t] = d[a][b];
-    }
+    for (int e = 0; e < winograd_products; ++e) sums[e / 4][e % 4][t] = of_one[e / 4][e % 4];
   }
-  float* to = v + c * p.pitch + first;
+  Block::store(sums, u + first_c * p.filter_pitch + first, p.channels * p.filter_pitch, p.filter_pitch,
+               channels - first_c, filters - first);
+}
+
+template <class Row>
+__global__ void __launch_bounds__(Row::config.threads)
+    conv_winograd_inputs_last(const float* x, float* v, WinogradShape p) {
+  using Block = WinogradBlock<Row>;
+  unsigned block = blockIdx.x;
+  const unsigned channels = static_cast<unsigned>(p.channels);
+  const unsigned first = p.across_v.divide(block) * Block::columns, first_c = block * Block::lanes;
+  const unsigned c = ::min(first_c + threadIdx.x % Block::lanes, channels - 1),
+                 mine = first + threadIdx.x / Block::lanes * Block::together;
+  typename Block::Neighbours sums[4][4];
   RIDGE_UNROLL_ON_GPU
-  for (int e = 0; e < winograd_products; ++e) simt::store(to + e * (p.channels * p.pitch), sums[e / 4][e % 4]);
+  for (int t = 0; t < Block::together; ++t) {
+    float of_one[4][4];
+    p.turn_inputs(x, ::min(mine + t, p.tiles - 1), c, of_one);
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < winograd_products; ++e) sums[e / 4][e % 4][t] = of_one[e / 4][e % 4];
+  }
+  Block::store(sums, v + first_c * p.pitch + first, p.channels * p.pitch, p.pitch, channels - first_c, p.tiles - first);
 }
 
 // Sums of the 16 products on their way to m: [16][filters][pitch]. The pitch is whole vectors.
@@ -155,70 +252,34 @@ struct WinogradProducts {
 };
 
 // y = epilogue(A' m A)                               m: [16][filters][pitch]   y: [n, k, oh, ow] by its strides
-// Preconditions: gridDim.x * threads covers filters * tiles, or with channels last each four of these, below 2^31; pairs:
-// as WinogradShape says, y is on 8 bytes.
-template <class Row, bool ChannelsLast>
+// Preconditions: gridDim.x * threads covers filters * tiles, below 2^31; pairs: as WinogradShape says, y is on 8 bytes.
+template <class Row>
 __global__ void __launch_bounds__(Row::config.threads)
     conv_winograd_outputs(const float* m, const float* x, const float* w, float* y, WinogradShape p,
                           Epilogue<float> epilogue) {
   constexpr int T = winograd_outputs;
-  using Threads = WinogradThreads<Row, ChannelsLast>;
-  constexpr int N = Threads::together, outputs = N * T * T;
-  unsigned lane = blockIdx.x * static_cast<unsigned>(Threads::threads) + threadIdx.x;
-  const unsigned other = p.lanes_y.divide(lane), k = ChannelsLast ? lane : other,
-                 first = (ChannelsLast ? other : lane) * N;
-  if (k >= static_cast<unsigned>(p.filters) || first >= p.tiles) return;
-
-  const float* from = m + k * p.pitch + first;
-  typename Threads::Neighbours rows[T][4];
+  unsigned tile = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+  const unsigned k = p.across_y.divide(tile);
+  if (k >= static_cast<unsigned>(p.filters)) return;
+  int i, j;
+  const std::int64_t n = p.place(tile, i, j);
+  simt::vec<float, 1> of_tile[T][T];
+  p.turn_sums(m, k, tile, of_tile);
+  float sums[T * T];
+  bool finite = true;
   RIDGE_UNROLL_ON_GPU
-  for (int b = 0; b < 4; ++b) {
-    typename Threads::Neighbours column[4];
-    RIDGE_UNROLL_ON_GPU
-    for (int a = 0; a < 4; ++a) column[a] = simt::load<N>(from + (a * 4 + b) * (p.filters * p.pitch));
-    RIDGE_UNROLL_ON_GPU
-    for (int t = 0; t < N; ++t) {
-      rows[0][b][t] = column[0][t] + column[1][t] + column[2][t];
-      rows[1][b][t] = column[1][t] - column[2][t] - column[3][t];
-    }
-  }
-  float sums[outputs];
-  unsigned finite = 0;  // a bit for each tile
-  RIDGE_UNROLL_ON_GPU
-  for (int t = 0; t < N; ++t) {
-    bool all = true;
-    RIDGE_UNROLL_ON_GPU
-    for (int a = 0; a < T; ++a) {
-      float* to = sums + (t * T + a) * T;
-      to[0] = rows[a][0][t] + rows[a][1][t] + rows[a][2][t];
-      to[1] = rows[a][1][t] - rows[a][2][t] - rows[a][3][t];
-      all = all && ::fabsf(to[0]) < INFINITY && ::fabsf(to[1]) < INFINITY;
-    }
-    finite |= (all ? 1u : 0u) << t;
+  for (int e = 0; e < T * T; ++e) {
+    sums[e] = of_tile[e / T][e % T][0];
+    finite = finite && ::fabsf(sums[e]) < INFINITY;
   }
   simt::vec<float, T> row;
+  float* to = y + n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3];
   // The outputs take turns at place 0, so that the epilogue's code is there once.
   RIDGE_KEEP_LOOP
-  for (int turn = 0; turn < outputs; ++turn) {
-    const int tile = turn / (T * T), a = turn / T % T, b = turn % T;
-    if (first + tile >= p.tiles) break;
-    int i, j;
-    const std::int64_t n = p.place(first + tile, i, j);
-    float* to = y + n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3];
+  for (int turn = 0; turn < T * T; ++turn) {
+    const int a = turn / T, b = turn % T;
     if (i + a < p.oh && j + b < p.ow) {
-      float sum = sums[0];
-      if (!(finite >> tile & 1)) {
-        sum = 0;
-        RIDGE_KEEP_LOOP
-        for (int term = 0; term < p.channels * 9; ++term) {
-          const int c = term / 9, r = term / 3 % 3, s = term % 3;
-          const int h = i + a + r - p.top, v = j + b + s - p.left;
-          const bool inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.h) &&
-                              static_cast<unsigned>(v) < static_cast<unsigned>(p.w);
-          const float input = inside ? x[n * p.x[0] + c * p.x[1] + h * p.x[2] + v * p.x[3]] : 0.0f;
-          sum += input * w[k * p.f[0] + c * p.f[1] + r * p.f[2] + s * p.f[3]];
-        }
-      }
+      const float sum = finite ? sums[0] : p.sum_of(x, w, n, k, i + a, j + b);
       const float result = epilogue(sum, n, k, i + a, j + b);
       row[0] = row[1];
       row[1] = result;
@@ -226,7 +287,52 @@ __global__ void __launch_bounds__(Row::config.threads)
       else if (b == 1) simt::store(to + a * p.y[2], row);
     }
     RIDGE_UNROLL_ON_GPU
-    for (int e = 0; e + 1 < outputs; ++e) sums[e] = sums[e + 1];
+    for (int e = 0; e + 1 < T * T; ++e) sums[e] = sums[e + 1];
+  }
+}
+
+// The same of filters that are neighbours in y.
+// Preconditions: gridDim.x covers 32 filters by WinogradBlock::columns tiles of a block, below 2^31.
+template <class Row>
+__global__ void __launch_bounds__(Row::config.threads)
+    conv_winograd_outputs_last(const float* m, const float* x, const float* w, float* y, WinogradShape p,
+                               Epilogue<float> epilogue) {
+  constexpr int T = winograd_outputs;
+  using Block = WinogradBlock<Row>;
+  __shared__ float buffer[T * T][Block::columns][Block::lanes + 1];  // a bank more to a tile
+  unsigned block = blockIdx.x;
+  const unsigned filters = static_cast<unsigned>(p.filters);
+  const unsigned first = p.across_y.divide(block) * Block::columns, first_k = block * Block::lanes;
+  {
+    const unsigned row = threadIdx.x / Block::groups, column = threadIdx.x % Block::groups * Block::together;
+    if (first_k + row < filters && first + column < p.tiles) {
+      typename Block::Neighbours sums[T][T];
+      p.turn_sums(m, first_k + row, first + column, sums);
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < T * T; ++e) RIDGE_UNROLL_ON_GPU
+      for (int t = 0; t < Block::together; ++t) buffer[e][column + t][row] = sums[e / T][e % T][t];
+    }
+  }
+  __syncthreads();
+  const unsigned lane = threadIdx.x % Block::lanes, k = first_k + lane;
+  if (k >= filters) return;
+  RIDGE_KEEP_LOOP
+  for (int t = 0; t < Block::together; ++t) {
+    const unsigned of_block = threadIdx.x / Block::lanes * Block::together + t, tile = first + of_block;
+    if (tile >= p.tiles) return;
+    int i, j;
+    const std::int64_t n = p.place(tile, i, j);
+    float* to = y + n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3];
+    bool finite = true;
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < T * T; ++e) finite = finite && ::fabsf(buffer[e][of_block][lane]) < INFINITY;
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < T * T; ++turn) {
+      const int a = turn / T, b = turn % T;
+      if (i + a >= p.oh || j + b >= p.ow) continue;
+      const float sum = finite ? buffer[turn][of_block][lane] : p.sum_of(x, w, n, k, i + a, j + b);
+      to[a * p.y[2] + b * p.y[3]] = epilogue(sum, n, k, i + a, j + b);
+    }
   }
 }
 
