@@ -144,14 +144,21 @@ constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) /
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
-// of dQ [bn][d] in float32.
+// of dQ [bn][d] in float32. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves from registers, and dX, in whose
+// place weights were, has more stages.
 
 inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
-constexpr int wgmma_gradient_barrier_bytes(const Config& c) { return 8 + c.stages * (6 * 8 + 4) + 2 * 4; }
+inline constexpr int gradient_x_stages = 4;     // where there are roles: a block that waits for its turn goes on so long
+constexpr bool has_gradient_roles(const Config& c) { return c.family == Family::wgmma_gradient && c.bm == 64; }
+constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
+  return has_gradient_roles(c) ? (3 + c.stages * 4) * 8 + 4 * 4 : 8 + c.stages * (6 * 8 + 4) + 2 * 4;
+}
 constexpr int wgmma_gradient_bytes(const Config& c) {
+  const int x_stages = has_gradient_roles(c) ? gradient_x_stages : c.stages;
+  const int sums_stages = has_gradient_roles(c) ? 0 : gradient_sums_stages;
   return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
-         c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + mma_tile_bytes(c.bm, c.bn) + c.bn * 8) +
-         gradient_sums_stages * c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+         c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + c.bn * 8) +
+         x_stages * mma_tile_bytes(c.bm, c.bn) + sums_stages * c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
 }
 
 // ---- Family::wgmma_terms: tiles of bf16, three of each tile of float32 ----------------------------------------------

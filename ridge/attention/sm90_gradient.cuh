@@ -39,6 +39,11 @@ struct GradientWork {
   bool in_order;      // blocks add to a tile of sums in the order of their keys
 };
 
+// The unit of 4 floats of a tile of dQ, of which a thread has the sums 4 j to 4 j + 3 of 64 x 64 (wgmma.cuh): which of these
+// it is comes first, among the tile's queries or its columns.
+constexpr int dq_unit(int part, int j, int thread) { return (part * 8 + j) * 128 + thread; }
+constexpr bool sums_by_queries(const Config& c) { return c.bn == 128; }
+
 // Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of 16-bit
 // types are in panels of 64 columns.
 template <class Row> struct WgmmaGradientKernel {
@@ -48,7 +53,7 @@ template <class Row> struct WgmmaGradientKernel {
   static_assert(c.d % panel == 0 && c.dv % panel == 0);
 
   // A multiplier has 64 x 64 of a tile of dQ: its queries, or its columns.
-  static constexpr bool by_queries = c.bn == multipliers * 64;
+  static constexpr bool by_queries = sums_by_queries(c);
   static constexpr int sums = 64 * 64;
   static_assert(by_queries ? c.d == 64 : c.bn == 64 && c.d == multipliers * 64);
 
@@ -69,8 +74,6 @@ template <class Row> struct WgmmaGradientKernel {
   static constexpr int checkers = 64;          // the loader's other warps
 };
 
-// The unit of 4 floats of a tile of dQ, of which a thread of a multiplier has the sums 4 j to 4 j + 3 (wgmma.cuh).
-constexpr int dq_unit(int multiplier, int j, int thread) { return (multiplier * 8 + j) * 128 + thread; }
 
 template <int Stages> struct WgmmaGradientSync {
   tile::sm90::Barrier full_kv, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], arrived[Stages],
@@ -137,40 +140,185 @@ template <class Row, class T> struct GradientWalk {
   }
 };
 
+// What multipliers have in common: a thread's place in tiles of 64 rows, and the steps from products to weights and dX.
+// AsIs: scores are products (arguments.cuh).
+template <class Row, class T, bool AsIs> class GradientSteps {
+ public:
+  static constexpr Config c = Row::config;
+  using Axis = tile::sm90::Axis;
+
+  // first: of this multiplier's keys, in the block's tile
+  __device__ __forceinline__ explicit GradientSteps(int first)
+      : first_(first),
+        thread_(static_cast<int>(threadIdx.x) % 128),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        warp_(thread_ / 32) {}
+
+  // This thread's row r of a tile of 64, and the first of its pair n of neighbours.
+  __device__ __forceinline__ int row(int r) const { return warp_ * 16 + r * 8 + lane_ / 4; }
+  __device__ __forceinline__ int pair(int n) const { return n * 8 + lane_ % 4 * 2; }
+
+ protected:
+  // Starts sums = own other^T.                                          own: [bm][Columns], other: [bn][Columns]
+  template <int Columns>
+  __device__ __forceinline__ void start_rows(float (&sums)[c.bn / 2], unsigned own, unsigned other) const {
+#pragma unroll
+    for (int d = 0; d < Columns; d += 16) {
+      const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
+      const unsigned a = own + mma_tile_bytes(c.bm, d / panel * panel) + tile::sm90::outer_offset(first_) + in_line;
+      const unsigned b = other + mma_tile_bytes(c.bn, d / panel * panel) + in_line;
+      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(sums, tile::sm90::descriptor(Axis::k, a),
+                                                      tile::sm90::descriptor(Axis::k, b), d > 0);
+    }
+    tile::sm90::commit_products();
+  }
+  // Starts sums += factors rows; the caller commits.                    factors: [64][bn], rows: [bn][Columns]
+  template <int Columns>
+  __device__ __forceinline__ void multiply_rows(float (&sums)[Columns / 2], const unsigned (&factors)[c.bn / 16][4],
+                                             unsigned rows) const {
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16)
+      tile::sm90::multiply_kept<T, Axis::outer, Columns>(
+          sums, factors[n / 16],
+          tile::sm90::descriptor(Axis::outer, rows + tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n)), c.bn),
+          true);
+  }
+
+  // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
+  // span(r): of the tile's queries, those that meet row r.
+  template <bool MayMiss, class SpanOf, class Keep>
+  __device__ __forceinline__ void weigh_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
+                                             const QueryFacts* facts, SpanOf span, Keep keep) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n) {
+      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float weight[2], slope[2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const float product = products[4 * n + 2 * r + e], offset = two[2 * e];
+          if constexpr (AsIs) {
+            slope[e] = 1;
+            weight[e] = simt::fast_exp2(fmaf(product, scores.factor, -offset));
+          } else {
+            const float score = scores.of(product), ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
+            slope[e] = fmaf(-ratio, ratio, 1);
+            weight[e] = simt::fast_exp2(fmaf(score, scores.factor, -offset));
+          }
+          if (MayMiss) weight[e] = of[r].contains(pair(n) + e) ? weight[e] : 0;
+        }
+        keep(n, r, weight, slope);
+      }
+    }
+  }
+  // dP becomes dX: keep(n, r, x) has two neighbours. weights(n, r): theirs, times slopes, rounded.
+  template <bool MayMiss, class SpanOf, class Weights, class Keep>
+  __device__ __forceinline__ void take_gradient_of(const float (&dp)[c.bn / 2], const QueryFacts* facts, SpanOf span,
+                                                   Weights weights, Keep keep) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n) {
+      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float x[2];
+        tile::unpack_pair<T>(weights(n, r), x[0], x[1]);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          x[e] *= dp[4 * n + 2 * r + e] - two[2 * e + 1];
+          if (MayMiss) x[e] = of[r].contains(pair(n) + e) ? x[e] : 0;
+        }
+        keep(n, r, x);
+      }
+    }
+  }
+  // Where in shared memory this lane's row of four 8 x 8 matrices lies, from query n on: lines of 64 queries, one for each
+  // key, in a tile at `tile`.
+  __device__ __forceinline__ unsigned matrices_at(unsigned tile, int n) const {
+    const int key = first_ + warp_ * 16 + lane_ / 8 % 2 * 8 + lane_ % 8, right = lane_ / 16 * 8;
+    return tile + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
+           tile::sm90::swizzled(static_cast<unsigned>(key), static_cast<unsigned>((n % panel + right) * 2));
+  }
+  __device__ __forceinline__ void put_tile(unsigned to, const unsigned (&x)[c.bn / 16][4]) const {
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16)
+      tile::sm90::store_matrices(matrices_at(to, n), x[n / 16][0], x[n / 16][1], x[n / 16][2], x[n / 16][3]);
+  }
+  // Numbers as sums of wgmma lie become a left operand.
+  static __device__ __forceinline__ void round(unsigned (&to)[c.bn / 16][4], const float (&from)[c.bn / 2]) {
+#pragma unroll
+    for (int n = 0; n < c.bn / 16; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) to[n][i] = tile::pack_pair<T>(from[8 * n + 2 * i], from[8 * n + 2 * i + 1]);
+  }
+  // Sums as T to panels in shared memory, [bm][Columns].
+  template <int Columns>
+  __device__ __forceinline__ void put_rows(unsigned char* to, const float (&sums)[Columns / 2], float scale) const {
+#pragma unroll
+    for (int n = 0; n < Columns / 8; ++n)
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const unsigned place =
+            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
+            tile::sm90::swizzled(static_cast<unsigned>(first_ + row(r)), static_cast<unsigned>(pair(n) % panel * 2));
+        *reinterpret_cast<unsigned*>(to + place) =
+            tile::pack_pair<T>(sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale);
+      }
+  }
+  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries:
+  // those that products have met already are added once more, which changes nothing.
+  template <int Sums, class Value, class SpanOf>
+  __device__ __forceinline__ void add_special_to(float (&dv)[Sums], Value value, SpanOf span) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll 1
+    for (int query = 0; query < c.bn; ++query)
+#pragma unroll
+      for (int i = 0; i < Sums; ++i) {
+        const float g = value(query, pair(i / 4) + i % 2);
+        if (!(fabsf(g) < -minus_infinity) && of[i / 2 % 2].contains(query)) dv[i] += g;
+      }
+  }
+
+  int first_, thread_, lane_, warp_;
+};
+
 // A multiplier's part: 64 keys, of which a thread has two rows' scores and dP with a tile of queries, their dK and dV; and
 // 64 x 64 of the tile's dQ.
-// AsIs: scores are products (arguments.cuh).
-template <class Row, class T, bool AsIs> class GradientMultiplier {
-  static constexpr Config c = Row::config;
+template <class Row, class T, bool AsIs> class GradientMultiplier : public GradientSteps<Row, T, AsIs> {
+  using Steps = GradientSteps<Row, T, AsIs>;
+  using Steps::c, Steps::first_, Steps::thread_;
   using K = WgmmaGradientKernel<Row>;
   using Axis = tile::sm90::Axis;
 
  public:
+  using Steps::row, Steps::pair;
   // multiplier: 0 or 1. Addresses are of shared memory.
   __device__ __forceinline__ explicit GradientMultiplier(int multiplier)
-      : multiplier_(multiplier),
-        first_(multiplier * 64),
-        thread_(static_cast<int>(threadIdx.x) % 128),
-        lane_(static_cast<int>(threadIdx.x) % 32),
-        warp_(thread_ / 32) {
+      : Steps(multiplier * 64), multiplier_(multiplier) {
 #pragma unroll
     for (float& sum : dk_) sum = 0;
 #pragma unroll
     for (float& sum : dv_) sum = 0;
   }
 
-  // This thread's row r of a tile of 64, and the first of its pair n of neighbours.
-  __device__ __forceinline__ int row(int r) const { return warp_ * 16 + r * 8 + lane_ / 4; }
-  __device__ __forceinline__ int pair(int n) const { return n * 8 + lane_ % 4 * 2; }
-
   // Starts s = k q^T.
-  __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { start_rows<c.d>(s_, k, q); }
+  __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { this->template start_rows<c.d>(s_, k, q); }
   // Starts dP = v grad_o^T.
-  __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) { start_rows<c.dv>(dp_, v, grad_o); }
+  __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) {
+    this->template start_rows<c.dv>(dp_, v, grad_o);
+  }
   // Starts dv += p grad_o.
-  __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<c.dv>(dv_, p_, grad_o); }
+  __device__ __forceinline__ void start_dv(unsigned grad_o) {
+    this->template multiply_rows<c.dv>(dv_, p_, grad_o);
+    tile::sm90::commit_products();
+  }
   // Starts dk += dx q.
-  __device__ __forceinline__ void start_dk(unsigned q) { start_sums<c.d>(dk_, x_, q); }
+  __device__ __forceinline__ void start_dk(unsigned q) {
+    this->template multiply_rows<c.d>(dk_, x_, q);
+    tile::sm90::commit_products();
+  }
   // Starts dq = dx^T k.
   __device__ __forceinline__ void start_dq(unsigned x, unsigned k) {
     x += K::by_queries ? mma_tile_bytes(c.bm, first_) : 0;
@@ -188,49 +336,23 @@ template <class Row, class T, bool AsIs> class GradientMultiplier {
   // those that meet row r.
   template <bool MayMiss, class SpanOf>
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span) {
-    if constexpr (AsIs) {
-      weigh_each<MayMiss>(facts, span, [&](float product, float offset, float& slope) {
-        slope = 1;
-        return simt::fast_exp2(fmaf(product, scores.factor, -offset));
-      });
-    } else {
-      weigh_each<MayMiss>(facts, span, [&](float product, float offset, float& slope) {
-        const float score = scores.of(product), ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
-        slope = fmaf(-ratio, ratio, 1);
-        return simt::fast_exp2(fmaf(score, scores.factor, -offset));
-      });
-    }
+    this->template weigh_each<MayMiss>(
+        s_, scores, facts, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
+          p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0], weight[1]);
+          if constexpr (!AsIs)
+            sloped_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
+        });
   }
   // And dP becomes dX, rounded.
   template <bool MayMiss, class SpanOf>
   __device__ __forceinline__ void take_gradient(const QueryFacts* facts, SpanOf span) {
-    const Span of[2] = {span(0), span(1)};
-#pragma unroll
-    for (int n = 0; n < c.bn / 8; ++n) {
-      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        float x[2];
-        tile::unpack_pair<T>(AsIs ? p_[n / 2][n % 2 * 2 + r] : sloped_[AsIs ? 0 : n / 2][n % 2 * 2 + r], x[0], x[1]);
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          x[e] *= dp_[4 * n + 2 * r + e] - two[2 * e + 1];
-          if (MayMiss) x[e] = of[r].contains(pair(n) + e) ? x[e] : 0;
-        }
-        x_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(x[0], x[1]);
-      }
-    }
+    this->template take_gradient_of<MayMiss>(
+        dp_, facts, span,
+        [&](int n, int r) { return AsIs ? p_[n / 2][n % 2 * 2 + r] : sloped_[AsIs ? 0 : n / 2][n % 2 * 2 + r]; },
+        [&](int n, int r, const float(&x)[2]) { x_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(x[0], x[1]); });
   }
   // dX to shared memory: lines of 64 queries, one for each key.
-  __device__ __forceinline__ void put_dx(unsigned to) const {
-    const int key = first_ + warp_ * 16 + lane_ / 8 % 2 * 8 + lane_ % 8, right = lane_ / 16 * 8;
-#pragma unroll
-    for (int n = 0; n < c.bn; n += 16)
-      tile::sm90::store_matrices(
-          to + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
-              tile::sm90::swizzled(static_cast<unsigned>(key), static_cast<unsigned>((n % panel + right) * 2)),
-          x_[n / 16][0], x_[n / 16][1], x_[n / 16][2], x_[n / 16][3]);
-  }
+  __device__ __forceinline__ void put_dx(unsigned to) const { this->put_tile(to, x_); }
   // dQ to its place in shared memory, in float32.
   __device__ __forceinline__ void put_dq(float* to) const {
 #pragma unroll
@@ -260,85 +382,18 @@ template <class Row, class T, bool AsIs> class GradientMultiplier {
       simt::store(to + 4 * dq_unit(multiplier_, j, thread_), sums);
     }
   }
-  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries:
-  // those that products have met already are added once more, which changes nothing.
   template <class Value, class SpanOf> __device__ __forceinline__ void add_special(Value value, SpanOf span) {
-    const Span of[2] = {span(0), span(1)};
-#pragma unroll 1
-    for (int query = 0; query < c.bn; ++query)
-#pragma unroll
-      for (int i = 0; i < c.dv / 2; ++i) {
-        const float g = value(query, pair(i / 4) + i % 2);
-        if (!(fabsf(g) < -minus_infinity) && of[i / 2 % 2].contains(query)) dv_[i] += g;
-      }
+    this->add_special_to(dv_, value, span);
   }
 
   // dK and dV as T, to panels in shared memory.
-  __device__ __forceinline__ void put_dk(unsigned char* to, float scale) const { put_rows<c.d>(to, dk_, scale); }
-  __device__ __forceinline__ void put_dv(unsigned char* to) const { put_rows<c.dv>(to, dv_, 1); }
+  __device__ __forceinline__ void put_dk(unsigned char* to, float scale) const {
+    this->template put_rows<c.d>(to, dk_, scale);
+  }
+  __device__ __forceinline__ void put_dv(unsigned char* to) const { this->template put_rows<c.dv>(to, dv_, 1); }
 
  private:
-  // own: [bm][Columns], other: [bn][Columns]
-  template <int Columns>
-  __device__ __forceinline__ void start_rows(float (&sums)[c.bn / 2], unsigned own, unsigned other) {
-#pragma unroll
-    for (int d = 0; d < Columns; d += 16) {
-      const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
-      const unsigned a = own + mma_tile_bytes(c.bm, d / panel * panel) + tile::sm90::outer_offset(first_) + in_line;
-      const unsigned b = other + mma_tile_bytes(c.bn, d / panel * panel) + in_line;
-      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(sums, tile::sm90::descriptor(Axis::k, a),
-                                                      tile::sm90::descriptor(Axis::k, b), d > 0);
-    }
-    tile::sm90::commit_products();
-  }
-  // rows: [bn][Columns]
-  template <int Columns>
-  __device__ __forceinline__ void start_sums(float (&sums)[Columns / 2], const unsigned (&factors)[c.bn / 16][4],
-                                             unsigned rows) {
-#pragma unroll
-    for (int n = 0; n < c.bn; n += 16)
-      tile::sm90::multiply_kept<T, Axis::outer, Columns>(
-          sums, factors[n / 16],
-          tile::sm90::descriptor(Axis::outer, rows + tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n)), c.bn),
-          true);
-    tile::sm90::commit_products();
-  }
-  // weight_of(product, offset, slope) says what the slope is, too.
-  template <bool MayMiss, class SpanOf, class F>
-  __device__ __forceinline__ void weigh_each(const QueryFacts* facts, SpanOf span, F weight_of) {
-    const Span of[2] = {span(0), span(1)};
-#pragma unroll
-    for (int n = 0; n < c.bn / 8; ++n) {
-      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        float weight[2], slope[2];
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          weight[e] = weight_of(s_[4 * n + 2 * r + e], two[2 * e], slope[e]);
-          if (MayMiss) weight[e] = of[r].contains(pair(n) + e) ? weight[e] : 0;
-        }
-        p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0], weight[1]);
-        if constexpr (!AsIs)
-          sloped_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
-      }
-    }
-  }
-  template <int Columns>
-  __device__ __forceinline__ void put_rows(unsigned char* to, const float (&sums)[Columns / 2], float scale) const {
-#pragma unroll
-    for (int n = 0; n < Columns / 8; ++n)
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const unsigned place =
-            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
-            tile::sm90::swizzled(static_cast<unsigned>(first_ + row(r)), static_cast<unsigned>(pair(n) % panel * 2));
-        *reinterpret_cast<unsigned*>(to + place) =
-            tile::pack_pair<T>(sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale);
-      }
-  }
-
-  int multiplier_, first_, thread_, lane_, warp_;
+  int multiplier_;
   float s_[c.bn / 2], dp_[c.bn / 2], dk_[c.d / 2], dv_[c.dv / 2], dq_[32];  // sums of wgmma
   // Weights and dX [64][bn], by 16 queries; and weights times the slope of scores, where that is not 1.
   unsigned p_[c.bn / 16][4], x_[c.bn / 16][4], sloped_[AsIs ? 1 : c.bn / 16][4];
@@ -626,7 +681,6 @@ template <class Row, class T>
 __global__ void __launch_bounds__(gradient_end_threads)
     attention_wgmma_gradient_end(GradientArguments<T> a, GradientWork work) {
   constexpr Config c = Row::config;
-  using K = WgmmaGradientKernel<Row>;
   constexpr int units = c.d / 8;
   const std::int64_t n = std::int64_t{blockIdx.x} * gradient_end_threads + threadIdx.x, row = n / units;
   const int unit = static_cast<int>(n % units);
@@ -637,11 +691,11 @@ __global__ void __launch_bounds__(gradient_end_threads)
   simt::vec<T, 8> values{};
   if (keys.first < keys.last || !work.in_order) {  // else no block has been here
     const float* sums = work.sums + ((std::int64_t{batch} * a.heads + head) * work.tiles + tile) * (c.bn * c.d);
-    const int multiplier = K::by_queries ? in_tile / 64 : unit / 8, in_multiplier = in_tile % 64;
-    const int thread = in_multiplier / 16 * 32 + in_multiplier % 8 * 4, lower = in_multiplier / 8 % 2;
+    const int part = sums_by_queries(c) ? in_tile / 64 : unit / 8, in_part = in_tile % 64;
+    const int thread = in_part / 16 * 32 + in_part % 8 * 4, lower = in_part / 8 % 2;
     RIDGE_UNROLL_ON_GPU
     for (int quarter = 0; quarter < 4; ++quarter) {
-      const auto two = simt::load<2>(sums + 4 * dq_unit(multiplier, unit % 8, thread + quarter) + 2 * lower);
+      const auto two = simt::load<2>(sums + 4 * dq_unit(part, unit % 8, thread + quarter) + 2 * lower);
       values[2 * quarter] = T(two[0] * a.scale);
       values[2 * quarter + 1] = T(two[1] * a.scale);
     }

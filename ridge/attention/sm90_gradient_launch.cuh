@@ -1,7 +1,7 @@
 // Launches of the rows of Family::wgmma_gradient.
 #pragma once
 #include <ridge/attention/gradient_launch.cuh>
-#include <ridge/attention/sm90_gradient.cuh>
+#include <ridge/attention/sm90_gradient_wide.cuh>
 #include <ridge/attention/sm90_launch.cuh>
 
 namespace ridge::attention_detail {
@@ -27,6 +27,10 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
 }
 
 template <class T> struct WgmmaGradientRows : RowsOf<Family::wgmma_gradient, T> {
+  template <int I, bool AsIs> static constexpr auto kernel() {
+    if constexpr (has_gradient_roles(variants[I].config)) return attention_wide_gradient<Row<I>, T, AsIs>;
+    else return attention_wgmma_gradient<Row<I>, T, AsIs>;
+  }
   template <int I> static Status launch(const Call& call) {
     constexpr Config c = variants[I].config;
     const AttentionProblem& p = call.problem;
@@ -59,9 +63,7 @@ template <class T> struct WgmmaGradientRows : RowsOf<Family::wgmma_gradient, T> 
         RIDGE_TRY(make_map<T>(&maps.grad_o, t.grad_o.data, *p.grad_o, p.dv, p.sq, p.hq, p.b, c.bn));
       }
       const auto at = blocks_of(c.threads, blocks, static_cast<std::size_t>(smem_bytes(c, c.d, c.dv)));
-      RIDGE_TRY(tile::sm90::launch_clusters(
-          at, 1, as_is ? attention_wgmma_gradient<Row<I>, T, true> : attention_wgmma_gradient<Row<I>, T, false>, maps,
-          a, work));
+      RIDGE_TRY(tile::sm90::launch_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work));
     }
     const std::int64_t units = p.b * p.hq * p.sq * (c.d / 8);
     if (units == 0) return {};

@@ -14,63 +14,74 @@ void check(const std::string& variant, const std::string& text, void (*spoil)(In
   check_gradient(variant, text, launch, spoil);
 }
 
-constexpr const char *narrow = "wgmma_gradient_64", *wide = "wgmma_gradient_128";
+constexpr const char *narrow = "wgmma_gradient_64", *wide = "wgmma_gradient_128", *widest = "wgmma_gradient_256";
 
 TEST(AttentionGradientsOnHopper, OneTile) {
   check(narrow, "bf16:b=1,hq=1,hkv=1,sq=128,sk=128,d=64");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=64,sk=128,d=128");
+  check(widest, "bf16:b=1,hq=1,hkv=1,sq=64,sk=64,d=256");
 }
 TEST(AttentionGradientsOnHopper, WholeTilesAndSharedHeads) {
   check(narrow, "f16:b=1,hq=2,hkv=1,sq=256,sk=256,d=64");
   check(wide, "f16:b=2,hq=2,hkv=1,sq=128,sk=256,d=128");
+  check(widest, "f16:b=2,hq=2,hkv=1,sq=128,sk=128,d=256");
 }
 TEST(AttentionGradientsOnHopper, PartsOfTiles) {
   check(narrow, "bf16:b=1,hq=2,hkv=2,sq=130,sk=129,d=40,dv=64");
   check(narrow, "f16:b=1,hq=1,hkv=1,sq=1,sk=300,d=8");
   check(wide, "f16:b=1,hq=4,hkv=2,sq=130,sk=129,d=96,dv=72:causal:layout=bshd");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=65,sk=64,d=128,dv=8");
+  check(widest, "f16:b=1,hq=4,hkv=2,sq=70,sk=65,d=192,dv=128:causal:layout=bshd");
+  check(widest, "bf16:b=1,hq=1,hkv=1,sq=65,sk=63,d=136,dv=256");
+  check(widest, "bf16:b=1,hq=1,hkv=1,sq=1,sk=130,d=256,dv=8");
 }
 TEST(AttentionGradientsOnHopper, Masks) {
   for (const char* mask : {":causal", ":causal=lower_right", ":window=40,3", ":window=200,-1", ":window=-1,150",
                            ":window=0,0:align=lower_right"}) {
     check(narrow, std::string("bf16:b=1,hq=1,hkv=1,sq=200,sk=300,d=64") + mask);
     check(wide, std::string("bf16:b=1,hq=1,hkv=1,sq=200,sk=150,d=128") + mask);
+    check(widest, std::string("bf16:b=1,hq=1,hkv=1,sq=200,sk=150,d=136") + mask);
   }
 }
 TEST(AttentionGradientsOnHopper, ScoresOfEveryKind) {
   for (const char* more : {":softcap=3:causal", ":softcap=1.5", ":scale=-0.3", ":scale=0", ":scale=-0.2:softcap=1"})
-    for (const char* row : {narrow, wide}) check(row, std::string("bf16:b=1,hq=1,hkv=1,sq=70,sk=150,d=32") + more);
+    for (const char* row : {narrow, wide, widest})
+      check(row, std::string("bf16:b=1,hq=1,hkv=1,sq=70,sk=150,d=32") + more);
 }
 TEST(AttentionGradientsOnHopper, WhatIsMaskedDoesNotMatter) {
-  for (const char* row : {narrow, wide}) {
+  for (const char* row : {narrow, wide, widest}) {
     check(row, "bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=64:causal:fill=nan");
     check(row, "f16:b=1,hq=1,hkv=1,sq=200,sk=200,d=64:window=30,4:fill=nan");
     check(row, "bf16:b=1,hq=1,hkv=1,sq=150,sk=140,d=64:causal=lower_right:fill=inf");
   }
 }
 TEST(AttentionGradientsOnHopper, QueriesThatNobodyMeets) {
-  for (const char* row : {narrow, wide})
+  for (const char* row : {narrow, wide, widest})
     check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=80,d=32:causal=lower_right", spoil_unmet_queries);
 }
 TEST(AttentionGradientsOnHopper, AnInfiniteGradientStaysWithItsKeys) {
-  for (const char* row : {narrow, wide}) check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=100,d=32:causal", spoil_a_gradient);
+  for (const char* row : {narrow, wide, widest})
+    check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=100,d=32:causal", spoil_a_gradient);
 }
 TEST(AttentionGradientsOnHopper, Fills) {
   for (const char* fill : {"ones", "denormal", "constant,-3"}) {
     check(narrow, std::string("f16:b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=") + fill);
     check(wide, std::string("bf16:b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=") + fill);
+    check(widest, std::string("f16:b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=") + fill);
   }
 }
 TEST(AttentionGradientsOnHopper, AnyOrderOfTwo) {
   check(narrow, "f16:b=1,hq=4,hkv=2,sq=200,sk=256,d=64:nondeterministic");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=70,sk=200,d=128:nondeterministic:causal=lower_right");
+  check(widest, "bf16:b=1,hq=2,hkv=1,sq=130,sk=128,d=256:nondeterministic");
 }
 TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=300,sk=700,d=128:window=100,50");
+  check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136");
 }
 TEST(AttentionGradientsOnHopper, Nothing) {
-  for (const char* row : {narrow, wide}) {
+  for (const char* row : {narrow, wide, widest}) {
     check(row, "bf16:b=1,hq=2,hkv=1,sq=0,sk=4,d=8");
     check(row, "bf16:b=1,hq=2,hkv=2,sq=3,sk=0,d=8");
     check(row, "bf16:b=1,hq=0,hkv=2,sq=3,sk=4,d=8");

@@ -86,6 +86,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.36},
     {"wgmma_gradient_128", "the same for wider heads", false, true,
      {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.45},
+    {"wgmma_gradient_256", "and for the widest: a warpgroup has dV, another one dK, and a third dQ, which dX reaches by shared memory", false, true,
+     {.family = Family::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512}, 0.4},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
