@@ -110,6 +110,11 @@ template <class Row, class T> struct GradientWalk {
     head = key_head * a.group;
     tile = first_tile;
   }
+  // The same for a whole warp, in a form that the compiler knows: it need not keep a copy for each thread.
+  __device__ __forceinline__ void share() {
+    for (int* number : {&batch, &key_head, &first_key, &first_tile, &tiles, &steps, &tile, &head})
+      *number = __shfl_sync(~0u, *number, 0);
+  }
   __device__ __forceinline__ void next() {
     if (++tile < first_tile + tiles) return;
     tile = first_tile;
@@ -172,9 +177,9 @@ template <class Row, class T, bool AsIs> class GradientSteps {
     }
     tile::sm90::commit_products();
   }
-  // Starts sums += factors rows; the caller commits.                    factors: [64][bn], rows: [bn][Columns]
+  // Starts sums += factors rows.                                        factors: [64][bn], rows: [bn][Columns]
   template <int Columns>
-  __device__ __forceinline__ void multiply_rows(float (&sums)[Columns / 2], const unsigned (&factors)[c.bn / 16][4],
+  __device__ __forceinline__ void start_sums(float (&sums)[Columns / 2], const unsigned (&factors)[c.bn / 16][4],
                                              unsigned rows) const {
 #pragma unroll
     for (int n = 0; n < c.bn; n += 16)
@@ -182,6 +187,7 @@ template <class Row, class T, bool AsIs> class GradientSteps {
           sums, factors[n / 16],
           tile::sm90::descriptor(Axis::outer, rows + tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n)), c.bn),
           true);
+    tile::sm90::commit_products();
   }
 
   // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
@@ -310,15 +316,9 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
     this->template start_rows<c.dv>(dp_, v, grad_o);
   }
   // Starts dv += p grad_o.
-  __device__ __forceinline__ void start_dv(unsigned grad_o) {
-    this->template multiply_rows<c.dv>(dv_, p_, grad_o);
-    tile::sm90::commit_products();
-  }
+  __device__ __forceinline__ void start_dv(unsigned grad_o) { this->template start_sums<c.dv>(dv_, p_, grad_o); }
   // Starts dk += dx q.
-  __device__ __forceinline__ void start_dk(unsigned q) {
-    this->template multiply_rows<c.d>(dk_, x_, q);
-    tile::sm90::commit_products();
-  }
+  __device__ __forceinline__ void start_dk(unsigned q) { this->template start_sums<c.d>(dk_, x_, q); }
   // Starts dq = dx^T k.
   __device__ __forceinline__ void start_dq(unsigned x, unsigned k) {
     x += K::by_queries ? mma_tile_bytes(c.bm, first_) : 0;

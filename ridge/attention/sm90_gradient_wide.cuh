@@ -14,6 +14,7 @@
 // At the edges of masks who sums over a tile looks through it first, for what is NaN or infinite.
 #pragma once
 #include <ridge/attention/sm90_gradient.cuh>
+#include <ridge/tile/opaque.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
 namespace ridge::attention_kernels {
@@ -26,7 +27,10 @@ template <int Columns> __device__ __forceinline__ void clear_sums(HalfSums<Colum
 #pragma unroll
   for (int h = 0; h < Columns / half_columns; ++h)
 #pragma unroll
-    for (float& sum : sums[h]) sum = 0;
+    for (float& sum : sums[h]) {
+      sum = 0;
+      tile::make_opaque(sum);
+    }
 }
 
 // Where tiles lie in shared memory: K, V; stages of Q, of dO, of weights and dX [bm][bn], of facts; barriers.
@@ -36,7 +40,7 @@ template <class Row> struct WideGradientKernel {
   static_assert(c.d % half_columns == 0 && c.dv % half_columns == 0);
 
   // Of 65,536: 512 * 128. The sums of one of the first two are 128 registers of a thread.
-  static constexpr int loader_registers = 24, multiplier_registers = 208, dq_registers = 72;
+  static constexpr int loader_registers = 24, weights_registers = 208, dx_registers = 216, dq_registers = 64;
   static constexpr int x_stages = gradient_x_stages;
 
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
@@ -63,6 +67,35 @@ template <int Stages> struct WideGradientSync {
   int special[3];   // of each warpgroup: the latest step, counted from 1, whose tile had NaN or infinite values
 };
 
+// Starts sums = own other^T, of rows of 64 keys and of 64 queries.             own: [64][Columns], other: [64][Columns]
+template <class T, int Columns>
+__device__ __forceinline__ void start_product(float (&sums)[32], unsigned own, unsigned other) {
+  using tile::sm90::Axis;
+  tile::make_opaque(own);  // or what describes each step of K and V waits in registers for the next tile of queries
+  const std::uint64_t a = tile::sm90::descriptor(Axis::k, own), b = tile::sm90::descriptor(Axis::k, other);
+#pragma unroll
+  for (int d = 0; d < Columns; d += 16) {
+    const unsigned on = mma_tile_bytes(64, d / panel * panel) + tile::sm90::k_offset(Axis::k, d % panel);
+    tile::sm90::multiply<T, Axis::k, Axis::k, 64>(sums, tile::sm90::advanced(a, on), tile::sm90::advanced(b, on), d > 0);
+  }
+  tile::sm90::commit_products();
+}
+// Starts sums += factors rows.                                               factors: [64][64], rows: [64][Columns]
+template <class T, int Columns>
+__device__ __forceinline__ void start_sums(HalfSums<Columns>& sums, const unsigned (&factors)[4][4], unsigned rows) {
+  using tile::sm90::Axis;
+  const std::uint64_t b = tile::sm90::descriptor(Axis::outer, rows);
+#pragma unroll
+  for (int h = 0; h < Columns / half_columns; ++h)
+#pragma unroll
+    for (int n = 0; n < 64; n += 16) {
+      const unsigned on = mma_tile_bytes(64, h * half_columns) + tile::sm90::k_offset(Axis::outer, n);
+      tile::sm90::multiply_kept<T, Axis::outer, half_columns>(sums[h], factors[n / 16], tile::sm90::advanced(b, on),
+                                                              true);
+    }
+  tile::sm90::commit_products();
+}
+
 // The first warpgroup's part: weights of 64 keys and 64 queries, and dV.
 template <class Row, class T, bool AsIs> class GradientWeights : public GradientSteps<Row, T, AsIs> {
   using Steps = GradientSteps<Row, T, AsIs>;
@@ -73,26 +106,25 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
     clear_sums<c.dv>(dv_);
   }
   // Starts s = k q^T.
-  __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { this->template start_rows<c.d>(s_, k, q); }
+  __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { start_product<T, c.d>(s_, k, q); }
   // Starts dv += p grad_o, with the weights that are kept.
-  __device__ __forceinline__ void start_dv(unsigned grad_o) {
-#pragma unroll
-    for (int h = 0; h < c.dv / half_columns; ++h)
-      this->template multiply_rows<half_columns>(dv_[h], p_, grad_o + mma_tile_bytes(c.bn, h * half_columns));
-    tile::sm90::commit_products();
-  }
+  __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<T, c.dv>(dv_, p_, grad_o); }
   // Products become weights. Rounded and times the slopes of their scores they go to shared memory.
   template <bool MayMiss, class SpanOf>
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span, unsigned to) {
     unsigned four[4];
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
+        s_, scores, facts, span, [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           s_[4 * n + 2 * r] = weight[0];
           s_[4 * n + 2 * r + 1] = weight[1];
           four[n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
           if (n % 2 == 1 && r == 1)
-            tile::sm90::store_matrices(this->matrices_at(to, n / 2 * 16), four[0], four[1], four[2], four[3]);
+            tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
         });
+  }
+  __device__ __forceinline__ void settle() {
+#pragma unroll
+    for (float& weight : s_) tile::make_opaque(weight);
   }
   // Rounds them for the next dV, when the last one's product is done.
   __device__ __forceinline__ void keep_weights() { this->round(p_, s_); }
@@ -124,25 +156,19 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
     clear_sums<c.d>(dk_);
   }
   // Starts dP = v grad_o^T.
-  __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) {
-    this->template start_rows<c.dv>(dp_, v, grad_o);
-  }
+  __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) { start_product<T, c.dv>(dp_, v, grad_o); }
   // Starts dk += dx q, with the dX that is kept.
-  __device__ __forceinline__ void start_dk(unsigned q) {
-#pragma unroll
-    for (int h = 0; h < c.d / half_columns; ++h)
-      this->template multiply_rows<half_columns>(dk_[h], x_, q + mma_tile_bytes(c.bn, h * half_columns));
-    tile::sm90::commit_products();
-  }
+  __device__ __forceinline__ void start_dk(unsigned q) { start_sums<T, c.d>(dk_, x_, q); }
   // dP becomes dX, which rounded takes the weights' place in shared memory. A warp reads and writes its own rows alone.
   template <bool MayMiss, class SpanOf>
   __device__ __forceinline__ void take_gradient(const QueryFacts* facts, SpanOf span, unsigned at) {
     unsigned weights[4], four[4];
+    const unsigned row = this->matrices_at(at, 0);  // of the swizzle: others lie at other places of their line
     this->template take_gradient_of<MayMiss>(
         dp_, facts, span,
         [&](int n, int r) {
           if (n % 2 == 0 && r == 0) {
-            tile::sm80::load_matrices<false>(weights, this->matrices_at(at, n / 2 * 16));
+            tile::sm80::load_matrices<false>(weights, row ^ n / 2 * 32);
             __syncwarp();
           }
           return weights[n % 2 * 2 + r];
@@ -152,8 +178,12 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
           dp_[4 * n + 2 * r + 1] = x[1];
           four[n % 2 * 2 + r] = tile::pack_pair<T>(x[0], x[1]);
           if (n % 2 == 1 && r == 1)
-            tile::sm90::store_matrices(this->matrices_at(at, n / 2 * 16), four[0], four[1], four[2], four[3]);
+            tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
         });
+  }
+  __device__ __forceinline__ void settle() {
+#pragma unroll
+    for (float& x : dp_) tile::make_opaque(x);
   }
   // Rounds it for the next dK, when the last one's product is done.
   __device__ __forceinline__ void keep_gradient() { this->round(x_, dp_); }
@@ -178,13 +208,13 @@ template <class Row, class T> class GradientOfQueries {
  public:
   // Starts dq = dx^T k, of the columns from `first` on.
   __device__ __forceinline__ void start(unsigned x, unsigned k, int first) {
-    k += static_cast<unsigned>(mma_tile_bytes(c.bm, first));
+    const std::uint64_t rows = tile::sm90::descriptor(Axis::outer, x);
+    const std::uint64_t of_k = tile::sm90::descriptor(Axis::outer, k + static_cast<unsigned>(mma_tile_bytes(c.bm, first)));
 #pragma unroll
     for (int n = 0; n < c.bm; n += 16) {
-      const unsigned down = tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n));
-      tile::sm90::multiply<T, Axis::outer, Axis::outer, columns>(dq_,
-                                                                 tile::sm90::descriptor(Axis::outer, x + down, c.bm),
-                                                                 tile::sm90::descriptor(Axis::outer, k + down, c.bm), n > 0);
+      const unsigned on = tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n));
+      tile::sm90::multiply<T, Axis::outer, Axis::outer, columns>(dq_, tile::sm90::advanced(rows, on),
+                                                                 tile::sm90::advanced(of_k, on), n > 0);
     }
     tile::sm90::commit_products();
   }
@@ -230,6 +260,11 @@ template <class Row, class T> class GradientOfQueries {
     }
   }
 
+  __device__ __forceinline__ void settle() {
+#pragma unroll
+    for (float& sum : dq_) tile::make_opaque(sum);
+  }
+
  private:
   float dq_[columns / 2];  // sums of wgmma
 };
@@ -273,6 +308,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     }
     __syncthreads();
     Walk walk(a, work, sync.number);
+    walk.share();
     const bool speaks = threadIdx.x % 128 == 0;
     const unsigned base = sm90::shared_address(shared);
     const auto address = [&](const unsigned char* tile) { return base + static_cast<unsigned>(tile - shared); };
@@ -335,7 +371,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto span = [&](int r) { return walk.span(walk.first_key + r); };
 
     if (group == 1) {
-      sm90::take_registers<K::multiplier_registers>();
+      sm90::take_registers<K::weights_registers>();
       GradientWeights<Row, T, AsIs> m;
       const Scores<T> scores(a);
       const auto span_of_row = [&](int r) { return span(m.row(r)); };
@@ -353,6 +389,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         edge = walk.at_edge();
         if (walk.whole(walk.first_key, c.bm)) m.template weigh<false>(scores, stage_facts(of.stage), span_of_row, to);
         else m.template weigh<true>(scores, stage_facts(of.stage), span_of_row, to);
+        m.settle();
         sm90::arrive_named<256>(K::weights + of.stage);
       };
       const auto prepare_dv = [&](int step) {
@@ -412,7 +449,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::wait_stores_read<0>();
       }
     } else if (group == 2) {
-      sm90::take_registers<K::multiplier_registers>();
+      sm90::take_registers<K::dx_registers>();
       GradientOfScores<Row, T> m;
       const auto span_of_row = [&](int r) { return span(m.row(r)); };
       sm90::RingPlace<c.stages> at;
@@ -430,6 +467,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         edge = walk.at_edge();
         if (walk.whole(walk.first_key, c.bm)) m.template take_gradient<false>(stage_facts(of.stage), span_of_row, in);
         else m.template take_gradient<true>(stage_facts(of.stage), span_of_row, in);
+        m.settle();
         sm90::fence_shared_for_copies();
         sm90::arrive_named<256>(K::dx + x);
       };
@@ -513,6 +551,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           if (last) end_reading(step, x);
           if (first == 0 && work.in_order) sm90::wait(&sync.may_add, step % 2);
           m.put(sums, first, add);
+          m.settle();
         }
         if (work.in_order) sm90::arrive_named<K::with_counters>(K::added);
       }
