@@ -169,11 +169,13 @@ inline check::CaseBook book() {
       backward(type + "b=3,hq=2,hkv=1,sq=70,sk=40,d=136:inputs=do,q,k,v,o,lse," + kind + ":causal=lower_right");
   }
 
-  // Several tiles of 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
+  // Several tiles of 64 and 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
   for (const char* more :
        {"", ":causal", ":causal=lower_right", ":window=40,3", ":softcap=3:causal", ":causal:fill=nan"})
-    for (const char* d : {"64", "128"}) backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);
+    for (const char* d : {"64", "128", "256"}) backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);
   backward("f16:b=2,hq=4,hkv=2,sq=130,sk=129,d=96,dv=72:causal:layout=bshd");
+  backward("f16:b=2,hq=4,hkv=2,sq=130,sk=65,d=192,dv=128:causal:layout=bshd");
+  backward("bf16:b=1,hq=2,hkv=1,sq=64,sk=129,d=136,dv=208:window=30,4:nondeterministic");
   backward("f16:b=1,hq=4,hkv=2,sq=200,sk=256,d=64:nondeterministic");
 
   const auto bench = [&](std::string rest) { book.benches.push_back("attention:" + rest); };
@@ -201,6 +203,8 @@ inline check::CaseBook book() {
   for (const char* heads : {"hq=32,hkv=32,sq=4096,sk=4096,d=64", "hq=16,hkv=16,sq=4096,sk=4096,d=128"})
     for (const char* more : {"", ":causal", ":nondeterministic", ":causal:nondeterministic"})
       bench(std::string("bf16:b=4,") + heads + more + ":backward");
+  for (const char* more : {"", ":causal"})
+    bench(std::string("bf16:b=4,hq=8,hkv=8,sq=4096,sk=4096,d=256") + more + ":backward");
   bench("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64:causal:backward");
   return book;
 }

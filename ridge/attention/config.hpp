@@ -148,7 +148,7 @@ constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) /
 // place weights were, has more stages.
 
 inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
-inline constexpr int gradient_x_stages = 4;     // where there are roles: a block that waits for its turn goes on so long
+inline constexpr int gradient_x_stages = 4;  // where there are roles: a block that waits for its turn goes on so long
 constexpr bool has_gradient_roles(const Config& c) { return c.family == Family::wgmma_gradient && c.bm == 64; }
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
   return has_gradient_roles(c) ? (3 + c.stages * 4) * 8 + 4 * 4 : 8 + c.stages * (6 * 8 + 4) + 2 * 4;

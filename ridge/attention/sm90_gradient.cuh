@@ -74,7 +74,6 @@ template <class Row> struct WgmmaGradientKernel {
   static constexpr int checkers = 64;          // the loader's other warps
 };
 
-
 template <int Stages> struct WgmmaGradientSync {
   tile::sm90::Barrier full_kv, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], arrived[Stages],
       checked[Stages];  // the last two: of steps whose tiles are looked through

@@ -76,7 +76,8 @@ __device__ __forceinline__ void start_product(float (&sums)[32], unsigned own, u
 #pragma unroll
   for (int d = 0; d < Columns; d += 16) {
     const unsigned on = mma_tile_bytes(64, d / panel * panel) + tile::sm90::k_offset(Axis::k, d % panel);
-    tile::sm90::multiply<T, Axis::k, Axis::k, 64>(sums, tile::sm90::advanced(a, on), tile::sm90::advanced(b, on), d > 0);
+    tile::sm90::multiply<T, Axis::k, Axis::k, 64>(sums, tile::sm90::advanced(a, on), tile::sm90::advanced(b, on),
+                                                  d > 0);
   }
   tile::sm90::commit_products();
 }
@@ -102,9 +103,7 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   using Steps::c;
 
  public:
-  __device__ __forceinline__ GradientWeights() : Steps(0) {
-    clear_sums<c.dv>(dv_);
-  }
+  __device__ __forceinline__ GradientWeights() : Steps(0) { clear_sums<c.dv>(dv_); }
   // Starts s = k q^T.
   __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { start_product<T, c.d>(s_, k, q); }
   // Starts dv += p grad_o, with the weights that are kept.
@@ -114,12 +113,12 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span, unsigned to) {
     unsigned four[4];
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, span, [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
+        s_, scores, facts, span,
+        [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           s_[4 * n + 2 * r] = weight[0];
           s_[4 * n + 2 * r + 1] = weight[1];
           four[n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
-          if (n % 2 == 1 && r == 1)
-            tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
+          if (n % 2 == 1 && r == 1) tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
         });
   }
   __device__ __forceinline__ void settle() {
@@ -152,9 +151,7 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
   using Steps::c;
 
  public:
-  __device__ __forceinline__ GradientOfScores() : Steps(0) {
-    clear_sums<c.d>(dk_);
-  }
+  __device__ __forceinline__ GradientOfScores() : Steps(0) { clear_sums<c.d>(dk_); }
   // Starts dP = v grad_o^T.
   __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) { start_product<T, c.dv>(dp_, v, grad_o); }
   // Starts dk += dx q, with the dX that is kept.
@@ -177,8 +174,7 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
           dp_[4 * n + 2 * r] = x[0];
           dp_[4 * n + 2 * r + 1] = x[1];
           four[n % 2 * 2 + r] = tile::pack_pair<T>(x[0], x[1]);
-          if (n % 2 == 1 && r == 1)
-            tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
+          if (n % 2 == 1 && r == 1) tile::sm90::store_matrices(row ^ n / 2 * 32, four[0], four[1], four[2], four[3]);
         });
   }
   __device__ __forceinline__ void settle() {
@@ -209,7 +205,8 @@ template <class Row, class T> class GradientOfQueries {
   // Starts dq = dx^T k, of the columns from `first` on.
   __device__ __forceinline__ void start(unsigned x, unsigned k, int first) {
     const std::uint64_t rows = tile::sm90::descriptor(Axis::outer, x);
-    const std::uint64_t of_k = tile::sm90::descriptor(Axis::outer, k + static_cast<unsigned>(mma_tile_bytes(c.bm, first)));
+    const std::uint64_t of_k =
+        tile::sm90::descriptor(Axis::outer, k + static_cast<unsigned>(mma_tile_bytes(c.bm, first)));
 #pragma unroll
     for (int n = 0; n < c.bm; n += 16) {
       const unsigned on = tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n));
@@ -251,8 +248,8 @@ template <class Row, class T> class GradientOfQueries {
         tile::unpack_pair<T>(without_special<T>(word), two[0], two[1]);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          four[i] = fmaf(static_cast<float>(*reinterpret_cast<const T*>(x + at(key, row + i / 2 * 8))), two[i % 2],
-                         four[i]);
+          four[i] =
+              fmaf(static_cast<float>(*reinterpret_cast<const T*>(x + at(key, row + i / 2 * 8))), two[i % 2], four[i]);
       }
       float* const to = sums + 4 * dq_unit(first / 64, j, thread);
       if (add) tile::sm90::add_floats(to, four[0], four[1], four[2], four[3]);
@@ -274,8 +271,7 @@ template <class Row, class T> class GradientOfQueries {
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wide_gradient(const __grid_constant__ WgmmaGradientMaps maps,
-                            const __grid_constant__ GradientArguments<T> a,
-                            const __grid_constant__ GradientWork work) {
+                            const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
@@ -327,8 +323,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                           sync.full_q + at.stage);
           if (step == 0) {
             load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_k, walk.first_key, walk.key_head, walk.batch);
-            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head,
-                                    walk.batch);
+            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head, walk.batch);
           }
           sm90::wait(sync.empty_o + at.stage, at.parity ^ 1);
           load_panels<c.bn, c.dv>(&maps.grad_o, stage_o(at.stage), sync.full_o + at.stage, walk.first_query(),
@@ -368,6 +363,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::sync_warpgroup(K::own + role);
       return true;
     };
+    const auto stage_of = [=](int step) { return step % c.stages; };
+    const auto parity_of = [=](int step) { return static_cast<unsigned>(step / c.stages & 1); };
     const auto span = [&](int r) { return walk.span(walk.first_key + r); };
 
     if (group == 1) {
@@ -375,53 +372,51 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       GradientWeights<Row, T, AsIs> m;
       const Scores<T> scores(a);
       const auto span_of_row = [&](int r) { return span(m.row(r)); };
-      sm90::RingPlace<c.stages> at;
       bool edge = false, found_special = false;  // edge: of the step whose weights are kept
-      const auto start_scores = [&](const auto& of) {
-        sm90::wait(sync.full_q + of.stage, of.parity);
+      const auto start_scores = [&](int step) {
+        sm90::wait(sync.full_q + stage_of(step), parity_of(step));
         sm90::fence_sums();
-        m.start_scores(base, address(stage_q(of.stage)));
+        m.start_scores(base, address(stage_q(stage_of(step))));
       };
-      const auto weigh = [&](int step, const auto& of) {
+      const auto weigh = [&](int step) {
         const int x = step % K::x_stages;
         const unsigned to = address(stage_x(x));
         if (step >= K::x_stages) sm90::await_named<256>(K::read + x);
         edge = walk.at_edge();
-        if (walk.whole(walk.first_key, c.bm)) m.template weigh<false>(scores, stage_facts(of.stage), span_of_row, to);
-        else m.template weigh<true>(scores, stage_facts(of.stage), span_of_row, to);
+        const QueryFacts* facts = stage_facts(stage_of(step));
+        if (walk.whole(walk.first_key, c.bm)) m.template weigh<false>(scores, facts, span_of_row, to);
+        else m.template weigh<true>(scores, facts, span_of_row, to);
         m.settle();
-        sm90::arrive_named<256>(K::weights + of.stage);
+        sm90::arrive_named<256>(K::weights + stage_of(step));
       };
       const auto prepare_dv = [&](int step) {
-        sm90::wait(sync.full_o + at.stage, at.parity);
-        if (edge && clear(0, stage_o(at.stage), std::integral_constant<int, K::o_bytes>{}, step)) found_special = true;
+        sm90::wait(sync.full_o + stage_of(step), parity_of(step));
+        if (edge && clear(0, stage_o(stage_of(step)), std::integral_constant<int, K::o_bytes>{}, step))
+          found_special = true;
       };
-      const auto start_dv = [&] {
+      const auto start_dv = [&](int step) {
         sm90::fence_sums();
-        m.start_dv(address(stage_o(at.stage)));
+        m.start_dv(address(stage_o(stage_of(step))));
       };
       if (walk.steps > 0) {
         sm90::wait(&sync.full_k, 0);
-        start_scores(at);
+        start_scores(0);
         sm90::wait_products<0>();
-        weigh(0, at);
+        weigh(0);
         m.keep_weights();
         for (int step = 1; step < walk.steps; ++step) {
-          sm90::RingPlace<c.stages> next = at;
-          next.next();
           prepare_dv(step - 1);
-          start_scores(next);
-          start_dv();
+          start_scores(step);
+          start_dv(step - 1);
           walk.next();
           sm90::wait_products<1>();
-          weigh(step, next);
+          weigh(step);
           sm90::wait_products<0>();
           m.keep_weights();
-          if (speaks) sm90::arrive(sync.empty_o + at.stage);
-          at = next;
+          if (speaks) sm90::arrive(sync.empty_o + stage_of(step - 1));
         }
         prepare_dv(walk.steps - 1);
-        start_dv();
+        start_dv(walk.steps - 1);
         sm90::wait_products<0>();
       }
       if (found_special) {
@@ -452,55 +447,52 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::take_registers<K::dx_registers>();
       GradientOfScores<Row, T> m;
       const auto span_of_row = [&](int r) { return span(m.row(r)); };
-      sm90::RingPlace<c.stages> at;
       bool edge = false;  // of the step whose dX is kept
-      const auto start_dp = [&](const auto& of) {
-        sm90::wait(sync.full_o + of.stage, of.parity);
+      const auto start_dp = [&](int step) {
+        sm90::wait(sync.full_o + stage_of(step), parity_of(step));
         sm90::fence_sums();
-        m.start_dp(base + K::v_at, address(stage_o(of.stage)));
+        m.start_dp(base + K::v_at, address(stage_o(stage_of(step))));
       };
-      const auto take_gradient = [&](int step, const auto& of) {
+      const auto take_gradient = [&](int step) {
         const int x = step % K::x_stages;
         const unsigned in = address(stage_x(x));
-        if (speaks) sm90::arrive(sync.empty_o + of.stage);
-        sm90::await_named<256>(K::weights + of.stage);
+        if (speaks) sm90::arrive(sync.empty_o + stage_of(step));
+        sm90::await_named<256>(K::weights + stage_of(step));
         edge = walk.at_edge();
-        if (walk.whole(walk.first_key, c.bm)) m.template take_gradient<false>(stage_facts(of.stage), span_of_row, in);
-        else m.template take_gradient<true>(stage_facts(of.stage), span_of_row, in);
+        const QueryFacts* facts = stage_facts(stage_of(step));
+        if (walk.whole(walk.first_key, c.bm)) m.template take_gradient<false>(facts, span_of_row, in);
+        else m.template take_gradient<true>(facts, span_of_row, in);
         m.settle();
         sm90::fence_shared_for_copies();
         sm90::arrive_named<256>(K::dx + x);
       };
       const auto prepare_dk = [&](int step) {
-        sm90::wait(sync.full_q + at.stage, at.parity);
-        if (edge) clear(1, stage_q(at.stage), std::integral_constant<int, K::q_bytes>{}, step);
+        sm90::wait(sync.full_q + stage_of(step), parity_of(step));
+        if (edge) clear(1, stage_q(stage_of(step)), std::integral_constant<int, K::q_bytes>{}, step);
       };
-      const auto start_dk = [&] {
+      const auto start_dk = [&](int step) {
         sm90::fence_sums();
-        m.start_dk(address(stage_q(at.stage)));
+        m.start_dk(address(stage_q(stage_of(step))));
       };
       if (walk.steps > 0) {
         sm90::wait(&sync.full_v, 0);
-        start_dp(at);
+        start_dp(0);
         sm90::wait_products<0>();
-        take_gradient(0, at);
+        take_gradient(0);
         m.keep_gradient();
         for (int step = 1; step < walk.steps; ++step) {
-          sm90::RingPlace<c.stages> next = at;
-          next.next();
           prepare_dk(step - 1);
-          start_dp(next);
-          start_dk();
+          start_dp(step);
+          start_dk(step - 1);
           walk.next();
           sm90::wait_products<1>();
-          take_gradient(step, next);
+          take_gradient(step);
           sm90::wait_products<0>();
           m.keep_gradient();
-          if (speaks) sm90::arrive(sync.empty_q + at.stage);
-          at = next;
+          if (speaks) sm90::arrive(sync.empty_q + stage_of(step - 1));
         }
         prepare_dk(walk.steps - 1);
-        start_dk();
+        start_dk(walk.steps - 1);
         sm90::wait_products<0>();
       }
       sm90::await_named<384>(K::ended);

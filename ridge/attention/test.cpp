@@ -239,6 +239,13 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   p.d = 65;
   EXPECT_EQ(chosen(p), "mma_gradient_128");
   EXPECT_EQ(chosen(p, "V100"), "naive");  // wider rows without tensor cores are float32's
+  for (std::int64_t d : {136, 192, 256}) {
+    p.d = d;
+    EXPECT_EQ(chosen(p), "wgmma_gradient_256");
+    EXPECT_EQ(chosen(p, "A100"), "mma_gradient_256");
+  }
+  p.d = 129;
+  EXPECT_EQ(chosen(p), "mma_gradient_256");
   EXPECT_EQ(refusal(p, {.variant = "mma_64"}),
             "attention: variant is mma_64; it must be another one here: it has no gradient");
   p.backward = false;
@@ -254,6 +261,11 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   // Three tiles of 128 queries of 8 heads: dQ in float32, two floats of a query, a word of each tile; and one more.
   EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 8 + 4) + 4);
+  AttentionProblem wide = p;
+  wide.d = 200;
+  const auto widest = plan_attention(wide, *device_model("H200"));
+  ASSERT_TRUE(widest.ok()) << widest.error().message();
+  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 8 + 4) + 4);
   const auto why = [&](AttentionProblem of, const char* device = "H200") {
     const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
     return std::string(refused.error().message());

@@ -16,8 +16,7 @@ inline void end_turn(unsigned* word, unsigned turn) {
 }
 
 inline void add_floats(float* to, float a, float b, float c, float d) {
-  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0)
-    simt::detail::misaligned(to, 16, simt::detail::where::current());
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0) simt::detail::misaligned(to, 16, simt::detail::where::current());
   const float values[] = {a, b, c, d};
   for (int i = 0; i < 4; ++i) std::atomic_ref<float>(to[i]).fetch_add(values[i], std::memory_order_relaxed);
 }
