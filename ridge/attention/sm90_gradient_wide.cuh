@@ -103,7 +103,10 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   using Steps::c;
 
  public:
-  __device__ __forceinline__ GradientWeights() : Steps(0) { clear_sums<c.dv>(dv_); }
+  __device__ __forceinline__ GradientWeights() : Steps(0) {
+    this->warp_ = tile::sm90::warp_of_warpgroup();  // in no register of each thread
+    clear_sums<c.dv>(dv_);
+  }
   // Starts s = k q^T.
   __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { start_product<T, c.d>(s_, k, q); }
   // Starts dv += p grad_o, with the weights that are kept.
@@ -151,7 +154,10 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
   using Steps::c;
 
  public:
-  __device__ __forceinline__ GradientOfScores() : Steps(0) { clear_sums<c.d>(dk_); }
+  __device__ __forceinline__ GradientOfScores() : Steps(0) {
+    this->warp_ = tile::sm90::warp_of_warpgroup();
+    clear_sums<c.d>(dk_);
+  }
   // Starts dP = v grad_o^T.
   __device__ __forceinline__ void start_dp(unsigned v, unsigned grad_o) { start_product<T, c.dv>(dp_, v, grad_o); }
   // Starts dk += dx q, with the dX that is kept.
