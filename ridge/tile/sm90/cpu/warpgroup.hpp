@@ -3,6 +3,8 @@
 #include <ridge/tile/sm90/arch.cuh>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace ridge::tile::sm90 {
@@ -15,7 +17,7 @@ inline constexpr int named_barriers = 16, warpgroups = 8;
 struct BlockUnits {
   std::atomic<std::size_t> block{0};
   struct {
-    std::atomic<unsigned> arrived{0}, phase{0};
+    std::atomic<unsigned> arrived{0}, phase{0}, threads{0};
   } barrier[named_barriers + warpgroups];  // and one of each warpgroup's that the emulation itself needs
 };
 inline BlockUnits& block_units() {
@@ -27,10 +29,16 @@ inline BlockUnits& block_units() {
   return units;
 }
 
-// Returns the phase that the arrival belongs to.
+// Returns the phase that the arrival belongs to. All arrivals of a phase name the same number of threads: a GPU ends the
+// kernel for another one, as an illegal instruction.
 inline unsigned arrive_at_named(int id, unsigned threads) {
   auto& b = block_units().barrier[id];
   const unsigned phase = b.phase;
+  if (b.arrived == 0) b.threads = threads;
+  if (b.threads != threads) {
+    std::fprintf(stderr, "ridge: barrier %d of %u threads is used with %u\n", id, unsigned{b.threads}, threads);
+    std::abort();
+  }
   if (++b.arrived == threads) {
     b.arrived = 0;
     ++b.phase;
