@@ -150,8 +150,10 @@ constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) /
 inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
 inline constexpr int gradient_x_stages = 4;  // where there are roles: a block that waits for its turn goes on so long
 constexpr bool has_gradient_roles(const Config& c) { return c.family == Family::wgmma_gradient && c.bm == 64; }
+// Parts of a tile of dQ that blocks add to one after another: the next block begins when the first part is there.
+constexpr int gradient_turns_of_tile(const Config& c) { return has_gradient_roles(c) ? 2 : 1; }
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
-  return has_gradient_roles(c) ? (3 + c.stages * 4) * 8 + 4 * 4 : 8 + c.stages * (6 * 8 + 4) + 2 * 4;
+  return has_gradient_roles(c) ? (3 + c.stages * 4) * 8 + 6 * 4 : 8 + c.stages * (6 * 8 + 4) + 2 * 4;
 }
 constexpr int wgmma_gradient_bytes(const Config& c) {
   const int x_stages = has_gradient_roles(c) ? gradient_x_stages : c.stages;

@@ -32,7 +32,7 @@ struct WgmmaGradientMaps {
 struct GradientWork {
   float* sums;        // dQ, [batch, heads, tiles][bn * d], in each tile as dq_unit() says
   QueryFacts* facts;  // [batch, heads, tiles * bn]
-  unsigned* turns;    // of each tile of sums, [batch, heads, tiles]
+  unsigned* turns;    // of each tile of sums, [batch, heads, tiles][gradient_turns_of_tile]
   unsigned* next;     // the number of the next block to begin
   int tiles;          // of bn queries
   unsigned together;  // heads of keys whose blocks take turns in beginning, 1 or more
@@ -428,7 +428,8 @@ __global__ void __launch_bounds__(gradient_start_threads)
   if (lanes.rank() == 0) {
     const float lse = i < a.sq ? a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] : 0;
     work.facts[row] = {lse == minus_infinity ? 0 : lse * log2_e, sum};
-    if (i % c.bn == 0) work.turns[row / c.bn] = 0;
+    if (constexpr int turns = gradient_turns_of_tile(c); i % c.bn < turns)
+      work.turns[row / c.bn * turns + i % c.bn] = 0;
   }
   if (!work.in_order)
     for (int at = lanes.rank() * fragment; at < c.d; at += width * fragment)

@@ -23,6 +23,13 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   const std::int64_t fit = call.plan.device.l2_bytes / 2 / std::max<std::int64_t>(1, bytes);
   work.together = static_cast<unsigned>(std::clamp<std::int64_t>(fit, 1, heads));
   work.in_order = !call.problem.rule.nondeterministic;
+  // Where an addition and its turn take longer than a tile's products, the wait is what blocks of a head that run at the
+  // same time make of it: let these be a dozen, which share what they read still.
+  if (work.in_order && has_gradient_roles(c)) {
+    const std::int64_t most = std::max<std::int64_t>(work.together, std::max(1, call.plan.device.sms / 12));
+    const std::int64_t groups = (heads + most - 1) / most;
+    work.together = static_cast<unsigned>((heads + groups - 1) / groups);
+  }
   return work;
 }
 

@@ -34,6 +34,7 @@ TEST(AttentionGradientsOnHopper, PartsOfTiles) {
   check(widest, "f16:b=1,hq=4,hkv=2,sq=70,sk=65,d=192,dv=128:causal:layout=bshd");
   check(widest, "bf16:b=1,hq=1,hkv=1,sq=65,sk=63,d=136,dv=256");
   check(widest, "bf16:b=1,hq=1,hkv=1,sq=1,sk=130,d=256,dv=8");
+  check(widest, "f16:b=1,hq=1,hkv=1,sq=192,sk=64,d=136");  // an odd number of steps, the last one of which misses none
 }
 TEST(AttentionGradientsOnHopper, Masks) {
   for (const char* mask : {":causal", ":causal=lower_right", ":window=40,3", ":window=200,-1", ":window=-1,150",
@@ -79,6 +80,7 @@ TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=300,sk=700,d=128:window=100,50");
   check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136");
+  check(widest, "f16:b=1,hq=4,hkv=2,sq=333,sk=390,d=192,dv=136:causal");
 }
 TEST(AttentionGradientsOnHopper, Nothing) {
   for (const char* row : {narrow, wide, widest}) {

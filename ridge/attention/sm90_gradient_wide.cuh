@@ -41,7 +41,7 @@ template <class Row> struct WideGradientKernel {
 
   // Of 65,536: 512 * 128. The sums of one of the first two are 128 registers of a thread.
   static constexpr int loader_registers = 24, weights_registers = 208, dx_registers = 216, dq_registers = 64;
-  static constexpr int x_stages = gradient_x_stages;
+  static constexpr int x_stages = gradient_x_stages, turns = gradient_turns_of_tile(c);
 
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        k_bytes = mma_tile_bytes(c.bm, c.d), x_bytes = mma_tile_bytes(c.bm, c.bn),
@@ -53,18 +53,23 @@ template <class Row> struct WideGradientKernel {
   static_assert(wgmma_gradient_bytes(c) <= hopper_smem);
 
   // Named barriers: weights of a step are there (whoever makes them is at most a step ahead), dX is, and both have been
-  // read; the first two warpgroups; each alone; a tile of dQ has been added. All are through with K and V: the first one
-  // once more.
+  // read; the first two warpgroups; each alone; part of a tile of dQ has been added. The third warpgroup is through with
+  // K: the first one once more, where whoever makes weights has come for the last time, and must not come again, for it
+  // may be there before the weights are read.
   static constexpr int weights = 1, dx = weights + c.stages, read = dx + x_stages, both = read + x_stages,
-                       own = both + 1, added = own + 3, ended = weights;
+                       own = both + 1, added = own + 3, read_k = weights;
   static_assert(added <= 15, "the barriers that there are");
   static constexpr int with_counters = 128 + 2 * 32;  // threads at `added`
+  static constexpr int part_columns = c.d / turns;    // of dQ, that turns are of
+  static_assert(part_columns % dq_columns == 0);
 };
 
 template <int Stages> struct WideGradientSync {
   tile::sm90::Barrier full_k, full_v, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], may_add;
   unsigned number;  // the block's
-  int special[3];   // of each warpgroup: the latest step, counted from 1, whose tile had NaN or infinite values
+  // The latest of even and of odd steps, counted from 1, in which each of two warpgroups found NaN or infinite values in
+  // its tile: one is read while a faster warp may be at the next. And whether K has some.
+  int special[2][2], special_k;
 };
 
 // Starts sums = own other^T, of rows of 64 keys and of 64 queries.             own: [64][Columns], other: [64][Columns]
@@ -189,7 +194,8 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
   }
   // Rounds it for the next dK, when the last one's product is done.
   __device__ __forceinline__ void keep_gradient() { this->round(x_, dp_); }
-  __device__ __forceinline__ void put_dk(unsigned char* to, float scale) const {
+  __device__ __forceinline__ void put_dk(unsigned char* to, float scale) {
+    this->warp_ = tile::sm90::warp_of_warpgroup();  // again, or it is spilled meanwhile
 #pragma unroll
     for (int h = 0; h < c.d / half_columns; ++h)
       this->template put_rows<half_columns>(to + mma_tile_bytes(c.bm, h * half_columns), dk_[h], scale);
@@ -304,7 +310,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::init(sync.empty_o + s, 2);  // dP and dV are
       }
       sm90::init(&sync.may_add, 1);
-      for (int& special : sync.special) special = 0;
+      for (auto& of_role : sync.special) of_role[0] = of_role[1] = 0;
+      sync.special_k = 0;
       sync.number = work.in_order ? atomicAdd(work.next, 1u) : blockIdx.x;
       sm90::fence_init();
     }
@@ -338,20 +345,24 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       } else if (warp == 1 && work.in_order) {
         // Looks whose turn it is, of the next tile while this one is added to.
         const simt::tile<32> lanes;
-        for (int step = 0; step < walk.steps; ++step, walk.next()) {
-          if (lanes.rank() == 0) sm90::await_turn(work.turns + walk.place(work), walk.turn());
+        for (int part = 0; part < walk.steps * K::turns;) {
+          if (lanes.rank() == 0)
+            sm90::await_turn(work.turns + walk.place(work) * K::turns + part % K::turns, walk.turn());
           lanes.sync();
-          if (step > 0) sm90::await_named<K::with_counters>(K::added);
+          if (part > 0) sm90::await_named<K::with_counters>(K::added);
           if (lanes.rank() == 0) sm90::arrive(&sync.may_add);
+          if (++part % K::turns == 0) walk.next();
         }
         if (walk.steps > 0) sm90::await_named<K::with_counters>(K::added);
       } else if (warp == 2 && work.in_order) {
         // Ends turns.
         const simt::tile<32> lanes;
-        for (int step = 0; step < walk.steps; ++step, walk.next()) {
+        for (int part = 0; part < walk.steps * K::turns;) {
           sm90::await_named<K::with_counters>(K::added);
-          if (lanes.rank() == 0) sm90::end_turn(work.turns + walk.place(work), walk.turn());
+          if (lanes.rank() == 0)
+            sm90::end_turn(work.turns + walk.place(work) * K::turns + part % K::turns, walk.turn());
           lanes.sync();
+          if (++part % K::turns == 0) walk.next();
         }
       }
       return;
@@ -361,9 +372,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     // whether it had to be cleared.
     const auto clear = [&](int role, unsigned char* tile, auto bytes, int step) {
       const int thread = static_cast<int>(threadIdx.x) % 128;
-      if (finds_special<bytes(), 128, T>(tile, thread)) atomicMax(sync.special + role, step + 1);
+      int& special = sync.special[role][step % 2];
+      if (finds_special<bytes(), 128, T>(tile, thread)) atomicMax(&special, step + 1);
       sm90::await_named<256>(K::both);
-      if (sync.special[role] != step + 1) return false;
+      if (special != step + 1) return false;
       clear_special<bytes(), 128, T>(tile, thread);
       sm90::fence_shared_for_copies();  // and before products
       sm90::sync_warpgroup(K::own + role);
@@ -438,7 +450,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               [&](int r) { return again.span(again.first_key + m.row(r)); });
         }
       }
-      sm90::await_named<384>(K::ended);
+      sm90::await_named<256>(K::both);  // V is read
       m.put_dv(shared + K::v_at);
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own);
@@ -501,7 +513,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         start_dk(walk.steps - 1);
         sm90::wait_products<0>();
       }
-      sm90::await_named<384>(K::ended);
+      sm90::arrive_named<256>(K::both);
+      sm90::await_named<256>(K::read_k);  // by scores before: their weights are here
       m.put_dk(shared, a.scale);
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own + 1);
@@ -518,19 +531,27 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       bool looked = false, special_k = false;  // through K; whether it has NaN or infinite values
       const auto end_reading = [&](int step, int x) {
         if (step + K::x_stages < walk.steps) sm90::arrive_named<256>(K::read + x);
-        if (step + 1 == walk.steps) sm90::arrive_named<384>(K::ended);
+        if (step + 1 == walk.steps) sm90::arrive_named<256>(K::read_k);
       };
-      if (walk.steps == 0) sm90::arrive_named<384>(K::ended);
+      if (walk.steps == 0) sm90::arrive_named<256>(K::read_k);
       else sm90::wait(&sync.full_k, 0);
       for (int step = 0; step < walk.steps; ++step, walk.next()) {
         const int x = step % K::x_stages;
         const bool edge = walk.at_edge(), add = !work.in_order || walk.turn() != 0;
+        const auto begin_part = [&](int first) {
+          if (first % K::part_columns == 0 && work.in_order)
+            sm90::wait(&sync.may_add, static_cast<unsigned>(step * K::turns + first / K::part_columns) % 2);
+        };
+        const auto end_part = [&](int first) {
+          if ((first + dq_columns) % K::part_columns == 0 && work.in_order)
+            sm90::arrive_named<K::with_counters>(K::added);
+        };
         float* const sums = work.sums + walk.place(work) * (c.bn * c.d);
         if (edge && !looked) {
           if (finds_special<K::k_bytes, 128, T>(shared, static_cast<int>(threadIdx.x) % 128))
-            atomicMax(sync.special + 2, 1);
+            atomicMax(&sync.special_k, 1);
           sm90::sync_warpgroup(K::own + 2);
-          special_k = sync.special[2] != 0;
+          special_k = sync.special_k != 0;
           looked = true;
         }
         sm90::await_named<256>(K::dx + x);
@@ -538,20 +559,21 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         for (int first = 0; first < c.d; first += dq_columns) {
           const bool last = first + dq_columns == c.d;
           if (edge && special_k) {
-            if (first == 0 && work.in_order) sm90::wait(&sync.may_add, step % 2);
+            begin_part(first);
             m.put_of_finite(sums, stage_x(x), shared, first, add);
             if (last) end_reading(step, x);
+            end_part(first);
             continue;
           }
           sm90::fence_sums();
           m.start(address(stage_x(x)), base, first);
           sm90::wait_products<0>();
           if (last) end_reading(step, x);
-          if (first == 0 && work.in_order) sm90::wait(&sync.may_add, step % 2);
+          begin_part(first);
           m.put(sums, first, add);
           m.settle();
+          end_part(first);
         }
-        if (work.in_order) sm90::arrive_named<K::with_counters>(K::added);
       }
     }
   }

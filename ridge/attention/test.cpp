@@ -265,7 +265,7 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   wide.d = 200;
   const auto widest = plan_attention(wide, *device_model("H200"));
   ASSERT_TRUE(widest.ok()) << widest.error().message();
-  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 8 + 4) + 4);
+  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 8 + 2 * 4) + 4);
   const auto why = [&](AttentionProblem of, const char* device = "H200") {
     const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
     return std::string(refused.error().message());

@@ -128,7 +128,7 @@ struct WgmmaGradientParts {
 };
 constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
   const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
-  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all + 1) * 4};
+  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all * gradient_turns_of_tile(c) + 1) * 4};
 }
 
 // Keys that the query of a problem with one query attends to, all of whose sequences are of one length; but for the mask tensor.
