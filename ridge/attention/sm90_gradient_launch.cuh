@@ -16,20 +16,18 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   work.next = reinterpret_cast<unsigned*>(at += parts.facts);
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
-  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ.
+  work.in_order = !call.problem.rule.nondeterministic;
+  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ. Where an addition and its turn
+  // take longer than a tile's products, the more of a head run at a time the longer they wait, and the last heads longest:
+  // two thirds, and groups of heads alike. More than the cache holds was measured: slower behind causal masks.
+  const bool waits = work.in_order && has_gradient_roles(c);
   const AttentionProblem& p = call.problem;
   const std::int64_t heads = std::max<std::int64_t>(1, p.b * p.hkv);
   const std::int64_t bytes = p.b * p.hq / heads * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
-  const std::int64_t fit = call.plan.device.l2_bytes / 2 / std::max<std::int64_t>(1, bytes);
-  work.together = static_cast<unsigned>(std::clamp<std::int64_t>(fit, 1, heads));
-  work.in_order = !call.problem.rule.nondeterministic;
-  // Where an addition and its turn take longer than a tile's products, the wait is what blocks of a head that run at the
-  // same time make of it: let these be a dozen, which share what they read still.
-  if (work.in_order && has_gradient_roles(c)) {
-    const std::int64_t most = std::max<std::int64_t>(work.together, std::max(1, call.plan.device.sms / 12));
-    const std::int64_t groups = (heads + most - 1) / most;
-    work.together = static_cast<unsigned>((heads + groups - 1) / groups);
-  }
+  const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);
+  const std::int64_t fit = std::clamp<std::int64_t>(part / std::max<std::int64_t>(1, bytes), 1, heads);
+  const std::int64_t groups = waits ? (heads + fit - 1) / fit : 1;
+  work.together = static_cast<unsigned>(waits ? (heads + groups - 1) / groups : fit);
   return work;
 }
 
