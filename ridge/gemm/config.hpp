@@ -209,29 +209,26 @@ constexpr int wgmma_bias_at(const Config& c) {
 constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
 constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
 
-// Family::wgmma_split. Of a tile of D, which is [bm][bn], or [bn][bm] where the wide operand is B, each block of a cluster
-// adds up a share of the rows, a power of two and at least 8; blocks for which there are none left add nothing.
+// Family::wgmma_split. Of a tile each block of a cluster adds up a share of the narrow operand's columns, in groups of 8, a
+// power of two of them; blocks for which there are none left add nothing.
 inline constexpr int max_split = 8;  // blocks of a cluster, on every device that has clusters; a power of two
-inline constexpr int least_share_log2 = 3;
-constexpr int split_share_log2(int rows, int split) {
-  int log2 = least_share_log2;
-  while ((split << log2) < rows) ++log2;
+constexpr int split_share_log2(const Config& c, int split) {
+  int log2 = 0;
+  while ((split * 8 << log2) < c.bn) ++log2;
   return log2;
 }
-// Rows of so many floats: pairs of columns of 8 rows, or single elements of 8 columns, are stored to different banks.
-constexpr int split_pitch(const Config& c, bool swapped) { return swapped ? c.bm + 4 : c.bn + 8; }
-// Shared memory: [stages][wide | narrow], the sums that a block receives, [from a block of the cluster][row of its
-// share][pitch], barriers. Large sums take the stages' place, when all products are done.
-constexpr int split_sums_bytes(const Config& c) {
-  constexpr int least = max_split << least_share_log2;
-  return 4 * std::max(std::max(c.bm, least) * split_pitch(c, false), std::max(c.bn, least) * split_pitch(c, true));
+// Shared memory: [stages][wide | narrow], the sums that a block receives, [from another block of the cluster][group of 8
+// columns of its share][thread][4], barriers. Large sums take the stages' place, when all products are done.
+constexpr int split_received_bytes(const Config& c, int split) {
+  return (split - 1) * (c.bm * 8 * 4 << split_share_log2(c, split));
 }
+constexpr int split_sums_bytes(const Config& c) { return split_received_bytes(c, max_split); }
 constexpr bool split_sums_apart(const Config& c) { return c.bm * c.bn <= 64 * 128; }
 constexpr int split_sums_at(const Config& c) { return split_sums_apart(c) ? c.stages * wgmma_stage_bytes(c) : 0; }
 constexpr int split_barriers_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + (split_sums_apart(c) ? split_sums_bytes(c) : 0);
 }
-constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 2 * c.stages * 8; }
+constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + (2 * c.stages + 1) * 8; }
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 

@@ -318,7 +318,10 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, c.bm)),
                narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
   const double tiles = wide * narrow * static_cast<double>(p.batch);
-  const double waves = std::ceil(tiles / clusters_at_a_time(device, way.split));
+  // Blocks that share a multiprocessor take turns, and hide each other's waits.
+  const double at_a_time = clusters_at_a_time(device, way.split),
+               resident = std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
+               waves = std::ceil(tiles / (at_a_time * resident));
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
   const double lines = split_multipliers(c) * (64 + c.bn) + c.bm + c.bn;
@@ -338,9 +341,9 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
                                       cost(p).bytes() / device.memory_gbs * device.clock_ghz);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
-  const double work = waves * steps * clocks.step.clocks,
-               loaded = std::max(work, from_memory + not_hidden * std::min(work, from_memory));
-  clocks.tiles = waves;
+  const double work = waves * resident * steps * clocks.step.clocks,
+               loaded = std::max(work, from_memory + not_hidden / resident * std::min(work, from_memory));
+  clocks.tiles = waves * resident;
   clocks.mean_tiles = tiles * way.split / device.sms;
   count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
   clocks.start = waves * wgmma_start_clocks;

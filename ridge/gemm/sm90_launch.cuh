@@ -99,10 +99,17 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const Copied copied = !repack.needed()                                ? Copied::none
                         : (swapped ? repack.b.needed : repack.a.needed) ? Copied::both
                                                                         : Copied::narrow;
+  constexpr Config c = variants[I].config;
+  const Raster tiles = raster_of(swapped ? p.n : p.m, swapped ? p.m : p.n, c.bm, c.bn);
+  SplitHints hints;
+  if (copied == Copied::none && args.plan.split > 1)
+    hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
+  hints.once = tiles.cols == 1 && p.batch == 1 &&
+               (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes;
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
                                            is_by_columns(p, plain_out), {p.m, p.n, products(p), p.batch}, swapped,
-                                           args.plan.split, copied, epilogue, args.stream);
+                                           args.plan.split, copied, hints, epilogue, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,

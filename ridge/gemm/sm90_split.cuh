@@ -1,6 +1,7 @@
 // GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors: the
-// blocks of a cluster each multiply a part of k of one tile of D, and send their sums of each share of the tile to the
-// block that adds up that share, in the blocks' order. No workspace, no atomics, and the same bits from run to run.
+// blocks of a cluster each multiply a part of k of one tile of D. Each keeps the sums of its share of the narrow operand's
+// columns in registers, sends the others' to the threads that have these elements there, and adds up what it is sent, its
+// own first, then in the blocks' order. No workspace, no atomics, and the same bits from run to run.
 //
 // Sums of 8-bit floats leave the tensor cores after each step (Config::promote); those of signed bytes stay integers.
 //
@@ -16,15 +17,30 @@ namespace ridge::gemm_kernels {
 // Which operands a kernel right before this one writes: that is waited for, and this one begins earlier.
 enum class Copied : std::uint8_t { none, narrow, both };
 
+// What is known of the kernels beside this one and of the L2 cache.
+struct SplitHints {
+  int ahead = 0;          // steps of the wide operand that the L2 cache brings before the kernel before has ended
+  int left = 0x7fffffff;  // steps to be loaded when the next kernel may begin
+  bool once = false;      // the wide operand along k is read once, and need not stay in the L2 cache
+};
+
+// Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this one's
+// end. Where that one has room on each multiprocessor at once, these are as many as it has stages. `blocks`: of a launch.
+constexpr SplitHints split_hints(const Config& c, std::int64_t blocks, int sms) {
+  if (c.bn > 16) return {};
+  return blocks <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
+}
+
 // What a launch says beside its tensor maps.
 struct SplitWork {
   int m, n, steps;                     // of D; steps of bk along k, at least as many as blocks in a cluster
   unsigned wide, narrow, batch;        // tiles
   int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
   bool swapped;                        // the wide operand is B
-  int share_log2;                      // rows of a tile of D that a block of the cluster adds up
+  int share_log2;                      // groups of 8 narrow columns that a block of the cluster adds up
   int stage_bytes;                     // that are copied for a step
   Copied copied;                       // both: or the wide one alone
+  SplitHints hints;
   void* plain;         // D of SplitKernel::Plain, where it is the sums and its columns are neighbours, or null
   bool plain_vectors;  // its rows are whole pieces of four, each on its own size
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
@@ -33,9 +49,11 @@ struct SplitWork {
 template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static constexpr Config c = Row::config;
   static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = axis_of(MN);
-  static constexpr int sums = c.bn / 2;  // of a thread
+  static constexpr int groups = c.bn / 8, sums = 4 * groups;  // of 8 narrow columns; of a thread
   static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
   static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
+  // Where next to nothing but the wide operand is read.
+  static constexpr auto fetch_wide = c.bn <= 16 ? tile::sm90::Fetch::lines : tile::sm90::Fetch::wide;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
   using Plain = std::conditional_t<sizeof(T) == 2, T, tile::sm90::Sum<T>>;  // of D that is stored without an epilogue
   static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
@@ -44,36 +62,54 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get two
   // where there is room for them, and others none.
   __host__ __device__ static constexpr bool overlaps(unsigned split) { return split > 1 || c.blocks_per_sm == 1; }
-  static_assert(512 % c.bm == 0 && 512 % c.bn == 0, "threads have whole rows of pieces");
+  static_assert((groups & (groups - 1)) == 0, "shares are powers of two");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
 
-// Stores to the same place in the shared memory of block `rank` of the cluster. S: a sum's type.
-__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
-__device__ __forceinline__ unsigned bits_of(std::int32_t x) { return static_cast<unsigned>(x); }
-template <class S> __device__ __forceinline__ void store_in_block(S* to, unsigned rank, S x) {
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.b32 [there], %2;\n}" ::"r"(tile::sm90::shared_address(to)),
-      "r"(rank), "r"(bits_of(x))
-      : "memory");
+// A thread has four sums of two rows of the wide operand, 8 apart, and of two columns of the narrow one. Lanes exchange them
+// until each has four neighbours of D: at(), from the first of the warp's 16 rows and 8 columns. Along the narrow operand
+// one of two lanes takes the upper row, and one the lower.
+struct Place {
+  int wide, narrow;
+};
+template <class S> __device__ __forceinline__ void turn_along_narrow(S* x) {
+  const bool lower = threadIdx.x % 2;
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const S got = __shfl_xor_sync(~0u, lower ? x[e] : x[2 + e], 1), own = lower ? x[2 + e] : x[e];
+    x[e] = lower ? got : own, x[2 + e] = lower ? own : got;
+  }
 }
-template <class S> __device__ __forceinline__ void store_in_block(S* to, unsigned rank, S x, S y) {
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.v2.b32 [there], {%2, %3};\n}" ::"r"(tile::sm90::shared_address(to)),
-      "r"(rank), "r"(bits_of(x)), "r"(bits_of(y))
-      : "memory");
+__device__ __forceinline__ Place along_narrow() {
+  const int lane = threadIdx.x % 32;
+  return {lane / 4 + lane % 2 * 8, lane % 4 / 2 * 4};
+}
+// Along the wide one: four lanes' sums are turned, two by two.
+template <class S> __device__ __forceinline__ void turn_along_wide(S* x) {
+  const bool odd = threadIdx.x / 4 % 2, far = threadIdx.x / 8 % 2;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {  // two rows of one column
+    const S got = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 4), own = odd ? x[i + 1] : x[i];
+    x[i] = odd ? got : own, x[i + 1] = odd ? own : got;
+  }
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const S got = __shfl_xor_sync(~0u, far ? x[e] : x[2 + e], 8), own = far ? x[2 + e] : x[e];
+    x[e] = far ? got : own, x[2 + e] = far ? own : got;
+  }
+}
+__device__ __forceinline__ Place along_wide() {
+  const int lane = threadIdx.x % 32;
+  return {lane / 16 * 4 + lane / 8 % 2 * 8, lane % 4 * 2 + lane / 4 % 2};
 }
 
 // epilogue(A B)                     wide: [m, k], narrow: [n, k]; or where `swapped` wide: [n, k], narrow: [m, k]
 // Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_split(const __grid_constant__ CUtensorMap map_wide, const __grid_constant__ CUtensorMap map_narrow,
-               const __grid_constant__ SplitWork work, const __grid_constant__ Epilogue epilogue) {
+    gemm_split(const __grid_constant__ tile::sm90::TensorMap map_wide,
+               const __grid_constant__ tile::sm90::TensorMap map_narrow, const __grid_constant__ SplitWork work,
+               const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = SplitKernel<Row, T, MW, MN>;
@@ -83,7 +119,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
-    auto* empty = full + c.stages;
+    auto *empty = full + c.stages, *got = empty + c.stages;  // got: the others' sums
     const int group = sm90::warpgroup_index();
     const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
     // Tiles of the narrow operand follow each other, and share what they read of the wide one in the L2 cache.
@@ -97,6 +133,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     sm90::RingPlace<c.stages> ring;
     const auto load_wide = [&](int i, int stage) {
       sm90::arrive_expecting(full + stage, static_cast<unsigned>(work.stage_bytes));
+      if constexpr (MW == Major::k)
+        if (work.hints.once)
+          return sm90::load_once(&map_wide, shared + stage * wgmma_stage_bytes(c), full + stage, (first + i) * c.bk,
+                                 wide_row, batch * work.batch_of_wide);
       load_operand<K::axis_wide, c.bm, false>(&map_wide, shared + stage * wgmma_stage_bytes(c), full + stage, wide_row,
                                               (first + i) * c.bk, batch * work.batch_of_wide, 0);
     };
@@ -109,6 +149,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       load_wide(i, ring.stage);
       load_narrow(i, ring.stage);
       ring.next();
+      if (i + 1 == steps - work.hints.left) tile::let_next_begin();
     };
     const bool loads = threadIdx.x == multipliers * 128;  // one thread of the last warp
     int loaded = 0;
@@ -117,8 +158,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         sm90::init(full + s, 1);
         sm90::init(empty + s, multipliers);
       }
+      sm90::init(got, 1);
       sm90::fence_init();
+      sm90::arrive_expecting(got, (split - 1) * (multipliers * 128 * 16u << work.share_log2));
       const int at_once = ::min(steps, c.stages);
+      if constexpr (MW == Major::k)
+        for (int i = 0; i < ::min(steps, work.hints.ahead); ++i)
+          sm90::fetch(&map_wide, (first + i) * c.bk, wide_row, batch * work.batch_of_wide);
       if (work.copied == Copied::none) {
         tile::await_last();
         for (; loaded < at_once; ++loaded) load_step(loaded);
@@ -130,21 +176,16 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         ring.skip(at_once);
       }
     }
-    if (K::overlaps(split)) tile::let_next_begin();
+    if (K::overlaps(split) && work.hints.left >= steps) tile::let_next_begin();
     tile::await_last();  // before D is written, and what is added to it read
     __syncthreads();
     // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
     if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();
     const auto await_others = [&] {
-      if (!split_sums_apart(c)) {
-        if (split > 1) sm90::announce_to_cluster();
-        else sm90::await_named<threads(c)>(1);  // from two places of the code, where __syncthreads() must be one
-      }
-      if (split > 1) sm90::await_cluster();
+      if (split == 1) return;
+      if (!split_sums_apart(c)) sm90::announce_to_cluster();
+      sm90::await_cluster();
     };
-
-    Sum* const received = reinterpret_cast<Sum*>(shared + split_sums_at(c));
-    const int pitch = split_pitch(c, work.swapped), sender = pitch << work.share_log2;  // sums of one sender's
     if (group == multipliers) {
       if (loads)
         for (; loaded < steps; ++loaded) {
@@ -196,75 +237,101 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         }
       }
       sm90::wait_products<0>();
+      sm90::take_sums(sums);
       await_others();
-      // Registers hold pairs of neighbours along the narrow operand, 8 rows of the wide one apart.
-      const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
-      Sum* const mine = received + static_cast<int>(rank) * sender;  // in each block
-      const int share_mask = (1 << work.share_log2) - 1;
+      // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at place
+      // p is group p ^ mine.
+      const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
+      const bool owns = mine < K::groups;
+      Sum* const received =
+          reinterpret_cast<Sum*>(shared + split_sums_at(c)) + (group * 128 + static_cast<int>(threadIdx.x) % 128) * 4;
+      constexpr int of_group = multipliers * 128 * 4;  // sums that all of a block's threads have of a group
+      constexpr int half = K::groups / 2;              // the most that a share has, of two or more
+      if (split > 1) {
 #pragma unroll
-      for (int j = 0; j < c.bn / 8; ++j)
+        for (int distance = half; distance > 0; distance /= 2)
+          if (owns && mine & distance)
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const Sum x[2] = {sums[4 * j + 2 * i], sums[4 * j + 2 * i + 1]};
-          const int wide = row + 8 * i, narrow = col + 8 * j;
-          if (work.swapped) {  // D's rows are the narrow operand's
-            Sum* to = mine + (narrow & share_mask) * pitch + wide;
-            const auto block = static_cast<unsigned>(narrow >> work.share_log2);
-            store_in_block(to, block, x[0]);
-            store_in_block(to + pitch, block, x[1]);
-          } else {
-            store_in_block(mine + (wide & share_mask) * pitch + narrow, static_cast<unsigned>(wide >> work.share_log2),
-                           x[0], x[1]);
-          }
-        }
-    }
-    if (split > 1) sm90::sync_cluster_and_stores();
-    else __syncthreads();
-
-    // This block's rows of the tile: a thread has pieces of four neighbours in rows `stride` apart, several at a time.
-    if (group < multipliers) {
-      constexpr int at_a_time = 4;
-      const int rows = work.swapped ? c.bn : c.bm, pieces = (work.swapped ? c.bm : c.bn) / 4;  // of the tile, of a row
-      const int stride = multipliers * 128 / pieces, share_row = static_cast<int>(rank) << work.share_log2;
-      const int d_row = work.swapped ? narrow_row : wide_row;
-      const int col = static_cast<int>(threadIdx.x) % pieces * 4, at_col = (work.swapped ? wide_row : narrow_row) + col;
-      const int left = work.n - at_col, end = ::min(::min(share_row + (1 << work.share_log2), rows), work.m - d_row);
-      for (int row = share_row + static_cast<int>(threadIdx.x) / pieces; row < end && left > 0;
-           row += at_a_time * stride) {
-        const Sum* here = received + (row - share_row) * pitch + col;
-        simt::vec<Sum, 4> x[at_a_time];
-        for (unsigned from = 0; from < split; ++from, here += sender) {
-          simt::vec<Sum, 4> part[at_a_time];
-#pragma unroll
-          for (int i = 0; i < at_a_time; ++i)  // rows of others: not used
-            part[i] = simt::load<4>(here + ::min(i * stride, end - 1 - row) * pitch);
-#pragma unroll
-          for (int i = 0; i < at_a_time; ++i)
-#pragma unroll
-            for (int v = 0; v < 4; ++v) x[i][v] = from == 0 ? part[i][v] : x[i][v] + part[i][v];
-        }
-        if (work.plain) {
-          using Plain = typename K::Plain;
-          Plain* to =
-              static_cast<Plain*>(work.plain) + batch * work.plain_batch + (d_row + row) * work.plain_pitch + at_col;
-#pragma unroll
-          for (int i = 0; i < at_a_time; ++i, to += stride * work.plain_pitch)
-            if (row + i * stride < end) {
-              if (work.plain_vectors) {
-                simt::store(to, simt::vec<Plain, 4>{Plain(x[i][0]), Plain(x[i][1]), Plain(x[i][2]), Plain(x[i][3])});
-              } else {
-#pragma unroll
-                for (int v = 0; v < 4; ++v)
-                  if (v < left) to[v] = Plain(x[i][v]);
+            for (int i = 0; i < K::sums; ++i)
+              if (!(i / 4 & distance)) {
+                const Sum x = sums[i];
+                sums[i] = sums[i + 4 * distance], sums[i + 4 * distance] = x;
               }
-            }
-        } else {
-          RIDGE_KEEP_LOOP
-          for (int i = 0; i < at_a_time; ++i) {  // the pieces take turns at place 0: the epilogue's code is there once
-            if (row + i * stride < end) epilogue(x[0], At{batch, d_row + row + i * stride, at_col, ::min(left, 4)});
+        const auto four = [&](int p) {
+          return simt::vec<Sum, 4>{sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]};
+        };
+        if (split == 2) {
+          const sm90::Inbox other(received, got, rank ^ 1);
 #pragma unroll
-            for (int other = 0; other + 1 < at_a_time; ++other) x[other] = x[other + 1];
+          for (int p = 0; p < half; ++p) other.send(p * of_group, four(half + p));
+        } else {
+#pragma unroll
+          for (int p = 0; p < K::groups; ++p) {
+            const int of = owns ? p ^ mine : p, to = of >> work.share_log2;
+            if (to == static_cast<int>(rank)) continue;
+            const int from = static_cast<int>(rank) - (static_cast<int>(rank) > to);  // among those that send there
+            sm90::Inbox(received, got, static_cast<unsigned>(to))
+                .send(((from << work.share_log2) + (of & (share - 1))) * of_group, four(p));
           }
+          if (!owns) return;
+        }
+        sm90::wait_of_cluster(got, 0);
+        RIDGE_KEEP_LOOP
+        for (unsigned from = 0; from + 1 < split; ++from) {
+          simt::vec<Sum, 4> other[half];
+#pragma unroll
+          for (int p = 0; p < half; ++p)
+            other[p] =
+                simt::load<4>(received + (static_cast<int>(from << work.share_log2) + ::min(p, share - 1)) * of_group);
+#pragma unroll
+          for (int i = 0; i < 4 * half; ++i) sums[i] += other[i / 4][i % 4];  // of places that were sent: not used
+        }
+      }
+
+      const auto turn = [&](int p) {
+        if (work.swapped) turn_along_wide(sums + 4 * p);
+        else turn_along_narrow(sums + 4 * p);
+      };
+#pragma unroll
+      for (int p = 0; p < half; ++p) turn(p);
+      if (split == 1)
+#pragma unroll
+        for (int p = half; p < K::groups; ++p) turn(p);
+      // Each group's place in D is `step` columns of the narrow operand from the last one's.
+      const Place place = work.swapped ? along_wide() : along_narrow();
+      const int wide = wide_row + group * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
+                narrow = narrow_row + 8 * mine + place.narrow;
+      const int row = work.swapped ? narrow : wide, col = work.swapped ? wide : narrow;
+      const int row_step = work.swapped ? 8 : 0, col_step = 8 - row_step;
+      using Plain = typename K::Plain;
+      Plain* const d =
+          static_cast<Plain*>(work.plain) + batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col};
+      const std::int64_t step = row_step * work.plain_pitch + col_step;
+      const auto there_is = [&](int p) {
+        return p < share && row + p * row_step < work.m && col + p * col_step < work.n;
+      };
+      if (work.plain && work.plain_vectors) {
+#pragma unroll
+        for (int p = 0; p < K::groups; ++p)
+          if (there_is(p))
+            simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
+                                                          Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
+      } else {
+        RIDGE_KEEP_LOOP
+        for (int p = 0; p < share; ++p) {  // groups take turns at place 0: the epilogue's code is there once
+          const int left = ::min(work.n - (col + p * col_step), 4);
+          if (there_is(p)) {
+            if (work.plain) {
+#pragma unroll
+              for (int v = 0; v < 4; ++v)
+                if (v < left) d[p * step + v] = Plain(sums[v]);
+            } else {
+              epilogue(simt::vec<Sum, 4>{sums[0], sums[1], sums[2], sums[3]},
+                       At{batch, row + p * row_step, col + p * col_step, left});
+            }
+          }
+#pragma unroll
+          for (int i = 0; i + 4 < K::sums; ++i) sums[i] = sums[i + 4];
         }
       }
     }
@@ -277,8 +344,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,
                                          const WgmmaOperand& plain, bool plain_vectors, const Shape& shape,
-                                         bool swapped, int split, Copied copied, const Epilogue& epilogue,
-                                         Stream stream) {
+                                         bool swapped, int split, Copied copied, SplitHints hints,
+                                         const Epilogue& epilogue, Stream stream) {
   namespace sm90 = tile::sm90;
   using K = SplitKernel<Row, T, MW, MN>;
   constexpr Config c = Row::config;
@@ -288,8 +355,8 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
   const int box_narrow =
       MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
   const int not_copied = (K::box_narrow - box_narrow) * wgmma_line_bytes;
-  CUtensorMap map_wide, map_narrow;
-  RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, K::box_wide));
+  sm90::TensorMap map_wide, map_narrow;
+  RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, K::box_wide, K::fetch_wide));
   RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
   const Raster tiles = raster_of(rows_wide, rows_narrow, c.bm, c.bn);
   const SplitWork work{.m = static_cast<int>(shape.m),
@@ -301,9 +368,10 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                        .batch_of_wide = wide.batch_stride ? 1 : 0,
                        .batch_of_narrow = narrow.batch_stride ? 1 : 0,
                        .swapped = swapped,
-                       .share_log2 = split_share_log2(swapped ? c.bn : c.bm, split),
+                       .share_log2 = split_share_log2(c, split),
                        .stage_bytes = wgmma_stage_bytes(c) - not_copied,
                        .copied = copied,
+                       .hints = hints,
                        .plain = const_cast<void*>(plain.data),
                        .plain_vectors = plain_vectors,
                        .plain_pitch = plain.pitch,

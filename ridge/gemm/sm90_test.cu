@@ -1,6 +1,7 @@
 // Hopper's kernel on the CPU runtime, which emulates TMA, mbarrier and wgmma: rows of the table that need no clusters,
 // against products in double.
 #include <ridge/gemm/row_named.hpp>
+#include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
 
@@ -193,6 +194,67 @@ TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
     check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 64 * steps - 40, .bias = true});
   check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
+}
+
+// ---- tiles that clusters share, by a block that has all of k ---------------------------------------------------------
+
+template <int I, class T, Major MA, Major MB, bool Swapped>
+void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1) {
+  std::mt19937 bits(3);
+  const auto operand = [&](Major major, int rows) {
+    Matrices<T> x = major == Major::k ? Matrices<T>(batch, rows, of_k) : Matrices<T>(batch, of_k, rows);
+    return x.randomise(bits);
+  };
+  Matrices<T> a = operand(MA, m), b = operand(MB, n), bias(1, 1, n), d(batch, m, n, 77);
+  bias.randomise(bits);
+  StandardEpilogue<float> epilogue{};
+  epilogue.alpha = 2, epilogue.scale = 1;
+  std::fill(std::begin(epilogue.factors), std::end(epilogue.factors), 1.0f);
+  epilogue.addends[epilogue.bias] = bias.tensor();
+  epilogue.addends[epilogue.bias].row_stride = 0;
+  epilogue.d = d.tensor();
+  constexpr Major wide = Swapped ? MB : MA, narrow = Swapped ? MA : MB;
+  const Status status =
+      launch_split<Row<I>, T, wide, narrow>(Swapped ? b.operand() : a.operand(), Swapped ? a.operand() : b.operand(),
+                                            by_epilogue ? WgmmaOperand{} : d.operand(), n % 8 == 0, {m, n, of_k, batch},
+                                            Swapped, 1, Copied::none, SplitHints{2, 1, true}, epilogue, {});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {
+    return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
+  };
+  for (int of = 0; of < batch; ++of)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < d.pitch; ++j) {
+        double want = j < n ? 0 : 77;
+        for (int along = 0; j < n && along < of_k; ++along)
+          want += element(a, MA, of, i, along) * element(b, MB, of, j, along);
+        if (by_epilogue && j < n) want = 2 * want + double{bias.get(0, 0, j)};
+        ASSERT_EQ(double{d.get(of, i, j)}, double{static_cast<float>(T(static_cast<float>(want)))})
+            << of << " " << i << " " << j;
+      }
+}
+
+TEST(GemmOnHopper, FewRowsAreTheNarrowOperand) {
+  constexpr int narrow_16 = row_named("narrow_16"), narrow_64 = row_named("narrow_64");
+  for (const bool by_epilogue : {false, true}) {
+    check_split<narrow_16, half, k, k, true>(13, 136, 200, by_epilogue);
+    check_split<narrow_16, bfloat16, k, outer, true>(16, 72, 64 * 10, by_epilogue, 2);
+    check_split<narrow_64, half, outer, outer, true>(72, 67, 72, by_epilogue);
+  }
+}
+TEST(GemmOnHopper, FewColumnsAreToo) {
+  constexpr int narrow_16 = row_named("narrow_16"), split_64x128 = row_named("split_64x128");
+  for (const bool by_epilogue : {false, true}) {
+    check_split<narrow_16, half, k, k, false>(130, 13, 72, by_epilogue);
+    check_split<narrow_16, half, outer, k, false>(136, 24, 200, by_epilogue);
+    check_split<split_64x128, bfloat16, k, outer, false>(70, 136, 64 * 9 + 8, by_epilogue);
+  }
+}
+TEST(GemmOnHopper, TwoWarpgroupsHaveHalfOfATileEach) {
+  for (const bool by_epilogue : {false, true}) {
+    check_split<row_named("split_128x128"), half, k, k, false>(200, 131, 136, by_epilogue);
+    check_split<row_named("split_128x128"), half, k, k, true>(131, 200, 72, by_epilogue);
+  }
 }
 
 // ---- float32 by threads ---------------------------------------------------------------------------------------------

@@ -494,10 +494,12 @@ struct WgmmaOperand {
 // Of an operand [outer, k] of T.
 template <class T>
 [[nodiscard]] static Status make_operand_map(tile::sm90::TensorMap* map, const WgmmaOperand& o, std::int64_t outer,
-                                             std::int64_t k, std::int64_t batch, Major major, int box) {
+                                             std::int64_t k, std::int64_t batch, Major major, int box,
+                                             tile::sm90::Fetch fetch = tile::sm90::Fetch::wide) {
   const std::int64_t cols = major == Major::k ? k : outer, rows = major == Major::k ? outer : k;
   return tile::sm90::make_tensor_map(map, o.data, tile::sm90::operand_element(dtype_of<T>),
-                                     {cols, rows, o.batch_stride ? batch : 1, o.pitch, o.batch_stride}, box);
+                                     {cols, rows, o.batch_stride ? batch : 1, o.pitch, o.batch_stride}, box,
+                                     tile::sm90::line_bytes, fetch);
 }
 
 // Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps: of bk.

@@ -48,23 +48,18 @@ TEST(GemmTable, NamesAreUniqueAndLastResortsTakeEverything) {
   EXPECT_EQ(variants[0].types.bits, gemm_detail::any_type.bits);
 }
 
-TEST(GemmConfig, EachRowOfASplitTileIsAddedUpByOneBlock) {
+TEST(GemmConfig, EachColumnOfASplitTileIsAddedUpByOneBlock) {
   using namespace gemm_kernels;
-  for (const int rows : {16, 32, 64, 128})
-    for (int split = 1; split <= max_split; split *= 2) {
-      const int log2 = split_share_log2(rows, split);
-      EXPECT_GE(1 << log2, 8) << "a thread's pairs of rows are one block's";
-      EXPECT_GE(split << log2, rows) << rows << " " << split;
-      EXPECT_LT((rows - 1) >> log2, split) << rows << " " << split;
-    }
   for (const auto& row : variants) {
     const Config& c = row.config;
     if (c.family != Family::wgmma_split) continue;
-    for (const bool swapped : {false, true})
-      for (int split = 1; split <= max_split; split *= 2)
-        EXPECT_LE(4 * split * split_pitch(c, swapped) << split_share_log2(swapped ? c.bn : c.bm, split),
-                  split_sums_bytes(c))
-            << row.name << " " << split;
+    for (int split = 1; split <= max_split; split *= 2) {
+      const int share = 8 << split_share_log2(c, split);
+      EXPECT_EQ(c.bn % share, 0) << row.name << " " << split;
+      EXPECT_LE(c.bn / share, split) << row.name << " " << split;  // every share has an owner
+      EXPECT_TRUE(share == 8 || share * split == c.bn) << row.name << " " << split;
+      EXPECT_LE(split_received_bytes(c, split), split_sums_bytes(c)) << row.name << " " << split;
+    }
     EXPECT_LE(split_sums_at(c) + split_sums_bytes(c), split_barriers_at(c)) << row.name;
     EXPECT_LE(split_smem_bytes(c), 232448 / c.blocks_per_sm) << row.name;
   }

@@ -142,9 +142,9 @@ namespace ridge::tile::sm90 {
 
 // The same of a batch of matrices.
 static inline Status make_tensor_map(TensorMap* map, const void* data, MapElement element, const MapShape& shape,
-                                     int box_rows, int line = line_bytes) {
+                                     int box_rows, int line = line_bytes, Fetch fetch = Fetch::wide) {
   return make_tensor_map(map, data, element, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},
-                         box_rows, line);
+                         box_rows, line, fetch);
 }
 
 }  // namespace ridge::tile::sm90

@@ -29,6 +29,16 @@ __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_g
 template <int Pending> __device__ __forceinline__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
+// Behind that of all products: what reads the sums stays behind it too, and the products before it need not wait for each
+// other.
+template <int N> __device__ __forceinline__ void take_sums(float (&sums)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
 
 // The instruction lists its registers one by one: the first `S` operands of the statement are the sums, then come the
 // descriptors a and b, whether to accumulate, and for 16-bit types whether a and b are transposed. An operand a in

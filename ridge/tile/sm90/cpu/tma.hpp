@@ -51,6 +51,7 @@ inline void bring(const TensorMap& map, char* to, const char* element) {
 }  // namespace detail
 
 inline void prefetch(const TensorMap*) {}
+inline void fetch(const TensorMap*, int /*x*/, int /*y*/, int /*z*/) {}
 
 inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, int w = 0) {
   // As the engine refuses it, by an illegal instruction.
@@ -62,6 +63,9 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
   detail::arrived_bytes(full, map->box_rows * map->line);
 }
 
+inline void load_once(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
+  load(map, to, full, x, y, z);
+}
 inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n, int tap_w,
                        int tap_h) {
   if (shared_address(to) % atom_bytes != 0) simt::detail::misaligned(to, atom_bytes, simt::detail::where::current());

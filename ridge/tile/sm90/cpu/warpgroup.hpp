@@ -60,6 +60,7 @@ template <int Registers> void take_registers() {}
 
 // A block is a cluster of its own.
 inline unsigned cluster_rank() { return 0; }
+inline unsigned cluster_size() { return 1; }
 inline void sync_cluster() { __syncthreads(); }
 inline void sync_cluster_and_stores() { __syncthreads(); }
 
