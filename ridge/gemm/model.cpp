@@ -204,8 +204,8 @@ constexpr double one_warpgroup = 1.13;         // of a step, where a block has o
 constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
 constexpr double promoted = 1.15;       // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double split_promoted = 1.4;  // that of Family::wgmma_split, where two warpgroups begin and end it together
-constexpr double sums_bytes_per_clock = 24;  // of a tile's sums on their way through shared memory
-constexpr double sums_in_stages = 0.5;       // of that rate, where a cluster waits before it sends them
+constexpr double sums_bytes_per_clock = 48;  // of a tile's sums on their way to other blocks and to D
+constexpr double sums_in_stages = 0.25;      // of that rate, where a cluster waits before it sends them
 constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
 constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
 constexpr double further_launch_us = 1;      // such a copy starts and ends
@@ -318,7 +318,7 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, c.bm)),
                narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
   const double tiles = wide * narrow * static_cast<double>(p.batch);
-  // Blocks that share a multiprocessor take turns, and hide each other's waits.
+  // Blocks that share a multiprocessor take turns; where memory alone is waited for, they hide each other's waits.
   const double at_a_time = clusters_at_a_time(device, way.split),
                resident = std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
                waves = std::ceil(tiles / (at_a_time * resident));
@@ -342,14 +342,17 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
   const double work = waves * resident * steps * clocks.step.clocks,
-               loaded = std::max(work, from_memory + not_hidden / resident * std::min(work, from_memory));
+               waits = narrow > 1 ? not_hidden : not_hidden / resident,
+               loaded = std::max(work, from_memory + waits * std::min(work, from_memory));
   clocks.tiles = waves * resident;
   clocks.mean_tiles = tiles * way.split / device.sms;
   count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
-  clocks.start = waves * wgmma_start_clocks;
+  // Of few rows the first loads are under way before the kernel before has ended (sm90_split.cuh).
+  const bool early = c.bn <= 16 && narrow == 1 && way.split > 1 && !reads.needed();
+  clocks.start = (early ? waves - 1 : waves) * wgmma_start_clocks;
   clocks.finish = waves * finish;
   clocks.memory = loaded - work;
-  clocks.total = loaded + waves * (wgmma_start_clocks + finish);
+  clocks.total = loaded + clocks.start + clocks.finish;
   return clocks;
 }
 

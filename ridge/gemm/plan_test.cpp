@@ -245,7 +245,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
     bool swapped;
   };
   for (const Expected& e : {Expected{16, 4096, 4096, "narrow_16", 2, true},
-                            {16, 8192, 8192, "narrow_16", 1, true},
+                            {16, 8192, 8192, "narrow_16", 2, true},
                             {32, 4096, 4096, "narrow_32", 2, true},
                             {64, 4096, 4096, "narrow_64", 2, true},
                             {64, 8192, 8192, "narrow_64", 1, true},
