@@ -104,8 +104,9 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   SplitHints hints;
   if (copied == Copied::none && args.plan.split > 1)
     hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
+  // Either half of the L2 cache has a copy of what its multiprocessors read: a call finds no more than half of it again.
   hints.once = tiles.cols == 1 && p.batch == 1 &&
-               (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes;
+               (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes / 2;
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
                                            is_by_columns(p, plain_out), {p.m, p.n, products(p), p.batch}, swapped,
