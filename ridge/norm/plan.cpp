@@ -421,7 +421,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.trips = 1 + 0.25 * in_turn;
     k.trip_bytes = static_cast<double>(fused_rows(c, p, device.smem_optin).smem);
     k.block_us = turn_us * in_turn;
-    if (c.cluster > 4) k.serial_us += 14;  // until all of such a cluster's blocks have their memory: of 1 to 8 rows, measured
+    if (c.cluster > 4)
+      k.serial_us += 14;  // until all of such a cluster's blocks have their memory: of 1 to 8 rows, measured
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, Use::gradient));
   } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to

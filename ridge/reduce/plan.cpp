@@ -337,7 +337,10 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   const Config c = config_of(index_of(row), p.function);
   const bool columns = by_elements(c);
   constexpr double cluster_us = 0.6;  // two barriers of a cluster
-  const double prologue_us = c.kernel == Kernel::spans ? 0.25 : c.lanes == 0 ? 0.45 : c.lanes < device.warp ? 0.65 : 0.35;
+  const double prologue_us = c.kernel == Kernel::spans ? 0.25
+                             : c.lanes == 0            ? 0.45
+                             : c.lanes < device.warp   ? 0.65
+                                                       : 0.35;
   const int size = static_cast<int>(size_of(p.dtype)), inputs = arity(p.function);
   const std::int64_t cut = slices(c, e, size, device.sms), at_a_time = block_rows(c, e, size);
   const std::int64_t tile = tile_elements(c, e, size), in_slice = ceil_div(e.cols, cut);
@@ -393,7 +396,8 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
     const bool locates = p.function == Reduce::argmax || p.function == Reduce::argmin;
     k.trips = 1;
     k.block_us = prologue_us + 2 * barrier_us + 0.02 * cols * turns;  // a thread's elements follow one another
-    k.clocks = (cols * (locates ? size == 1 ? 18 : 28 : 8) + 60) / 128 * static_cast<double>(e.rows);  // instructions, of four warps
+    k.clocks = (cols * (locates ? size == 1 ? 18 : 28 : 8) + 60) / 128 *
+               static_cast<double>(e.rows);  // instructions, of four warps
   } else {
     const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
     k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;
