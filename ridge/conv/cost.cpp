@@ -219,7 +219,10 @@ roofline::Kernel winograd_kernel(const Config& c, const ConvProblem& p, const De
   // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long. The filters'
   // sums are written and read once.
   const double gbs = std::max(1.0, device.memory_gbs), share = 2 * transformed < real(device.l2_bytes) ? 0.3 : 1;
-  k.serial_us = real(parts.parts) * (share * transformed / (gbs * 1e3) + 2 * start_us) +
+  // Turning tiles of NHWC costs a few barriers' waits of each transform, and a part of memory's rate; measured.
+  const bool turns = p.geometry.layout == ConvLayout::nhwc;
+  const double turn_us = turns ? 6 : 0, slower = turns ? 1.3 : 1;
+  k.serial_us = real(parts.parts) * (slower * share * transformed / (gbs * 1e3) + 2 * start_us + turn_us) +
                 2 * 4.0 * winograd_products * channels * filters / (gbs * 1e3);
   k.tile_efficiency = filters * real(tiles) / (padded(p.w.shape[0], c.tile_filters) * padded(tiles, c.tile_pixels));
   return k;
