@@ -33,9 +33,8 @@ struct Config {
                           // owns, queries or keys, and of the other side's that it meets at a time
   int d = 256, dv = 256;  // the most columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;  // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient)
-  bool split =
-      false;  // blocks may attend to parts of the keys, for a second kernel to merge, and share them among heads
+  int rows = 1;           // of bm, of a thread (register_tile, gradient_tile) or of a warp (mma_sync, mma_gradient)
+  bool split = false;     // blocks may attend to parts of the keys, to be merged after, and share them among heads
   int blocks_per_sm = 1;  // least residency asked of the compiler
   int stages = 2;         // tiles of K, and of V, that shared memory holds (wgmma), or each warp's part of it (decode);
                           // panels of either (wgmma_terms)

@@ -28,7 +28,7 @@ std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
 // Whether few queries share keys out among blocks by TMA.
 bool decodes(const Config& c) { return c.family == Family::decode || c.family == Family::decode_one; }
 
-// Of Family::decode: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
+// Of Family::decode and decode_one: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
 // beginning and end take as long as a tile of each of its warps, and what brings parts together as long as two.
 int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
   const std::int64_t most_parts = c.family == Family::decode_one ? decode_most_parts(c) : 256;

@@ -3,9 +3,10 @@
 // that have been asked for.
 //
 // So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short: up to 8
-// rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V, which takes half
-// of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as zeros. The block that is the last to arrive with its part of the keys brings the parts together, by
-// the code that brought its own warps' parts together.
+// rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V, which takes
+// half of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as zeros. The block
+// that is the last to arrive with its part of the keys brings the parts together, by the code that brought its own warps'
+// parts together.
 #pragma once
 #include <ridge/attention/sm80_mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>

@@ -7,10 +7,17 @@
 #include <ridge/simt/simt.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 namespace ridge::gemm_kernels {
 
 inline constexpr int slice_threads = 128;
+
+// Integers wrap; in C++ only unsigned ones may.
+template <class X> __device__ __forceinline__ X added(X a, X b) {
+  if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+  else return a + b;
+}
 
 // epilogue(the sum of all slices)                    parts: [batch][slices][m][pitch]
 template <class X, class Epilogue>
@@ -34,7 +41,7 @@ __global__ void __launch_bounds__(slice_threads)
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < slices_at_once; ++i) RIDGE_UNROLL_ON_GPU
       for (int v = 0; v < slice_columns; ++v)
-        if (s + i < shape.slices) sum[v] = sum[v] + more[i][v];
+        if (s + i < shape.slices) sum[v] = added(sum[v], more[i][v]);
     }
     epilogue(sum, At{batch, row, col, static_cast<int>(::min(shape.n - col, std::int64_t{slice_columns}))});
   }

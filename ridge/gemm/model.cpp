@@ -464,7 +464,7 @@ Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& de
   Arrangement best;
   if (c.family != Family::wgmma_split || products(p) == 0) return best;
   for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
-    Arrangement way{split, p.n > p.m};  // the larger matrix is the wide operand
+    Arrangement way{split, is_wider_across(p)};
     way.clocks = split_clocks_of(c, p, device, way);
     if (best.clocks.total == 0 || way.clocks.total < best.clocks.total) best = way;
   }

@@ -37,7 +37,7 @@ std::string hopper_fits(const Config& c, const GemmProblem& p) {
   const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
                                                        : raster_of(p.m, p.n, side, side).tiles() * max_split;
   if (tiles > max_tiles / batch) return "more than 2^31 - 1 tiles";
-  const Repack repack = repack_of(c, p, false);
+  const Repack repack = repack_of(c, p, c.family == Family::wgmma_split && is_wider_across(p));
   if (repack.needed() && p.batch > max_grid_z)
     return "it copies batches of at most " + std::to_string(max_grid_z) + " first";
   return {};

@@ -36,6 +36,9 @@ inline bool turns_down(const Config& c, const GemmProblem& p) {
   return c.k_groups == 1 && std::min(p.m, p.n) > uses;
 }
 
+// Of Family::wgmma_split: whether B is the wide operand, of which tiles have rows; it is the larger matrix.
+inline bool is_wider_across(const GemmProblem& p) { return p.n > p.m; }
+
 // For a row of Hopper's families. Precondition: the problem's operands are given.
 inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype)), line = wgmma_line_bytes / size;

@@ -82,7 +82,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     };
     if (use == Use::plain) return forward(norm_resident<Row<I>, Team, T, false, DistanceSums>);
     if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
-    return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
+    if constexpr (c.overlaps) return Status::error(Code::unsupported, "norm: this variant has no gradient");
+    else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()

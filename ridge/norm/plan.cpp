@@ -174,7 +174,8 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (c.method == Method::streaming) return {};
   if (c.method == Method::vector && p.backward) return "it has no gradient";
   if (keeps_sums(c) && !wants_sums(p) && c.method != Method::span_sums) return "it is for gradients of gamma and beta";
-  if (c.overlaps && !p.backward && p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
+  if (c.overlaps && p.backward) return "it has no gradient";
+  if (c.overlaps && p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
   if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
   if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
   if (c.method == Method::span || c.method == Method::span_sums) {
@@ -415,7 +416,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
     // that a lane can have; a cluster's with a message. Fitted to an H200.
     const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid * c.rows));
-    const double of_lanes = c.cluster > 1 ? c.in_registers * c.threads / 448.0 : c.in_registers;
+    constexpr double fitted_threads = 448;  // clusters had blocks of as many when this was fitted
+    const double of_lanes = c.cluster > 1 ? c.in_registers * c.threads / fitted_threads : c.in_registers;
     const double turn_us =
         0.7 + 0.01 * lanes(c) / device.warp + (c.cluster > 1 ? 0.3 : 0) + (bytes == 2 ? 0.4 : 0.25) * of_lanes;
     k.trips = 1 + 0.25 * in_turn;
@@ -465,8 +467,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     // Units of two passes, and merging what they give; softmax's row of this kind has 2.2.
     k.block_us = c.method == Method::vector ? 2.2 + 0.3 * static_cast<double>(units(p)) / c.threads : 0.25;
   }
-  if (c.overlaps && !p.backward && device.cc == 90)
-    k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
+  if (c.overlaps && device.cc == 90) k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
   // 16-bit elements are converted in each pass, of gradients gamma for every row.
   const bool is_short = c.method == Method::short_rows;
   double conversions = 0;

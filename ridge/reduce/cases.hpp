@@ -280,6 +280,7 @@ inline check::CaseBook book_of(Reduce f) {
     test("f32:batch=3,rows=1,cols=20:axis=1");
     column("f32", "rows=1,cols=520", ":place=offset");
     column("f32", "rows=1,cols=520", ":place=strided");
+    test("f32:batch=5,rows=1,cols=64:axis=1:place=padded");
     test("f32:batch=3,rows=37,cols=20:axis=1");
     test("bf16:batch=5,rows=2,cols=24:axis=-2");
     if (!mirror) {

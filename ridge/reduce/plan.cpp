@@ -210,7 +210,8 @@ int index_of(const Variant& row) { return static_cast<int>(&row - variants); }
 std::string no_columns(const Config& c, const ReduceProblem& p, const Geometry& g, int sms) {
   const int size = static_cast<int>(size_of(p.dtype)), v = access_elements(c, size), last = g.axes.outer - 1;
   if (last < 0 || g.axes.x[last] != 1) return "rows do not lie side by side";
-  if (g.axes.rank - g.axes.outer != 1) return "not one axis is reduced";
+  if (g.axes.rank - g.axes.outer != 1 && (g.extent.cols != 1 || c.kernel == Kernel::shifted))
+    return "not one axis is reduced";
   if (c.kernel == Kernel::shifted) {
     if (g.extent.inner != g.axes.shape[last]) return "rows do not lie side by side";
     if (g.axes.x[g.axes.rank - 1] < g.extent.inner)

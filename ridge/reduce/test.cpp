@@ -113,6 +113,9 @@ TEST(ReducePlan, RowsOfOneElementAreReadBesideEachOther) {
   auto apart = ReduceProblem::along(Reduce::sum, f32, std::vector<std::int64_t>{1000000, 1}, 1);
   apart.x.stride[0] = apart.z.stride[0] = 2;
   EXPECT_EQ(chosen(apart), "strided");
+  auto lines = ReduceProblem::along(Reduce::sum, f32, std::vector<std::int64_t>{4000, 1, 4096}, 1);  // of wider ones
+  lines.x.stride[0] = lines.z.stride[0] = 4160;
+  EXPECT_EQ(chosen(lines), "columns");
 }
 
 TEST(ReducePlan, ColumnsAtAnyPitchAreReadBy16Bytes) {
