@@ -122,6 +122,11 @@ inline check::CaseBook book_of(bool log) {
     for (const char* fill :
          {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
       test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
+  // Of elements so large that an exponential's argument is rounded by more than its range.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* fill : {"constant,1e20", "constant,-1e20"})
+      for (const char* size : {"rows=6,cols=200", "rows=70,cols=17", "rows=2,cols=20001"})
+        test(std::string(type) + ":" + size + ":fill=" + fill);
   // Of rows that lie in one unit of each lane, too, several of them in each.
   for (const char* with : {"fill=nan", "fill=inf", "fill=overflow", "fill=constant,inf", "fill=constant,-inf",
                            "warp=64", "place=padded", "place=inplace", "place=offset"})
@@ -132,19 +137,20 @@ inline check::CaseBook book_of(bool log) {
   // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
-      for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
+      for (const char* rest : {"rows=300,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
                                "rows=65,cols=2:warp=64", "rows=300,cols=17:place=offset",
                                "rows=130,cols=6:place=inplace", "rows=70,cols=17:fill=nan", "rows=70,cols=17:fill=inf"})
-        test(std::string(type) + ":" + rest + backward);
+        test(std::string(type) + ":" + rest + ":variant=span_32" + backward);
   for (const char* fill : {"overflow", "constant,-inf", "constant,inf"})
-    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=17:fill=" + fill);
+    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=17:variant=span_32:fill=" + fill);
   // A few long rows, in slices of which the last is short.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "bf16"})
       for (const char* rest : {"rows=3,cols=30011:place=offset", "rows=1,cols=30000:place=inplace",
                                "rows=3,cols=20001:warp=64", "rows=2,cols=20001:fill=nan"})
-        test(std::string(type) + ":" + rest + backward);
-  for (const char* fill : {"inf", "overflow", "constant,-inf"}) test(std::string("f32:rows=2,cols=20001:fill=") + fill);
+        test(std::string(type) + ":" + rest + ":variant=split" + backward);
+  for (const char* fill : {"inf", "overflow", "constant,-inf"})
+    test(std::string("f32:rows=2,cols=20001:variant=split:fill=") + fill);
   for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000", "rows=2,cols=4099", "rows=1,cols=20000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64");
   for (const char* size : {"rows=0,cols=5", "rows=5,cols=0", "rows=3,cols=1", "rows=9,cols=33", "rows=5,cols=128",

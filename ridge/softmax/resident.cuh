@@ -25,7 +25,7 @@ struct SliceSum {
 // What a slice's exponentials are relative to. Of elements that are too large for it, or too small, the row's maximum
 // decides what becomes of their sum.
 __device__ __forceinline__ float slice_base(float max) {
-  constexpr float most = 1e38f;
+  constexpr float most = tile::ScaledExponential::most;
   return max > most ? most : max == tile::minus_infinity<float> ? 0.0f : fmaxf(max, -most);
 }
 

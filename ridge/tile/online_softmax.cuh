@@ -49,9 +49,11 @@ struct ScaledExponential {
   static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
   float base, offset;
 
-  // Whether the offset of this maximum stays finite; -inf, whose base is 0, is well.
+  // Of greater ones 2^slip, of a rounding of the offset, might be beyond the type's range.
+  static constexpr float most = 1e8f;
+  // Whether it is for rows of this maximum; -inf, whose base is 0, is well.
   static __device__ __forceinline__ bool takes(float max) {
-    return max < 1e38f && (max > -1e38f || max == minus_infinity<float>);
+    return max < most && (max > -most || max == minus_infinity<float>);
   }
   __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
   __device__ __forceinline__ float operator()(float x) const { return simt::fast_exp2(fmaf(x, log2_e, -offset)); }
