@@ -136,9 +136,9 @@ inline int span_smem_bytes(const Config& c, const SoftmaxProblem& p, const Devic
 // Split: slices of a unit for each thread and more, and two blocks for each multiprocessor. Of each the first kernel
 // leaves maximum and sum in the workspace, or, of gradients, a sum.
 inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t blocks_per_sm = 2;
+  constexpr std::int64_t blocks_per_sm = 2, least_sms = 8;  // a CPU of few cores has the blocks of a small device
   const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
-  return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
+  return tile::slices_of(p.rows, p.cols, least, std::max<std::int64_t>(device.sms, least_sms) * blocks_per_sm);
 }
 inline std::size_t partials_bytes(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   const std::size_t of_slice = (p.backward ? 1 : 2) * sizeof(float);
