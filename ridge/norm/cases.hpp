@@ -294,17 +294,22 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
-  // A few columns: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
-  for (const char* backward : {"", ":backward"})
+  // A few columns: by every row of the table, then by spans alone, which take all of 700 rows in the time in which others
+  // take ten: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* rest : {"rows=9,cols=3", "rows=5,cols=17:backward", "rows=33,cols=32"})
+      test(std::string(type) + ":" + rest);
+  for (const char* backward : {":variant=span_32", ":backward:variant=span_sums_32"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       for (const char* rest : {"rows=700,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
                                "rows=65,cols=2:warp=64", "rows=300,cols=17:place=offset", "rows=70,cols=17:fill=nan"})
         if (layer || type[0] != 'f' || type[1] == '3') test(std::string(type) + ":" + rest + backward);
-  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=130,cols=6:place=inplace");
-  test("f32:rows=300,cols=17:backward:outputs=dx");
-  test("f32:rows=300,cols=17:backward:outputs=dx,dbeta");
-  if (added) test("f32:rows=300,cols=17:backward:inputs=dy,sum,dsum");
-  if (added) test("bf16:rows=300,cols=17:backward:inputs=dy,sum,gamma,dsum");
+  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=130,cols=6:place=inplace:variant=span_32");
+  const std::string sums = ":variant=span_sums_32";
+  test("f32:rows=300,cols=17:backward:outputs=dx" + sums);
+  test("f32:rows=300,cols=17:backward:outputs=dx,dbeta" + sums);
+  if (added) test("f32:rows=300,cols=17:backward:inputs=dy,sum,dsum" + sums);
+  if (added) test("bf16:rows=300,cols=17:backward:inputs=dy,sum,gamma,dsum" + sums);
   // A few long rows, in slices of which the last is short.
   for (const char* type : {"f32", "bf16"}) {
     test(std::string(type) + ":rows=3,cols=30011:place=offset");
