@@ -439,7 +439,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) +
                  (c.cluster > 1 ? (c.cluster > 2 ? 2.7 : 0.65) * c.cluster : 0) +
                  shifted * (register_us * in_registers + shared_us * (of_lane - in_registers)) + longer_us * of_lane;
-    if (lanes(c) < device.warp && p.cols <= tile::span_most_cols) k.block_us += 0.6;  // nearly all lanes are idle
+    if (lanes(c) <= device.warp && p.cols <= tile::span_most_cols) k.block_us += 0.6;  // nearly all lanes are idle
     k.trip_bytes = row_bytes / c.cluster * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
   } else if (is_ring(c)) {
