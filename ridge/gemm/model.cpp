@@ -445,7 +445,10 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
 // The CPU runtime's blocks are few at a time, and its plans are to be the same on every machine.
 Arrangement slice_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   Arrangement best;
-  if (!has_slices(c, p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles_of(c, p) * p.batch == 0)
+  constexpr double most_tiles = 4;  // of a multiprocessor: with more, slices never paid
+  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
+  if (!has_slices(c, p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles == 0 ||
+      tiles > most_tiles * device.sms)
     return best;
   double least_us = predict_slices(c, p, device, 1).us;
   for (int wanted = 2; wanted <= max_slices; wanted += std::max(1, wanted / 2)) {
