@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/overlap.cuh>
+#include <ridge/tile/row_slices.cuh>
 
 namespace ridge::norm_detail {
 
@@ -26,23 +27,13 @@ __device__ __forceinline__ GradientMoments merged(const GradientMoments& a, cons
   return {m, a.g + b.g, gd};
 }
 
-// What a block has of the rows.
-struct RowSlice {
-  std::int64_t row, begin, size;
-  __device__ __forceinline__ RowSlice(const Slices& of, std::int64_t cols) {
-    row = blockIdx.x / of.of_row;
-    begin = (blockIdx.x - row * of.of_row) * of.cols;
-    size = ::min(of.cols, cols - begin);
-  }
-};
-
 // Preconditions: gridDim.x == rows * of.of_row; rows of all tensors lie alike on 16-byte units and are evenly spaced;
 // vectors are contiguous. sum may be x or residual.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads) norm_split_moments(Forward<T> a, SlicePartial* partials, Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
   tile::let_next_begin();
-  const RowSlice mine(of, a.cols);
+  const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
   const float base = part.base();
   const Moments seen = Team::reduce(
@@ -55,7 +46,7 @@ template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
     norm_split_write(Forward<T> a, const SlicePartial* partials, Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
-  const RowSlice mine(of, a.cols);
+  const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
   tile::await_last();
   partials += mine.row * of.of_row;
@@ -74,7 +65,7 @@ __global__ void __launch_bounds__(Team::threads)
 // Of dx: a unit of x and one of dy at a time, and what belongs to neither whole unit.
 //   unit(at, x, g): both as floats;  element(at, x, g)
 template <int Threads, class T, class Unit, class Element>
-__device__ __forceinline__ void for_gradient(const Backward<T>& a, const RowSlice& mine, Unit&& unit,
+__device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::SliceOfBlock& mine, Unit&& unit,
                                              Element&& element) {
   constexpr int V = tile::unit_elements<T>;
   const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
@@ -106,7 +97,7 @@ __global__ void __launch_bounds__(Team::threads)
   constexpr int V = tile::unit_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
   tile::let_next_begin();
-  const RowSlice mine(of, a.cols);
+  const tile::SliceOfBlock mine(of, a.cols);
   const float base = a.rms ? 0.0f : float(a.x.even_row(mine.row)[mine.begin]);
   GradientMoments seen{{0, 0, 0}, 0, 0};
   for_gradient<Team::threads, T>(
@@ -142,7 +133,7 @@ __global__ void __launch_bounds__(Team::threads)
     norm_split_gradient_write(Backward<T> a, const GradientPartial* partials, Slices of) {
   constexpr int V = tile::unit_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
-  const RowSlice mine(of, a.cols);
+  const tile::SliceOfBlock mine(of, a.cols);
   tile::await_last();
   partials += mine.row * of.of_row;
   const float base = partials[0].base;

@@ -37,16 +37,6 @@ template <class T> struct SpanPlaces {
     tile::make_opaque(row.wrap);
     return row;
   }
-  // f(j, whether the row has a j-th element) for all of them, by fours, of which the last may pass the row's end.
-  template <int Most, class F> __device__ __forceinline__ void unrolled(F&& f) const {
-    static_assert(Most % 4 == 0);
-#pragma unroll
-    for (int i = 0; i < Most; i += 4) {
-      if (static_cast<unsigned>(i) >= cols) break;
-#pragma unroll
-      for (int j = i; j < i + 4; ++j) f(j, j == i || static_cast<unsigned>(j) < cols);
-    }
-  }
 };
 
 // A row of any values, in place: of f64, or one whose greatest element ScaledExponential does not take.
@@ -79,7 +69,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
   constexpr int most = tile::span_most_cols;
   const SpanPlaces<T> places(room, row, own);
   float e[most], max = tile::minus_infinity<float>, sum = 0;
-  places.template unrolled<most>([&](int j, bool has) {
+  tile::for_elements<most>(places.cols, [&](int j, bool has) {
     e[j] = has ? float(places[j]) : tile::minus_infinity<float>;  // adds nothing
     max = tile::greater(max, e[j]);
   });
@@ -89,7 +79,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
   }
   const tile::ScaledExponential exponential(tile::softmax_base(max));
   const auto add_terms = [&](auto as_log) {
-    places.template unrolled<most>([&](int j, bool) {
+    tile::for_elements<most>(places.cols, [&](int j, bool) {
       const float term = exponential(e[j]);
       sum += term;
       e[j] = as_log ? e[j] - exponential.base : term;
@@ -99,7 +89,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
   else add_terms(std::false_type{});
   const float scale = log ? 1.0f : __fdividef(1.0f, sum), shift = log ? -exponential.log_of_sum(sum) : 0.0f;
   const SpanPlaces<T> again = places.again();
-  again.template unrolled<most>([&](int j, bool has) {
+  tile::for_elements<most>(again.cols, [&](int j, bool has) {
     if (has) again[j] = T(fmaf(e[j], scale, shift));
   });
 }

@@ -4,18 +4,9 @@
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/streaming.cuh>
 #include <ridge/tile/overlap.cuh>
+#include <ridge/tile/row_slices.cuh>
 
 namespace ridge::softmax_detail {
-
-// What a block has of the rows.
-template <class T> struct RowSlice {
-  std::int64_t row, begin, size;
-  __device__ __forceinline__ RowSlice(const Slices& of, std::int64_t cols) {
-    row = blockIdx.x / of.of_row;
-    begin = (blockIdx.x - row * of.of_row) * of.cols;
-    size = ::min(of.cols, cols - begin);
-  }
-};
 
 // partials[row][slice] = maximum and sum of x's slice       x: [rows, cols], pitch between rows
 // Preconditions: gridDim.x == rows * of.of_row; rows start on their elements' size.
@@ -26,7 +17,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   constexpr int threads = Row::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
   tile::let_next_begin();
-  const RowSlice<T> mine(of, cols);
+  const tile::SliceOfBlock mine(of, cols);
   x += mine.row * pitch + mine.begin;
   const auto seen = tile::row_reduce<threads, Warp>(
       VectorPart<threads, T>(x, mine.size).seen(x), [](auto a, auto b) { return tile::merge(a, b); }, scratch);
@@ -41,7 +32,7 @@ __global__ void __launch_bounds__(Row::config.threads)
                         std::int64_t pitch_x, std::int64_t pitch_y, Slices of, bool log) {
   constexpr int threads = Row::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
-  const RowSlice<T> mine(of, cols);
+  const tile::SliceOfBlock mine(of, cols);
   x += mine.row * pitch_x + mine.begin;
   y += mine.row * pitch_y + mine.begin;
   const VectorPart<threads, T> part(x, mine.size);
@@ -63,7 +54,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
   tile::let_next_begin();
-  const RowSlice<T> mine(of, cols);
+  const tile::SliceOfBlock mine(of, cols);
   y += mine.row * pitch_y + mine.begin;
   dy += mine.row * pitch_dy + mine.begin;
   const Gradient<float> gradient{log};
@@ -91,7 +82,7 @@ __global__ void __launch_bounds__(Row::config.threads)
                                  bool log) {
   constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
-  const RowSlice<T> mine(of, cols);
+  const tile::SliceOfBlock mine(of, cols);
   y += mine.row * pitch_y + mine.begin;
   dy += mine.row * pitch_dy + mine.begin;
   dx += mine.row * pitch_dx + mine.begin;

@@ -67,6 +67,18 @@ template <class T> struct RowSpan {
   }
 };
 
+// f(j, whether the row has a j-th element) for those of a row of at most Most, by fours and unrolled, so that f may keep
+// them in registers; the last four may pass the row's end.
+template <int Most, class F> __device__ __forceinline__ void for_elements(unsigned cols, F&& f) {
+  static_assert(Most % 4 == 0);
+#pragma unroll
+  for (int i = 0; i < Most; i += 4) {
+    if (static_cast<unsigned>(i) >= cols) break;
+#pragma unroll
+    for (int j = i; j < i + 4; ++j) f(j, j == i || static_cast<unsigned>(j) < cols);
+  }
+}
+
 // The row of a thread, and the order in which it goes through it: such that the lanes of a warp are in as many banks of
 // shared memory. Rows whose length has a factor of the banks' number in common with it begin elsewhere in every lane;
 // of 16-bit rows of odd length neighbouring lanes have every second row, and the next warp those between.
@@ -98,16 +110,9 @@ template <class T> struct SpanRow {
     return row;
   }
 
-  // f(j, at) for all elements, by fours and unrolled, so that f may keep them in registers. The last four may pass the
-  // row's end: f is called with at -1 there.
+  // f(j, at) for all elements as for_elements() goes through them; beyond the row's end at is -1.
   template <int Most, class F> __device__ __forceinline__ void unrolled(F&& f) const {
-    static_assert(Most % 4 == 0);
-#pragma unroll
-    for (int i = 0; i < Most; i += 4) {
-      if (static_cast<unsigned>(i) >= cols) break;
-#pragma unroll
-      for (int j = i; j < i + 4; ++j) f(j, static_cast<unsigned>(j) < cols ? at(j) : -1);
-    }
+    for_elements<Most>(cols, [&](int j, bool has) { f(j, has ? at(j) : -1); });
   }
 };
 
