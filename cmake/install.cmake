@@ -21,8 +21,7 @@ install(DIRECTORY ridge/simt DESTINATION ${ridge_include} FILES_MATCHING PATTERN
 if(RIDGE_HAS_CUDA)
   set(no_hopper)
 else()
-  # Only nvcc compiles it; conv's launches count slices of what Hopper gathers.
-  set(no_hopper REGEX "/sm[0-9]+(_[^/]*)?$" EXCLUDE REGEX "/conv/(slices.hpp|launch.cuh)$" EXCLUDE)
+  set(no_hopper REGEX "/sm[0-9]+(_[^/]*)?$" EXCLUDE)  # only nvcc compiles it
 endif()
 foreach(folder tile ${ridge_operators})  # operators with their kernels, to be launched with a Config of one's own
   install(DIRECTORY ridge/${folder} DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh"

@@ -106,7 +106,11 @@ class ConvPlan {
   DeviceInfo device;
   int variant = 0;  // row of the table in variants.hpp
   int split = 1;    // slices of a sum's terms that blocks share; of the filters' gradient, of its pixels
-  std::size_t workspace = 0;
+  // Of a forward row that goes along the terms in steps: how many, those of a slice, and where in the workspace the slices'
+  // sums begin.
+  std::int64_t steps = 0, slice_steps = 0;
+  std::size_t slices_at = 0;  // bytes
+  std::size_t workspace = 0;  // bytes
 };
 
 RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,6 +1,5 @@
 // What a row asks of the device, for the model that predicts its time (roofline/predict.hpp).
 #include <ridge/conv/plan.hpp>
-#include <ridge/conv/slices.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -210,17 +210,17 @@ static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, co
 // which are then added up.
 template <class Output, class Launch>
 static Status launch_in_slices(const Arguments& args, const Output& output, Launch&& launch) {
-  const Config& c = variants[args.plan.variant].config;
-  const ConvProblem& p = args.plan.problem;
-  const gemm_kernels::Shape shape = shape_in_slices(c, p, args.plan.split);
+  const ConvPlan& plan = args.plan;
+  const gemm_kernels::Shape shape =
+      shape_of_product(variants[plan.variant].config, plan.problem, plan.steps, {plan.split, plan.slice_steps});
   if (shape.slices == 1) return launch(output, shape);
   Output sums = output;
-  sums.slices = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + slices_at(c, p));
+  sums.slices = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + plan.slices_at);
   sums.slice_rows = shape.m;
   sums.slice_pitch = gemm_kernels::slice_pitch(shape.n);
   RIDGE_TRY(launch(sums, shape));
   return gemm_kernels::launch_add_slices(static_cast<const float*>(sums.slices), shape, output, args.stream,
-                                         args.plan.device.warp);
+                                         plan.device.warp);
 }
 
 template <int I, class T, Pass P, bool ChannelsLast, class Output>

@@ -2,7 +2,6 @@
 // which row: fits.cpp; in what time: cost.cpp.
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/plan.hpp>
-#include <ridge/conv/slices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 
@@ -74,14 +73,13 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   if (!chosen) return chosen.error();
   ConvPlan plan{p, device, *chosen};
   const Config& c = variants[*chosen].config;
-  plan.split = p.backward ? static_cast<int>(split_of(c, p, device.sms)) : slices_of(variants[*chosen], p, device);
+  if (p.backward) plan.split = static_cast<int>(split_of(c, p, device.sms));
+  else if (steps_along_terms(c)) take_slices(plan, slices_of(variants[*chosen], p, device));
   if (c.method == Method::implicit && p.backward)
     plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
   if (c.method == Method::winograd) plan.workspace = static_cast<std::size_t>(winograd_parts(p).floats) * sizeof(float);
   if (c.method == Method::wgmma && p.backward)
     plan.workspace = static_cast<std::size_t>(turned_filter_bytes(p) + plan.split * p.w.count() * 4);
-  else if (gathers(c)) plan.workspace = static_cast<std::size_t>(gathering_of(p, c).bytes());
-  if (plan.split > 1 && !p.backward) plan.workspace = workspace_in_slices(c, p, plan.split);
   return plan;
 }
 

@@ -1,7 +1,7 @@
 // Slices of a sum's terms, which no plan takes where they are few or on the CPU: one that is told to gives the same y.
 #include <ridge/check/each_device.hpp>
 #include <ridge/conv/conv.hpp>
-#include <ridge/conv/slices.hpp>
+#include <ridge/conv/plan.hpp>
 #include <ridge/core/memory.hpp>
 
 #include <gtest/gtest.h>
@@ -102,8 +102,7 @@ class ConvSlices : public check::EachDevice {
       EXPECT_TRUE(problem.ok());
       auto plan = plan_conv2d(*problem, device, {.variant = std::string(row.name)});
       if (!plan || !has_slices(row.config, plan->problem)) return {};
-      plan->split = static_cast<int>(shape_in_slices(row.config, *problem, wanted).slices);
-      plan->workspace = workspace_in_slices(row.config, *problem, plan->split);
+      take_slices(*plan, wanted);
       const Buffer workspace = std::move(*Buffer::allocate(at, plan->workspace));
       EXPECT_TRUE(fill_bytes(workspace.data(), at, 0xff, plan->workspace).ok());
       const Status status = plan->run(tensors, workspace.workspace());

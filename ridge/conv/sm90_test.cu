@@ -1,6 +1,7 @@
 // Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma: against the sum in double. Elements are small
 // whole numbers, so that sums are exact and what comes out of them is one rounding.
 #include <ridge/conv/oracle.hpp>
+#include <ridge/conv/plan.hpp>
 #include <ridge/conv/sm90_launch.cuh>
 
 #include <gtest/gtest.h>
@@ -106,18 +107,20 @@ template <class T, class Want> void expect(const char* name, const std::vector<T
   for (std::size_t i = got.size() - behind; i < got.size(); ++i) ASSERT_EQ(float(got[i]), untouched);
 }
 
-// The plan of a row for two multiprocessors, so that a block has several tiles where there are more, and a workspace of
-// so many bytes on 128, as the library has it: NaN where nothing is copied, and what must not be written to behind it.
+// The plan of a row for two multiprocessors, so that a block has several tiles where there are more.
+ConvPlan plan_of(const ConvProblem& problem, int row) {
+  DeviceInfo device;
+  device.sms = 2;
+  return {problem, device, row};
+}
+
+// A plan and its workspace, on 128 bytes as the library has it: NaN where nothing is copied, and what must not be written
+// to behind it.
 struct Bench {
   ConvPlan plan;
   std::size_t bytes;
   std::vector<unsigned char> memory;
-  Bench(const ConvProblem& problem, int row, std::int64_t workspace_bytes, int split = 1)
-      : bytes(static_cast<std::size_t>(workspace_bytes)), memory(bytes + 256, 0xff) {
-    DeviceInfo device;
-    device.sms = 2;
-    plan = {problem, device, row, split};
-  }
+  explicit Bench(const ConvPlan& p) : plan(p), bytes(p.workspace), memory(bytes + 256, 0xff) {}
   unsigned char* workspace() {
     return memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
   }
@@ -158,10 +161,9 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
   }
 
   constexpr Config row = variants[I].config;
-  const std::int64_t copies = gathers(row) ? gathering_of(*problem, row).bytes() : 0;
-  if (slices > 1) slices = static_cast<int>(shape_in_slices(row, *problem, slices).slices);
-  const auto in_slices = static_cast<std::int64_t>(slices > 1 ? workspace_in_slices(row, *problem, slices) : 0);
-  Bench bench(*problem, I, std::max(copies, in_slices), slices);
+  ConvPlan plan = plan_of(*problem, I);
+  if (steps_along_terms(row)) take_slices(plan, slices);
+  Bench bench(plan);
   const Arguments args{.plan = bench.plan,
                        .x = vx.data,
                        .w = vw.data,
@@ -374,7 +376,10 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
     at(w.data(), problem->w, t.k - 1, 0, 0, t.s - 1) = T(NAN);
   }
 
-  Bench bench(*problem, I, turned_filter_bytes(*problem) + parts * problem->w.count() * 4, parts);
+  ConvPlan plan = plan_of(*problem, I);
+  plan.split = parts;
+  plan.workspace = static_cast<std::size_t>(turned_filter_bytes(*problem) + parts * problem->w.count() * 4);
+  Bench bench(plan);
   const Status status = launch_wgmma_gradient<Emulated<I>, T>({.plan = bench.plan,
                                                                .x = x.data(),
                                                                .w = w.data(),
