@@ -1,6 +1,8 @@
 // Launches of the rows of Family::wgmma_gradient.
 #pragma once
 #include <ridge/attention/gradient_launch.cuh>
+#include <ridge/attention/sm90_gradient.cuh>
+#include <ridge/attention/sm90_gradient_ends.cuh>
 #include <ridge/attention/sm90_gradient_wide.cuh>
 #include <ridge/attention/sm90_launch.cuh>
 

@@ -13,7 +13,7 @@
 //
 // At the edges of masks who sums over a tile looks through it first, for what is NaN or infinite.
 #pragma once
-#include <ridge/attention/sm90_gradient.cuh>
+#include <ridge/attention/sm90_gradient_steps.cuh>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 

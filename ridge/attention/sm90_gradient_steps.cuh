@@ -1,0 +1,278 @@
+// What both kernels of gradients on Hopper's tensor cores stand on (sm90_gradient.cuh, sm90_gradient_wide.cuh): tensors and
+// workspace as they find them, shared memory, the walk over tiles of queries, and the steps from products to weights and dX.
+#pragma once
+#include <ridge/attention/gradient.cuh>
+#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/tile/sm90/bulk_copy.cuh>
+#include <ridge/tile/sm90/turn.cuh>
+
+namespace ridge::attention_kernels {
+
+// The tensors as [batch, heads, rows, columns], in boxes of bm (k, v), bn (q, grad_o) and 64 (grad_k, grad_v) rows and 64
+// columns.
+struct WgmmaGradientMaps {
+  tile::sm90::TensorMap q, k, v, grad_o, grad_k, grad_v;
+};
+
+// The workspace.
+struct GradientWork {
+  float* sums;        // dQ, [batch, heads, tiles][bn * d], in each tile as dq_unit() says
+  QueryFacts* facts;  // [batch, heads, tiles * bn]
+  unsigned* turns;    // of each tile of sums, [batch, heads, tiles][gradient_turns_of_tile]
+  unsigned* next;     // the number of the next block to begin
+  int tiles;          // of bn queries
+  unsigned together;  // heads of keys whose blocks take turns in beginning, 1 or more
+  bool in_order;      // blocks add to a tile of sums in the order of their keys
+};
+
+// The unit of 4 floats of a tile of dQ, of which a thread has the sums 4 j to 4 j + 3 of 64 x 64 (wgmma.cuh): which of these
+// it is comes first, among the tile's queries or its columns.
+constexpr int dq_unit(int part, int j, int thread) { return (part * 8 + j) * 128 + thread; }
+constexpr bool sums_by_queries(const Config& c) { return c.bn == 128; }
+
+// Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of 16-bit
+// types are in panels of 64 columns.
+template <class Row> struct WgmmaGradientKernel {
+  static constexpr Config c = Row::config;
+  static constexpr int multipliers = 2, loader_registers = 24, multiplier_registers = 240;  // of 65,536: 504 * 128
+  static_assert(c.bm == multipliers * 64 && c.threads == (multipliers + 1) * 128 && c.stages == 2);
+  static_assert(c.d % panel == 0 && c.dv % panel == 0);
+
+  // A multiplier has 64 x 64 of a tile of dQ: its queries, or its columns.
+  static constexpr bool by_queries = sums_by_queries(c);
+  static constexpr int sums = 64 * 64;
+  static_assert(by_queries ? c.d == 64 : c.bn == 64 && c.d == multipliers * 64);
+
+  static constexpr int sums_bytes = c.bn * c.d * 4;
+  static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
+                       x_bytes = mma_tile_bytes(c.bm, c.bn), facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
+  static constexpr int v_at = mma_tile_bytes(c.bm, c.d), q_at = v_at + mma_tile_bytes(c.bm, c.dv),
+                       o_at = q_at + c.stages * q_bytes, x_at = o_at + c.stages * o_bytes,
+                       sums_at = x_at + c.stages * x_bytes, facts_at = sums_at + gradient_sums_stages * sums_bytes,
+                       barriers_at = facts_at + c.stages * facts_bytes;
+  static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
+
+  // Named barriers: of both multipliers, of each alone; dQ of each, in a place of shared memory, is complete, and is
+  // read.
+  static constexpr int both = 1, own = 2, full = own + multipliers, read = full + gradient_sums_stages * multipliers;
+  static_assert(read + gradient_sums_stages * multipliers <= 16, "the barriers that there are");
+  static constexpr int with_adder = 128 + 32;  // threads at the last two
+  static constexpr int checkers = 64;          // the loader's other warps
+};
+
+template <int Stages> struct WgmmaGradientSync {
+  tile::sm90::Barrier full_kv, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], arrived[Stages],
+      checked[Stages];  // the last two: of steps whose tiles are looked through
+  unsigned number;      // the block's
+  int special[Stages];  // the latest step of this stage, counted from 1, whose Q or dO had NaN or infinite values
+  int special_k;        // whether K has
+};
+
+// The steps of a block: tiles of queries, from the first one of the first head on.
+template <class Row, class T> struct GradientWalk {
+  static constexpr int bm = Row::config.bm, bn = Row::config.bn;
+  const GradientArguments<T>& a;
+  int batch, key_head, first_key, first_tile, tiles, steps;
+  int tile, head;  // of queries, now
+
+  // number: of the block, from batch * key heads * tiles of keys
+  __device__ __forceinline__ GradientWalk(const GradientArguments<T>& args, const GradientWork& work, unsigned number)
+      : a(args) {
+    const unsigned all = static_cast<unsigned>((a.sk + bm - 1) / bm), heads = static_cast<unsigned>(a.key_heads);
+    // Of `together` heads, or what is left, the blocks of one tile of keys after those of another.
+    const unsigned first_head = number / (all * work.together) * work.together, in_heads = number - first_head * all;
+    const unsigned among = ::min(work.together, static_cast<unsigned>(a.batch) * heads - first_head);
+    const unsigned place = in_heads / among, of_all = first_head + in_heads % among;
+    // Without an order, those that take longest behind a causal mask come first.
+    first_key = static_cast<int>(work.in_order ? all - 1 - place : place) * bm;
+    key_head = static_cast<int>(of_all % heads);
+    batch = static_cast<int>(of_all / heads);
+    const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
+    const bool any = queries.first < queries.last;
+    first_tile = any ? queries.first / bn : 0;
+    tiles = any ? (queries.last + bn - 1) / bn - first_tile : 0;
+    steps = tiles * a.group;
+    head = key_head * a.group;
+    tile = first_tile;
+  }
+  // The same for a whole warp, in a form that the compiler knows: it need not keep a copy for each thread.
+  __device__ __forceinline__ void share() {
+    for (int* number : {&batch, &key_head, &first_key, &first_tile, &tiles, &steps, &tile, &head})
+      *number = __shfl_sync(~0u, *number, 0);
+  }
+  __device__ __forceinline__ void next() {
+    if (++tile < first_tile + tiles) return;
+    tile = first_tile;
+    ++head;
+  }
+  __device__ __forceinline__ int first_query() const { return tile * bn; }
+  __device__ __forceinline__ int last_query() const { return ::min(first_query() + bn, a.sq) - 1; }
+  // Whether all of a tile's queries exist and attend to all of `keys` keys from `first` on, which exist.
+  __device__ __forceinline__ bool whole(int first, int keys) const {
+    return first_query() + bn <= a.sq && all_attend(a, first_query(), last_query(), first, first + keys);
+  }
+  // Whether queries and keys that exist may not meet.
+  __device__ __forceinline__ bool at_edge() const {
+    return !all_attend(a, first_query(), last_query(), first_key, ::min(first_key + bm, a.sk));
+  }
+  // Queries of this tile, counted from its first, that attend to a key.
+  __device__ __forceinline__ Span span(int key) const {
+    const Keys queries = Meeting<Side::keys>::range(a, key, key);
+    const int from = ::max(queries.first, first_query()), to = ::min(queries.last, first_query() + bn);
+    return {from - first_query(), key < a.sk ? static_cast<unsigned>(::max(0, to - from)) : 0};
+  }
+  // The place of this tile among those of sums, and how many blocks add to it before this one.
+  __device__ __forceinline__ std::int64_t place(const GradientWork& work) const {
+    return (std::int64_t{batch} * a.heads + head) * work.tiles + tile;
+  }
+  __device__ __forceinline__ unsigned turn() const {
+    return static_cast<unsigned>((keys_of(a, last_query()).last - 1) / bm - first_key / bm);
+  }
+};
+
+// What multipliers have in common: a thread's place in tiles of 64 rows, and the steps from products to weights and dX.
+// AsIs: scores are products (arguments.cuh).
+template <class Row, class T, bool AsIs> class GradientSteps {
+ public:
+  static constexpr Config c = Row::config;
+  using Axis = tile::sm90::Axis;
+
+  // first: of this multiplier's keys, in the block's tile
+  __device__ __forceinline__ explicit GradientSteps(int first)
+      : first_(first),
+        thread_(static_cast<int>(threadIdx.x) % 128),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        warp_(thread_ / 32) {}
+
+  // This thread's row r of a tile of 64, and the first of its pair n of neighbours.
+  __device__ __forceinline__ int row(int r) const { return warp_ * 16 + r * 8 + lane_ / 4; }
+  __device__ __forceinline__ int pair(int n) const { return n * 8 + lane_ % 4 * 2; }
+
+ protected:
+  // Starts sums = own other^T.                                          own: [bm][Columns], other: [bn][Columns]
+  template <int Columns>
+  __device__ __forceinline__ void start_rows(float (&sums)[c.bn / 2], unsigned own, unsigned other) const {
+#pragma unroll
+    for (int d = 0; d < Columns; d += 16) {
+      const unsigned in_line = tile::sm90::k_offset(Axis::k, d % panel);
+      const unsigned a = own + mma_tile_bytes(c.bm, d / panel * panel) + tile::sm90::outer_offset(first_) + in_line;
+      const unsigned b = other + mma_tile_bytes(c.bn, d / panel * panel) + in_line;
+      tile::sm90::multiply<T, Axis::k, Axis::k, c.bn>(sums, tile::sm90::descriptor(Axis::k, a),
+                                                      tile::sm90::descriptor(Axis::k, b), d > 0);
+    }
+    tile::sm90::commit_products();
+  }
+  // Starts sums += factors rows.                                        factors: [64][bn], rows: [bn][Columns]
+  template <int Columns>
+  __device__ __forceinline__ void start_sums(float (&sums)[Columns / 2], const unsigned (&factors)[c.bn / 16][4],
+                                             unsigned rows) const {
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16)
+      tile::sm90::multiply_kept<T, Axis::outer, Columns>(
+          sums, factors[n / 16],
+          tile::sm90::descriptor(Axis::outer, rows + tile::sm90::k_offset(Axis::outer, static_cast<unsigned>(n)), c.bn),
+          true);
+    tile::sm90::commit_products();
+  }
+
+  // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
+  // span(r): of the tile's queries, those that meet row r.
+  template <bool MayMiss, class SpanOf, class Keep>
+  __device__ __forceinline__ void weigh_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
+                                             const QueryFacts* facts, SpanOf span, Keep keep) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n) {
+      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float weight[2], slope[2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const float product = products[4 * n + 2 * r + e], offset = two[2 * e];
+          if constexpr (AsIs) {
+            slope[e] = 1;
+            weight[e] = simt::fast_exp2(fmaf(product, scores.factor, -offset));
+          } else {
+            const float score = scores.of(product), ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
+            slope[e] = fmaf(-ratio, ratio, 1);
+            weight[e] = simt::fast_exp2(fmaf(score, scores.factor, -offset));
+          }
+          if (MayMiss) weight[e] = of[r].contains(pair(n) + e) ? weight[e] : 0;
+        }
+        keep(n, r, weight, slope);
+      }
+    }
+  }
+  // dP becomes dX: keep(n, r, x) has two neighbours. weights(n, r): theirs, times slopes, rounded.
+  template <bool MayMiss, class SpanOf, class Weights, class Keep>
+  __device__ __forceinline__ void take_gradient_of(const float (&dp)[c.bn / 2], const QueryFacts* facts, SpanOf span,
+                                                   Weights weights, Keep keep) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n) {
+      const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float x[2];
+        tile::unpack_pair<T>(weights(n, r), x[0], x[1]);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          x[e] *= dp[4 * n + 2 * r + e] - two[2 * e + 1];
+          if (MayMiss) x[e] = of[r].contains(pair(n) + e) ? x[e] : 0;
+        }
+        keep(n, r, x);
+      }
+    }
+  }
+  // Where in shared memory this lane's row of four 8 x 8 matrices lies, from query n on: lines of 64 queries, one for each
+  // key, in a tile at `tile`.
+  __device__ __forceinline__ unsigned matrices_at(unsigned tile, int n) const {
+    const int key = first_ + warp_ * 16 + lane_ / 8 % 2 * 8 + lane_ % 8, right = lane_ / 16 * 8;
+    return tile + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
+           tile::sm90::swizzled(static_cast<unsigned>(key), static_cast<unsigned>((n % panel + right) * 2));
+  }
+  __device__ __forceinline__ void put_tile(unsigned to, const unsigned (&x)[c.bn / 16][4]) const {
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16)
+      tile::sm90::store_matrices(matrices_at(to, n), x[n / 16][0], x[n / 16][1], x[n / 16][2], x[n / 16][3]);
+  }
+  // Numbers as sums of wgmma lie become a left operand.
+  static __device__ __forceinline__ void round(unsigned (&to)[c.bn / 16][4], const float (&from)[c.bn / 2]) {
+#pragma unroll
+    for (int n = 0; n < c.bn / 16; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) to[n][i] = tile::pack_pair<T>(from[8 * n + 2 * i], from[8 * n + 2 * i + 1]);
+  }
+  // Sums as T to panels in shared memory, [bm][Columns].
+  template <int Columns>
+  __device__ __forceinline__ void put_rows(unsigned char* to, const float (&sums)[Columns / 2], float scale) const {
+#pragma unroll
+    for (int n = 0; n < Columns / 8; ++n)
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const unsigned place =
+            mma_tile_bytes(c.bm, n * 8 / panel * panel) +
+            tile::sm90::swizzled(static_cast<unsigned>(first_ + row(r)), static_cast<unsigned>(pair(n) % panel * 2));
+        *reinterpret_cast<unsigned*>(to + place) =
+            tile::pack_pair<T>(sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale);
+      }
+  }
+  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries:
+  // those that products have met already are added once more, which changes nothing.
+  template <int Sums, class Value, class SpanOf>
+  __device__ __forceinline__ void add_special_to(float (&dv)[Sums], Value value, SpanOf span) const {
+    const Span of[2] = {span(0), span(1)};
+#pragma unroll 1
+    for (int query = 0; query < c.bn; ++query)
+#pragma unroll
+      for (int i = 0; i < Sums; ++i) {
+        const float g = value(query, pair(i / 4) + i % 2);
+        if (!(fabsf(g) < -minus_infinity) && of[i / 2 % 2].contains(query)) dv[i] += g;
+      }
+  }
+
+  int first_, thread_, lane_, warp_;
+};
+
+}  // namespace ridge::attention_kernels
