@@ -283,8 +283,12 @@ template <int Threads> class RingTeam {
     const unsigned first = low < begin ? unit_bytes : 0, last = low + bytes > end ? bytes - unit_bytes : bytes;
     const unsigned whole = last > first ? last - first : 0;
     if (!units) {
-      for (unsigned at = off; at < off + size; at += sizeof(T))
-        if (at < first || at >= last) *reinterpret_cast<T*>(to + at) = *reinterpret_cast<const T*>(low + at);
+      // At most a unit's elements at either end: one thread reads them, and its team waits for it.
+      const auto read = [&](unsigned at, unsigned before) {
+        for (; at < before; at += sizeof(T)) *reinterpret_cast<T*>(to + at) = *reinterpret_cast<const T*>(low + at);
+      };
+      read(off, ::min(first, off + size));
+      read(::max(last, ::max(first, off)), off + size);
     } else if (whole > 0) {
       copy_bulk(to + first, low + first, whole, full);
     }
