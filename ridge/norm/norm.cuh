@@ -2,6 +2,7 @@
 // type; functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
 #pragma once
 #include <ridge/norm/columns.cuh>
+#include <ridge/norm/even.cuh>
 #include <ridge/norm/fused.cuh>
 #include <ridge/norm/launch_arguments.cuh>
 #include <ridge/norm/resident.cuh>
@@ -61,6 +62,9 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (is_ring(c)) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_ring<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
+  } else if constexpr (c.method == Method::even) {
+    if (p.norm == Norm::rms && !p.beta) return simt::launch(at, norm_even<Row<I>, Team, T, true>, forward_of<T>(args));
+    return simt::launch(at, norm_even<Row<I>, Team, T, false>, forward_of<T>(args));
   } else if constexpr (c.method == Method::short_rows) {
     if (use == Use::plain) return simt::launch(at, norm_short<Row<I>, Team, T, false>, forward_of<T>(args));
     return simt::launch(at, norm_short<Row<I>, Team, T, true>, forward_of<T>(args));
@@ -81,8 +85,9 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
       return simt::launch(at, kernel, forward_of<T>(args), DistanceSums{});
     };
     if (use == Use::plain) return forward(norm_resident<Row<I>, Team, T, false, DistanceSums>);
-    if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
-    if constexpr (c.overlaps) return Status::error(Code::unsupported, "norm: this variant has no gradient");
+    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
+    else if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
+    else if constexpr (c.overlaps) return Status::error(Code::unsupported, "norm: this variant has no gradient");
     else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);

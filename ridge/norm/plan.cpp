@@ -201,10 +201,12 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
     return {};
   }
   if (c.four_bytes && size(p) != 4) return "it is for elements of 4 bytes";
-  if (c.method == Method::short_rows || c.method == Method::short_sums) {
+  if (c.method == Method::short_rows || c.method == Method::short_sums || c.method == Method::even) {
     if (p.backward && c.method == Method::short_rows) return "it has no gradient";
     if (p.cols % (unit_bytes / size(p)) != 0 || (*p.rows_lie)[0].phase != 0 || phases_of(p) > 1)
       return "rows are not of whole 16-byte units, from a boundary on";
+  }
+  if (c.method == Method::short_rows || c.method == Method::short_sums) {
     if (units(p) > lanes(c))
       return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(lanes(c)) +
              " are kept";
@@ -330,6 +332,7 @@ static int registers(const Config& c, const NormProblem& p) {
   if (c.method == Method::fused) return 128;
   if (c.method == Method::short_sums) return 64;
   if (is_ring(c)) return c.threads > 384 ? 128 : 168;
+  if (c.method == Method::even) return 64;
   if (c.method == Method::span || c.method == Method::span_sums) return 64;
   if (c.method != Method::resident) return c.method == Method::vector || c.method == Method::split ? 64 : 40;
   return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
@@ -358,6 +361,7 @@ static double trips(const Config& c, const NormProblem& p, const DeviceInfo& dev
     case Method::short_rows:
     case Method::short_sums:
     case Method::resident:
+    case Method::even:
     case Method::ring:
     case Method::fused: return 1;
   }
@@ -386,7 +390,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
   const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
   const double after_first = c.method == Method::vector || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
-  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first : 0;
+  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first
+                        : c.in_cache > 0                                            ? 1
+                                                                                    : 0;
   const double again = passes * elements(p) * bytes * tensors_kept(p);
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
@@ -426,6 +432,13 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     if (c.cluster > 4)
       k.serial_us += 14;  // until all of such a cluster's blocks have their memory: of 1 to 8 rows, measured
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, Use::gradient));
+  } else if (c.method == Method::even) {
+    // Of a row: its reduction, and two passes over each unit; fitted to an H200.
+    const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
+    const double unit_us = bytes == 4 ? (c.in_registers > 0 ? 0.1 : 0.15) : c.in_registers > 0 ? 0.27 : 0.42;
+    k.block_us = 0.6 + 0.01 * c.threads / 32 + unit_us * of_lane;
+    k.trip_bytes = row_bytes;
+    k.tile_efficiency = c.in_registers > 0 ? static_cast<double>(units(p)) / (c.in_registers * lanes(c)) : 1;
   } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
     // an H200.
@@ -440,6 +453,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
                  (c.cluster > 1 ? (c.cluster > 2 ? 2.7 : 0.65) * c.cluster : 0) +
                  shifted * (register_us * in_registers + shared_us * (of_lane - in_registers)) + longer_us * of_lane;
     if (lanes(c) <= device.warp && p.cols <= tile::span_most_cols) k.block_us += 0.6;  // nearly all lanes are idle
+    if (bytes == 4 && use_of(p) == Use::plain) k.memory_share = 0.975;                 // measured
     k.trip_bytes = row_bytes / c.cluster * tensors_kept(p) * c.rows;
     k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
   } else if (is_ring(c)) {

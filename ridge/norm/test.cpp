@@ -31,19 +31,21 @@ TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not of whole units
   for (const char* device : {"H200", "A100"}) {
     EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "warp_128");
-    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "warp_256");
-    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}, device), "block_512");
-    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "block_1k");
-    EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}, device), "block_1k");
-    EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}, device), "block_2k");
+    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "even_256");
+    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "even_2k");
   }
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "block_512");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "block_1k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 16384}), "even_4k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 16384}, "A100"), "block_4k");  // whose L1 cache is smaller
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4097}), "block_1k");          // not of whole units
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16, .added = true}), "block_512");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .added = true}), "block_2k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 192 KB do not fit in 99
 }
 
 TEST(NormPlan, LongRowsPassThroughARingOnHopper) {
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "block_4k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "even_4k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_3kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}), "ring_3kx4");
