@@ -88,18 +88,20 @@ inline check::CaseBook book() {
     for (const char* style : {":style=neox", ":style=gptj"}) {
       const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest + style); };
       // Heads around the four of a thread, halves of whole units and not.
-      for (const char* size : {"b=2,s=5,h=3,d=16", "b=1,s=3,h=4,d=64", "b=2,s=2,h=9,d=32", "s=7,h=1,d=8", "s=4,h=2,d=6",
-                               "b=1,s=1,h=1,d=2", "b=3,s=1,h=5,d=128", "b=1,s=300,h=2,d=16", "b=0,s=3,h=2,d=8",
-                               "b=2,s=0,h=2,d=8", "s=3,h=0,d=8", "s=3,h=2,d=0"})
+      for (const char* size :
+           {"b=2,s=5,h=3,d=16", "b=1,s=3,h=4,d=64", "b=2,s=2,h=9,d=32", "s=7,h=1,d=8", "s=4,h=2,d=6", "b=1,s=1,h=1,d=2",
+            "b=3,s=1,h=5,d=128", "b=1,s=300,h=2,d=16", "b=0,s=3,h=2,d=8", "b=2,s=0,h=2,d=8", "s=3,h=0,d=8",
+            "s=3,h=2,d=0", "b=2,s=3,h=5,d=40", "s=5,h=4,d=20", "s=2,h=3,d=12"})
         each(size);
       for (const char* rest :
            {"b=2,s=3,h=5,d=48:rotary_dim=32", "s=3,h=2,d=24:rotary_dim=16", "s=3,h=2,d=10:rotary_dim=4",
-            "s=5,h=4,d=32:base=500000", "b=2,s=6,h=4,d=32,positions=1", "b=2,s=6,h=4,d=32,positions=2",
-            "b=2,s=6,h=4,d=32,tables=9", "b=2,s=6,h=5,d=32,positions=2,tables=5",
+            "b=2,s=3,h=5,d=52:rotary_dim=40", "s=5,h=4,d=32:base=500000", "b=2,s=6,h=4,d=32,positions=1",
+            "b=2,s=6,h=4,d=32,positions=2", "b=2,s=6,h=4,d=32,tables=9", "b=2,s=6,h=5,d=32,positions=2,tables=5",
             "b=2,s=6,h=3,d=48,tables=9,narrow=1:rotary_dim=32", "b=2,s=5,h=5,d=32:warp=64"})
         each(rest);
       for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"}) {
         each("b=2,s=3,h=5,d=32:place=" + std::string(place));
+        each("b=2,s=3,h=3,d=40:place=" + std::string(place));
         each("s=3,h=5,d=48,positions=1:rotary_dim=32:place=" + std::string(place));
       }
       for (const char* fill : {"nan", "denormal", "ones"}) each("b=1,s=9,h=4,d=32:fill=" + std::string(fill));

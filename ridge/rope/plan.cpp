@@ -100,14 +100,15 @@ static Status validate(const RopeProblem& p) {
 static std::string fits(const Variant& row, const RopeProblem& p) {
   const Config& c = row.config;
   if (c.method == Method::pairs) return {};
-  const std::int64_t unit = unit_elements(p.dtype), n = rotary_dim(p), d = p.x.shape[3];
+  const std::string bytes = std::to_string(c.unit_bytes);
+  const std::int64_t unit = unit_elements(c, p.dtype), n = rotary_dim(p), d = p.x.shape[3];
   if (n % (p.options.style == RopeStyle::neox ? 2 * unit : unit) != 0 || (d - n) % unit != 0)
-    return "what is turned, or what is copied, is not whole units of 16 bytes";
+    return "what is turned, or what is copied, is not whole units of " + bytes + " bytes";
   for (const auto& [t, alignment] : {std::pair{&p.x, p.align_x}, std::pair{&p.y, p.align_y}}) {
     if (d > 1 && t->stride[3] != 1) return "a head's elements are not contiguous";
     for (int axis = 0; axis < 3; ++axis)
-      if (t->shape[axis] > 1 && t->stride[axis] % unit != 0) return "heads do not start on 16 bytes";
-    if (alignment < unit_bytes) return "heads do not start on 16 bytes";
+      if (t->shape[axis] > 1 && t->stride[axis] % unit != 0) return "heads do not start on " + bytes + " bytes";
+    if (alignment < c.unit_bytes) return "heads do not start on " + bytes + " bytes";
   }
   if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
   return {};
@@ -138,9 +139,13 @@ static roofline::Kernel kernel_of(const Variant& row, const RopeProblem& p) {
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.trips = p.positions || p.tables ? 2 : 1;
-  k.trip_bytes = c.threads * (units ? unit_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
+  k.trip_bytes = c.threads * (units ? c.unit_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
   // Instructions per element, from the source: half an angle's, shared by the heads, and its own.
-  k.clocks = n / 32 / 4 * (units ? 15.0 / c.heads + 5 : 160);
+  k.clocks = n / 32 / 4 * (units ? 15.0 / c.heads + (c.unit_bytes < 16 ? 7 : 5) : 160);
+  if (c.unit_bytes < 16) {  // a run that is turned begins and ends within sectors, which are asked for once more
+    const double run = static_cast<double>(rotary_dim(p)) * size / (neox ? 2 : 1);
+    k.memory_share = run / (run + 16);
+  }
   if (c.heads > 1) k.overlap = 6;
   return k;
 }

@@ -1,4 +1,4 @@
-// Pairs turned by angles: a thread per pair, and 16 bytes per thread.
+// Pairs turned by angles: a thread per pair, and a unit of 16 or 8 bytes per thread.
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/rope/variants.hpp>
@@ -96,6 +96,25 @@ __global__ void __launch_bounds__(Row::config.threads) rope_pairs(const T* x, T*
   y[second * p.y[3]] = T(v);
 }
 
+// V elements as the words they are loaded in: nvcc splits a struct of 16-bit members into as many registers before it
+// sees that they stay together.
+template <class T, int V> inline constexpr int words_of = V* static_cast<int>(sizeof(T)) / tile::word_bytes;
+template <class T, int V> using Words = simt::vec<unsigned, words_of<T, V>>;
+template <class T, int V> __device__ __forceinline__ simt::vec<T, V> elements_of(const Words<T, V>& words) {
+  simt::vec<T, V> elements;
+  memcpy(&elements, &words, sizeof elements);
+  return elements;
+}
+template <class T, int V> __device__ __forceinline__ Words<T, V> load_words(const T* p) {
+  if constexpr (RIDGE_SIMT_ON_CUDA) return simt::load<words_of<T, V>>(reinterpret_cast<const unsigned*>(p));
+  else {
+    const auto elements = simt::load<V>(p);
+    Words<T, V> words;
+    memcpy(&words, &elements, sizeof words);
+    return words;
+  }
+}
+
 struct UnitsShape {
   unsigned items;
   Divider pieces, head_groups, sequence;
@@ -103,13 +122,13 @@ struct UnitsShape {
   std::int64_t x[3] = {}, y[3] = {};
 };
 
-// The same, 16 bytes (Halves: of each half) of Config::heads heads per thread.
+// The same, Config::unit_bytes (Halves: of each half) of Config::heads heads per thread.
 //                                                       x, y: [b, s, h, d], d contiguous. y may be x.
-// Preconditions: gridDim.x * threads covers items < 2^31; heads start on 16 bytes; what is turned (Halves: a half of it)
+// Preconditions: gridDim.x * threads covers items < 2^31; heads start on units; what is turned (Halves: a half of it)
 // and what is copied are whole units.
 template <class Row, class T, bool Halves>
 __global__ void __launch_bounds__(Row::config.threads) rope_units(const T* x, T* y, UnitsShape p, Angles angles) {
-  constexpr int V = tile::unit_elements<T>, H = Row::config.heads, parts = Halves ? 2 : 1;
+  constexpr int V = Row::config.unit_bytes / static_cast<int>(sizeof(T)), H = Row::config.heads, parts = Halves ? 2 : 1;
   const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
   if (item >= p.items) return;
   unsigned piece = item;
@@ -123,18 +142,17 @@ __global__ void __launch_bounds__(Row::config.threads) rope_units(const T* x, T*
   x += b * p.x[0] + s * p.x[1] + first_head * p.x[2] + at;
   y += b * p.y[0] + s * p.y[1] + first_head * p.y[2] + at;
 
-  tile::Packed in[H][parts];
+  Words<T, V> in[H][parts];
 #pragma unroll
   for (int h = 0; h < H; ++h)
 #pragma unroll
     for (int part = 0; part < parts; ++part)
-      in[h][part] = first_head + h < p.heads && (turns || part == 0)
-                        ? tile::load_packed(x + h * p.x[2] + part * p.pairs)
-                        : tile::Packed{};
+      in[h][part] = first_head + h < p.heads && (turns || part == 0) ? load_words<T, V>(x + h * p.x[2] + part * p.pairs)
+                                                                     : Words<T, V>{};
   if (!turns) {
 #pragma unroll
     for (int h = 0; h < H; ++h)
-      if (first_head + h < p.heads) tile::store_packed<T>(y + h * p.y[2], in[h][0]);
+      if (first_head + h < p.heads) simt::store_global(y + h * p.y[2], elements_of<T, V>(in[h][0]));
     return;
   }
   constexpr int N = Halves ? V : V / 2;  // pairs in a unit
@@ -144,9 +162,9 @@ __global__ void __launch_bounds__(Row::config.threads) rope_units(const T* x, T*
   for (int i = 0; i < N; ++i) turns_of[i] = angles(position, static_cast<int>(piece) * N + i);
 #pragma unroll
   for (int h = 0; h < H; ++h) {
-    tile::Unit<T> out[parts];
+    simt::vec<T, V> out[parts];
 #pragma unroll
-    for (int part = 0; part < parts; ++part) out[part] = tile::unpack<T>(in[h][part]);
+    for (int part = 0; part < parts; ++part) out[part] = elements_of<T, V>(in[h][part]);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       T& first = out[0][Halves ? i : 2 * i];

@@ -22,7 +22,8 @@ std::string chosen(const RopeProblem& p) {
 TEST(RopePlan, HeadsShareTheirAngles) {
   EXPECT_EQ(chosen(RopeProblem::contiguous(bf16, 8, 4096, 32, 128)), "heads");
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 8, 4096, 32, 64, {.style = RopeStyle::gptj})), "heads");
-  EXPECT_EQ(chosen(RopeProblem::contiguous(bf16, 8, 4096, 32, 72)), "naive");  // a half is 36 elements, 72 bytes
+  EXPECT_EQ(chosen(RopeProblem::contiguous(bf16, 8, 4096, 32, 72)), "heads_8");  // a half is 36 elements, 72 bytes
+  EXPECT_EQ(chosen(RopeProblem::contiguous(bf16, 8, 4096, 32, 70)), "naive");    // 35 elements
 }
 
 TEST(RopePlan, ARefusalSaysWhy) {
