@@ -122,8 +122,8 @@ struct PlanesShape {
 
 // The same, Config::units of 16 bytes per thread.       x, y: [n, c, plane], contiguous. y may be x.
 // Preconditions: gridDim.x * threads * units covers items < 2^31 (and count < 2^31 unless whole_planes); x and y on 16
-// bytes; a plane has at least V elements.
-template <class Row, class T>
+// bytes. Several: a plane has less than V elements, so that a unit has several of them; else it has at least V.
+template <class Row, class T, bool Several>
 __global__ void __launch_bounds__(Row::config.threads)
     apply_planes(const T* x, T* y, PlanesShape s, Parameters parameters) {
   constexpr int V = tile::unit_elements<T>, U = Row::config.units, threads = Row::config.threads;
@@ -147,6 +147,32 @@ __global__ void __launch_bounds__(Row::config.threads)
     known = channel;
     const std::int64_t first = std::int64_t{unit} * V;
     const bool whole = first + V <= s.count;
+    if constexpr (Several) {
+      tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
+      if (!whole)
+#pragma unroll
+        for (int v = 0; v < V; ++v) elements[v] = first + v < s.count ? float(x[first + v]) : 0;
+#pragma unroll 1
+      for (int begin = 0; begin < V;) {
+        const int end = min(begin + static_cast<int>(s.plane - place), V);
+#pragma unroll
+        for (int v = 0; v < V; ++v) elements[v] = v >= begin && v < end ? here(elements[v]) : elements[v];
+        begin = end;
+        place = 0;
+        if (begin == V) break;
+        channel = static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0;
+        here = parameters(channel);
+      }
+      known = channel;
+      if (whole) {
+        put(y + first, tile::pack_floats<T>(elements), s.backwards);
+      } else {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          if (first + v < s.count) y[first + v] = T(elements[v]);
+      }
+      continue;
+    }
     if (whole && (s.whole_planes || place + V <= s.plane)) {
       tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
 #pragma unroll

@@ -126,7 +126,8 @@ inline check::CaseBook book_of(BatchNorm f) {
                            "n=1,c=272,h=2,w=2:layout=nhwc", "n=450,c=9,h=7,w=4", "n=3,c=12,h=1,w=256",
                            "n=90,c=8,h=5,w=5", "n=2,c=8,h=40,w=40:layout=nhwc", "n=2,c=5,h=40,w=40:layout=nhwc"})
     test("f32:" + std::string(size));
-  for (const char* size : {"n=44,c=16,h=7,w=7", "n=7,c=20,h=3,w=2", "n=2,c=8,h=1,w=257"})
+  for (const char* size :
+       {"n=44,c=16,h=7,w=7", "n=7,c=20,h=3,w=2", "n=2,c=8,h=1,w=257", "n=5,c=19,h=1,w=7", "n=70,c=40,h=2,w=2"})
     test("bf16:" + std::string(size));
   test("f16:n=2,c=3,h=4,w=8:fill=overflow");
   for (const char* size : {"n=2,c=3,h=8,w=9", "n=2,c=16,h=5,w=7:layout=nhwc"})

@@ -49,7 +49,9 @@ template <int I, class T> static Status launch_apply_row(const Arguments& args) 
                         .backwards = backwards,
                         .by_plane = Divider(plane),
                         .by_channels = Divider(p.x.shape[1])};
-    return simt::launch(at, apply_planes<ApplyRow<I>, T>, x, y, s, parameters);
+    if (spatial(p.x) < unit_elements(p.dtype))
+      return simt::launch(at, apply_planes<ApplyRow<I>, T, true>, x, y, s, parameters);
+    return simt::launch(at, apply_planes<ApplyRow<I>, T, false>, x, y, s, parameters);
   } else {
     const ChannelsShape s{.positions = per_channel(p.x),
                           .pitch_x = *position_pitch(p.x),

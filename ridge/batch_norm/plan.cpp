@@ -151,7 +151,6 @@ static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
   }
   if (!p.x.is_contiguous() || !p.y.is_contiguous()) return "a tensor is not contiguous in the order n c h w";
   if (std::min(p.align_x, p.align_y) < unit_bytes) return "a tensor does not start on 16 bytes";
-  if (spatial(p.x) < unit_elements(p.dtype)) return "a plane is less than 16 bytes";
   if (!whole_planes(p) && p.x.count() >= Divider::limit)
     return "planes are not whole units of 16 bytes, and elements more than 2^31";
   return {};
@@ -196,6 +195,11 @@ static roofline::Kernel kernel_of(const ApplyVariant& row, const BatchNormProble
   // Instructions per element, from the source: a place and a channel's parameters for each thread.
   const double elements = per_thread / size;
   k.clocks = n / 32 / 4 * (c.method == Apply::element ? 200 : 60 / elements + (size == 2 ? 5 : 3));
+  // Of planes of less than a unit, parameters for each that a unit has a part of.
+  if (const std::int64_t unit = unit_elements(p.dtype), plane = spatial(p.x);
+      c.method == Apply::planes && plane > 0 && plane < unit)
+    k.clocks +=
+        n / 32 / 4 * 160 * (1 / static_cast<double>(plane) + (unit % plane != 0 ? 1 / static_cast<double>(unit) : 0.0));
   if (c.units > 1) k.overlap = 6;
   return k;
 }
