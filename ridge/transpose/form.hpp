@@ -58,6 +58,7 @@ struct Form {
   int phase_x = 0, phase_y = 0;           // bytes of the first unit past a 16-byte boundary
   std::int64_t rows = 1, cols = 1;        // of a matrix; cols of a run
   std::int64_t pitch_x = 0, pitch_y = 0;  // from row to row in x, from column to column in y
+  int spread = 31;                        // span: how chunks lie in shared memory, which a plan chooses
   Axes outer;                             // the other axes, y's fastest last
 
   RIDGE_HD constexpr std::int64_t count() const { return outer.count() * rows * cols; }

@@ -8,6 +8,6 @@ namespace ridge::transpose_detail {
 inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the form has units, fits() takes it for this variant, and the pointers are as it says.
-template <class Backend> Status launch(int variant, int warp, const Form&, const void* x, void* y, Stream);
+template <class Backend> Status launch(int variant, const DeviceInfo&, const Form&, const void* x, void* y, Stream);
 
 }  // namespace ridge::transpose_detail

@@ -20,6 +20,7 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::thin:
     case Method::narrow_in:
     case Method::narrow_out:
+    case Method::span:
     case Method::runs:
     case Method::copy: return "coalescing";
     case Method::naive:

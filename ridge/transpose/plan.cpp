@@ -175,6 +175,13 @@ static std::string fits(const Variant& row, const Form& f, const DeviceInfo& dev
     if (f.pitch_y != f.rows) return "columns of y have gaps";
     if (f.rows > narrow_width(c)) return "more than " + std::to_string(narrow_width(c)) + " rows";
   }
+  if (c.method == Method::span) {
+    const std::int64_t size = f.rows * f.cols;
+    if (f.pitch_x != f.cols || f.pitch_y != f.rows || f.outer.rank > 1 ||
+        (f.outer.rank == 1 && (f.outer.x[0] != size || f.outer.y[0] != size)))
+      return "matrices do not lie behind one another without gaps";
+    if (size * f.unit > c.stage_bytes) return "a matrix of more than " + bytes_text(c.stage_bytes);
+  }
   if (smem_bytes(c, f.unit) > device.smem_optin)
     return std::to_string(smem_bytes(c, f.unit)) + " bytes of shared memory, and the device has " +
            std::to_string(device.smem_optin);
@@ -205,6 +212,8 @@ static double tile_use(const Config& c, const Form& f) {
       break;
     case Method::narrow_in: room = static_cast<double>(f.cols) * narrow_length(c, f.unit, f.cols); break;
     case Method::narrow_out: room = static_cast<double>(f.rows) * narrow_length(c, f.unit, f.rows); break;
+    case Method::span:  // a block with less than it has room for has less under way: 0.88 where that is half
+      return 0.75 + 0.25 * static_cast<double>(span_matrices(c, f) * f.rows * f.cols * f.unit) / c.stage_bytes;
     default: return 1;
   }
   return static_cast<double>(f.count()) / (room * static_cast<double>(t.count()));
@@ -236,14 +245,44 @@ static Result<int> choose(const TransposeProblem& p, const Form& f, const Device
       [&](const Variant& row) { return predict_us(row, p, f, device); }, record);
 }
 
+// The spread by which a warp's gathers from shared memory take the fewest turns, counted over the first chunks.
+static int least_conflicts(const Form& f) {
+  constexpr int banks = 32, word = 4, warps = 2;
+  const int V = per_chunk(f.unit), lanes = std::min(32, 32 * word / f.unit);  // of one turn
+  const std::int64_t size = f.rows * f.cols;
+  int best = 31, fewest = 1 << 30;
+  for (int spread : {31, 1, 2, 3, 4, 5, 6, 7}) {
+    int turns = 0;
+    for (int v = 0; v < V; v += std::max(1, V / 4))
+      for (int warp = 0; warp < warps; ++warp) {
+        std::array<std::array<int, 32>, banks> words;
+        std::array<int, banks> count{};
+        int most = 0;
+        for (int lane = 0; lane < lanes; ++lane) {
+          const std::int64_t unit = std::int64_t{warp * lanes + lane} * V + v, within = unit % size;
+          const auto at = static_cast<int>(unit - within + within % f.rows * f.cols + within / f.rows);
+          const int place = span_place(at, V, spread) * f.unit / word, bank = place % banks;
+          auto& there = words[bank];
+          const auto end = there.begin() + count[bank];
+          if (std::find(there.begin(), end, place) == end) there[count[bank]++] = place;
+          most = std::max(most, count[bank]);
+        }
+        turns += most;
+      }
+    if (turns < fewest) best = spread, fewest = turns;
+  }
+  return best;
+}
+
 Result<TransposePlan> plan_transpose(const TransposeProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  const Form form = form_of(p);
+  Form form = form_of(p);
   auto chosen = choose(p, form, device, options);
   if (!chosen) return chosen.error();
   if (tiles_of(variants[*chosen].config, form).count() > max_grid)
     return Status::invalid(p.op, "y.shape", p.y.text(),
                            "of at most " + std::to_string(max_grid) + " blocks for this variant");
+  if (variants[*chosen].config.method == Method::span) form.spread = least_conflicts(form);
   return TransposePlan{p, device, form, *chosen};
 }
 
@@ -280,7 +319,7 @@ Status TransposePlan::run(const void* x, void* y, Stream stream) const {
     return Status::invalid(problem.op, "tensors", "not aligned as planned", "such that the variant fits: " + why);
   if (given.count() == 0) return {};
   return on_backend(device.id,
-                    [&](auto backend) { return launch<decltype(backend)>(variant, device.warp, given, x, y, stream); });
+                    [&](auto backend) { return launch<decltype(backend)>(variant, device, given, x, y, stream); });
 }
 
 Status TransposePlan::run(const TensorView& x, const TensorView& y, Stream stream) const {

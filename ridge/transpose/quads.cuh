@@ -4,6 +4,7 @@
 // Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
 // some of the rows before the four lanes' own, which come from the registers of the four before.
 #pragma once
+#include <ridge/tile/overlap.cuh>
 #include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {
@@ -57,6 +58,12 @@ __global__ void __launch_bounds__(Row::config.threads)
       (std::int64_t{at.row - 1} * (c.threads / thin_lanes) + lanes.index()) * (quads * c.accesses);
   x += matrix.x;
   y += matrix.y;
+  // While the kernel before ends, the lines are on their way to the L2 cache.
+#pragma unroll
+  for (int u = 0; u < c.accesses; ++u)
+    if (at.row > 0 && lanes.rank() % 8 == 0 && group0 + u * quads + quad < groups)
+      tile::bring_line(x + (group0 + u * quads) * (4 * V) + lanes.rank() * V);
+  tile::await_last();
   if (at.row == 0) return copy_ends<c.threads, 4>(x, y, f);
 
   Packed in[c.accesses], last{};
@@ -68,6 +75,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     in[u] = group0 + u * quads + quad < groups ? load(group0 + u * quads) : Packed{};
   // The group before the warp's first, for its last lanes, as they are the ones before the first of the next access.
   if (shifted && quad == quads - 1 && group0 > 0 && group0 <= groups) last = load(group0 - quads);
+  tile::let_next_begin();
   T* column = y + lanes.rank() % 4 * f.pitch_y;
   const int past = past_chunk(column);  // rows of the group before that this group's chunk begins with
   if (shifted) last = exchange_of_four(words_of_columns<T>(last), lanes);

@@ -101,6 +101,38 @@ TEST(TransposePlan, TheTileFitsTheMatrixAndItsAlignment) {
   EXPECT_EQ(chosen(permuted_problem(2, {8, 4096}, {0, 1})), "copy");
 }
 
+TEST(TransposePlan, ManySmallMatricesAreSpans) {
+  for (int bytes : {1, 2, 4, 8, 16})
+    for (std::int64_t rows : {3, 8, 17, 33})
+      for (std::int64_t cols : {5, 8, 16}) {
+        const std::string name = chosen(TransposeProblem::matrix(bytes, rows, cols, 100000));
+        EXPECT_TRUE(name.starts_with("span")) << bytes << " bytes, " << rows << "x" << cols << ": " << name;
+      }
+  EXPECT_EQ(chosen(permuted_problem(2, {64, 1000, 16, 8}, {0, 1, 3, 2})).substr(0, 4), "span");
+  TransposeProblem apart = TransposeProblem::matrix(4, 8, 8, 1000);
+  apart.x.stride[0] = 80;
+  EXPECT_FALSE(plan_transpose(apart, *device_model("H200"), {.variant = "span"}).ok());
+}
+
+// Of sizes that are powers of two, a warp's gathers from shared memory meet in no bank: the plan finds such a spread.
+TEST(TransposePlan, ASpansChunksAreSpread) {
+  for (int bytes : {1, 2, 4, 8})
+    for (const auto& [rows, cols] : {std::pair{8, 8}, {16, 16}, {32, 4}}) {
+      const Form f =
+          plan_transpose(TransposeProblem::matrix(bytes, rows, cols, 1000), *device_model("H200"), {.variant = "span"})
+              ->form;
+      EXPECT_NE(f.spread, Form{}.spread) << bytes << " bytes, " << rows << "x" << cols;
+      const int per = per_chunk(bytes);
+      std::vector<bool> taken(1024);
+      for (int unit = 0; unit < 1024; ++unit) {
+        const int place = span_place(unit, per, f.spread);
+        EXPECT_FALSE(taken.at(static_cast<std::size_t>(place)));
+        taken[static_cast<std::size_t>(place)] = true;
+        EXPECT_EQ(place % per, unit % per);
+      }
+    }
+}
+
 TEST(TransposePlan, AStepOfTheTextbookIsNeverChosenForALargeMatrix) {
   for (int bytes : {1, 2, 4, 8, 16})
     for (std::int64_t cols : {8192, 8191, 8200, 1000}) {
@@ -203,7 +235,9 @@ TEST(Transpose, EveryVariantMovesEveryBit) {
     if (round % 4 == 2) rows = 500 + up_to(500), cols = thin;
     if (round % 4 == 3) cols = 500 + up_to(500), rows = thin;
     if (round % 6 == 5) rows = 1;  // nothing moves
-    const std::int64_t batch = 1 + up_to(3), count = batch * rows * cols;
+    std::int64_t batch = 1 + up_to(3);
+    if (round % 7 == 6) rows = 1 + up_to(19), cols = 1 + up_to(19), batch = 20 + up_to(90);  // many small ones
+    const std::int64_t count = batch * rows * cols;
     const std::int64_t shift_x = whole ? 0 : up_to(16 / bytes), shift_y = whole ? 0 : up_to(16 / bytes);
     constexpr std::size_t fence = 64;
     struct alignas(16) Block {

@@ -5,6 +5,7 @@
 // Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
 // some of the rows before the thread's own, which come from its neighbour's registers.
 #pragma once
+#include <ridge/tile/overlap.cuh>
 #include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {
@@ -50,12 +51,14 @@ __global__ void __launch_bounds__(Row::config.threads)
   const bool exists = group >= 0 && group < groups;
   x += matrix.x;
   y += matrix.y;
+  tile::await_last();
   if (at.row == 0) return copy_ends<c.threads, Width>(x, y, f);
 
   Packed rows[Width], columns[Width];
 #pragma unroll
   for (int k = 0; k < Width; ++k)  // load
     rows[k] = exists ? tile::load_packed(x + (group * Width + k) * V) : Packed{};
+  tile::let_next_begin();
   rearrange<T>(rows, columns, [](int unit) { return unit % V * Width + unit / V; });
 #pragma unroll
   for (int k = 0; k < Width; ++k) {

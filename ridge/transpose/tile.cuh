@@ -9,6 +9,7 @@
 // groups of lanes take neighbouring words, which fill the banks of a chunk. Writing a row's chunks, eight lanes meet
 // all places of a group of eight: no conflict on either side.
 #pragma once
+#include <ridge/tile/overlap.cuh>
 #include <ridge/transpose/pieces.cuh>
 
 namespace ridge::transpose_detail {
@@ -63,6 +64,7 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   const int rows_left = static_cast<int>(min(f.rows - row0, std::int64_t{rows}));
   const int cols_left = static_cast<int>(min(f.cols - col0, std::int64_t{cols}));
 
+  tile::await_last();
 #pragma unroll
   for (int u = 0; u < chunks * parts; ++u) {
     const int i = u * c.threads + threadIdx.x, row = i / row_parts, part = i % row_parts;
@@ -72,6 +74,7 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   }
   tile::wait_for_copies();
   __syncthreads();
+  tile::let_next_begin();
 
   constexpr int words = per_chunk(sizeof(Word<T>)), lines = rows / V / 8;  // words of a chunk; lines of y's run
   const int near = threadIdx.x % 8, word4 = threadIdx.x / 8 % 4;

@@ -1,10 +1,12 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/launch_recorder.hpp>
 #include <ridge/transpose/launch.hpp>
 #include <ridge/transpose/narrow.cuh>
 #include <ridge/transpose/quads.cuh>
 #include <ridge/transpose/runs.cuh>
 #include <ridge/transpose/shifted.cuh>
+#include <ridge/transpose/span.cuh>
 #include <ridge/transpose/textbook.cuh>
 #include <ridge/transpose/thin.cuh>
 #include <ridge/transpose/tile.cuh>
@@ -22,8 +24,15 @@ struct Arguments {
   const void* x;
   void* y;
   Stream stream;
-  int warp;
+  const DeviceInfo& device;
 };
+
+// A kernel of a row that overlaps, or another.
+template <class... P, class... A>
+static Status start(const Arguments& args, bool overlaps, const simt::Config& at, void (*kernel)(P...), const A&... a) {
+  if (overlaps && args.device.cc == 90 && !LaunchRecorder::current()) return tile::launch_overlapping(at, kernel, a...);
+  return simt::launch(at, kernel, a...);
+}
 
 // Every axis of a form, y's fastest last.
 static Axes all_axes(const Form& f) {
@@ -46,7 +55,7 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
                         .block = dim3(c.threads),
                         .smem = static_cast<std::size_t>(smem_bytes(c, Unit)),
                         .stream = args.stream.handle,
-                        .warp = args.warp};
+                        .warp = args.device.warp};
   const T* x = static_cast<const T*>(args.x);
   T* y = static_cast<T*>(args.y);
   const int above = y_shifted(f) ? per_chunk(Unit) - 1 : 0;
@@ -62,7 +71,7 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
     return simt::launch(at, permute_strided<Row<I>, T>, x, y, f.count(), all_axes(f));
   } else if constexpr (c.method == Method::thin) {
     const auto launch = [&]<int Width>() {
-      return simt::launch(at, transpose_thin<Row<I>, T, Width>, x, y, f, tiles, y_shifted(f));
+      return start(args, overlaps(c, Unit), at, transpose_thin<Row<I>, T, Width>, x, y, f, tiles, y_shifted(f));
     };
     if constexpr (Unit < chunk_bytes) {
       switch (f.cols) {
@@ -70,7 +79,7 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
         case 3: return launch.template operator()<3>();
         case 4:
           if constexpr (is_quads(Unit, 4))
-            return simt::launch(at, transpose_quads<Row<I>, T>, x, y, f, tiles, y_shifted(f));
+            return start(args, overlaps(c, Unit), at, transpose_quads<Row<I>, T>, x, y, f, tiles, y_shifted(f));
           else return launch.template operator()<4>();
         case 8: return launch.template operator()<8>();
       }
@@ -81,10 +90,23 @@ template <int I, int Unit> static Status launch_row(const Arguments& args) {
   } else if constexpr (c.method == Method::narrow_out) {
     return simt::launch(at, transpose_narrow_out<Row<I>, T>, x, y, f, tiles, above,
                         Divider(narrow_pitch(c, Unit, f.rows)), Divider(f.rows));
+  } else if constexpr (c.method == Method::span) {
+    const std::int64_t period = span_period(f);
+    const bool periodic = period <= c.threads;
+    const SpanShape shape{.all = f.outer.count(),
+                          .matrices = static_cast<int>(span_matrices(c, f)),
+                          .rows = static_cast<int>(f.rows),
+                          .cols = static_cast<int>(f.cols),
+                          .spread = f.spread,
+                          .step = static_cast<int>(periodic ? c.threads / period * period : c.threads),
+                          .periodic = periodic,
+                          .by_size = Divider(f.rows * f.cols),
+                          .by_rows = Divider(f.rows)};
+    return start(args, overlaps(c, Unit), at, transpose_span<Row<I>, T>, x, y, shape);
   } else if constexpr (!has_tile(c, Unit)) {
     return Status::error(Code::unsupported, "transpose: this variant has no such tile");  // refused by fits()
   } else if constexpr (c.method == Method::tile) {
-    return simt::launch(at, transpose_tile<Row<I>, T>, x, y, f, tiles);
+    return start(args, overlaps(c, Unit), at, transpose_tile<Row<I>, T>, x, y, f, tiles);
   } else if constexpr (turns(Unit)) {
     return simt::launch(at, transpose_turned<Row<I>, T>, x, y, f, tiles, y_shifted(f));
   } else {
@@ -100,8 +122,9 @@ static Status launch_variant(int variant, const Arguments& args, std::integer_se
 }
 
 template <>
-Status launch<simt::Backend>(int variant, int warp, const Form& form, const void* x, void* y, Stream stream) {
-  const Arguments args{form, x, y, stream, warp};
+Status launch<simt::Backend>(int variant, const DeviceInfo& device, const Form& form, const void* x, void* y,
+                             Stream stream) {
+  const Arguments args{form, x, y, stream, device};
   constexpr auto rows = std::make_integer_sequence<int, variant_count>{};
   switch (form.unit) {
     case 1: return launch_variant<1>(variant, args, rows);

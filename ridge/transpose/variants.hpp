@@ -12,6 +12,7 @@ enum class Method : std::uint8_t {
   thin,        // 2, 3, 4 or 8 columns: in registers alone
   narrow_in,   // few columns: x is one contiguous stretch
   narrow_out,  // few rows: y is one contiguous stretch
+  span,        // many small matrices: a span of them is one stretch of x and of y
   runs,        // the innermost axis stays
   copy,        // nothing moves
   strided,     // any strides, a unit per thread
@@ -23,7 +24,7 @@ struct Config {
   int x_bytes = 0, y_bytes = 0;  // tile, shifted: contiguous bytes of a tile's row in x and of its column in y
   int access_bytes = 16;         // tile: of x's accesses; rows of x start and end on multiples of it
   int strip = 1;                 // tile, shifted: rows of tiles that blocks go through column by column
-  int stage_bytes = 0;           // narrow: of x in a tile
+  int stage_bytes = 0;           // narrow, span: of x in a tile
   int accesses = 1;              // runs, copy: independent ones of each thread
   int pad = 0;                   // square: units between two rows of the tile in shared memory
   bool swizzle = false;          // square: instead, a row's units lie in an order of its own
@@ -86,6 +87,10 @@ inline constexpr Variant variants[] = {
      {.method = Method::narrow_out, .stage_bytes = 16384}, {.30, .55, .83, .83, .83}},
     {"narrow_out_4k", "small tiles, for inputs of a few megabytes",
      {.method = Method::narrow_out, .stage_bytes = 4096}, {.36, .50, .58, .70, .70}},
+    {"span", "many small matrices: a block's are one stretch of x and of y",
+     {.method = Method::span, .stage_bytes = 16384}, {.70, .85, .92, .92, .92}},
+    {"span_4k", "small blocks, of matrices up to 4 KB",
+     {.method = Method::span, .threads = 128, .stage_bytes = 4096}, {.66, .88, .95, .95, .95}},
     {"runs", "the last axis stays: runs move by units of up to 16 bytes",
      {.method = Method::runs, .accesses = 4}, {.12, .25, .50, .80, .90}},
     {"copy", "no axis moves: 16-byte accesses",
@@ -153,6 +158,35 @@ constexpr int narrow_pitch(Config c, int unit, std::int64_t width) {
   return (narrow_length(c, unit, width) / per_chunk(unit) + 2) | 1;
 }
 
+// ---- span -------------------------------------------------------------------------------------------------------
+// Matrices of a tile: such that tiles are whole chunks, where that many have room.
+constexpr std::int64_t span_matrices(Config c, const Form& f) {
+  const std::int64_t bytes = f.rows * f.cols * f.unit, room = c.stage_bytes / bytes;
+  std::int64_t whole = 1;
+  while (whole * bytes % chunk_bytes != 0) whole *= 2;
+  return room >= whole ? room / whole * whole : room;
+}
+// How many chunks lie between two that hold the same units of their matrices.
+constexpr std::int64_t span_period(const Form& f) {
+  std::int64_t bytes = f.rows * f.cols * f.unit;
+  while (bytes % chunk_bytes != 0) bytes *= 2;
+  return bytes / chunk_bytes;
+}
+// Where a staged unit lies: its chunk's place among eight is changed by three higher digits of the chunk's number, `spread`
+// digits further up, so that those that a warp gathers are in different banks.
+RIDGE_HD constexpr int span_place(int unit, int chunk_units, int spread) {
+  return unit ^ (unit >> spread & 7 * chunk_units);
+}
+
+// Whether a row's kernel may begin while the one before it ends, and lets the next one begin so (tile/overlap.cuh): those
+// that are sooner by it, on an H200. Blocks that begin early crowd on the multiprocessors that are free then, which costs
+// bytes in `span`, whose blocks are the longest, more than the launch.
+RIDGE_HD constexpr bool overlaps(Config c, int unit) {
+  constexpr int unasked = 48 * 1024;  // bytes of shared memory
+  if (c.method == Method::span) return unit > 1;
+  return c.method == Method::thin || (c.method == Method::tile && tile_bytes(c, unit) <= unasked);
+}
+
 // ---- all --------------------------------------------------------------------------------------------------------
 constexpr int smem_bytes(Config c, int unit) {              // dynamic
   const int above = turns(unit) ? 0 : per_chunk(unit) - 1;  // rows above the tile that its first chunks may reach into
@@ -163,6 +197,8 @@ constexpr int smem_bytes(Config c, int unit) {              // dynamic
     // A chunk's worth of rows above, the chunks at both ends, and the swizzle's groups of eight.
     case Method::narrow_in: return c.stage_bytes + c.stage_bytes / 8 + 8 * chunk_bytes;
     case Method::narrow_out: return c.stage_bytes + static_cast<int>(narrow_width(c)) * 3 * chunk_bytes;
+    case Method::span:
+      return c.stage_bytes + 8 * chunk_bytes;  // a chunk for the shift, and the spread's groups of eight
     default: return 0;
   }
 }
@@ -206,6 +242,7 @@ constexpr Tiles tiles_of(Config c, const Form& f) {
     case Method::narrow_out:
       t.across = ceil_div(f.rows * f.cols + above, f.rows * narrow_length(c, f.unit, f.rows));
       return t;
+    case Method::span: return {.across = ceil_div(f.outer.count(), span_matrices(c, f))};
     case Method::copy: return {.across = ceil_div(ceil_div(f.count(), per_chunk(f.unit)), c.threads * c.accesses)};
     case Method::runs:
     case Method::strided: return {.across = ceil_div(f.count(), c.threads * c.accesses)};

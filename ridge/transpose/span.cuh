@@ -1,0 +1,93 @@
+// Many small matrices: a block has a span of whole ones, which is one stretch of x and one of y. Chunks of x go into shared
+// memory as they are, by cp.async; a thread gathers the units of a chunk of y one by one, from wherever in the span they
+// are: a chunk may hold columns of several matrices.
+#pragma once
+#include <ridge/core/divider.hpp>
+#include <ridge/tile/overlap.cuh>
+#include <ridge/transpose/staged.cuh>
+
+namespace ridge::transpose_detail {
+
+struct SpanShape {
+  std::int64_t all;          // matrices
+  int matrices;              // of a block
+  int rows, cols;            // of a matrix
+  int spread;                // see span_place()
+  int step;                  // threads that have chunks of y
+  bool periodic;             // chunks that are `step` apart hold the same units of their matrices
+  Divider by_size, by_rows;  // by rows * cols, and by rows
+};
+
+//                                                            x: [all][rows, cols]  y: [all][cols, rows]
+// Preconditions: gridDim.x covers all matrices; step <= threads.
+template <class Row, class T>
+__global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x, T* y, SpanShape s) {
+  constexpr Config c = Row::config;
+  constexpr int V = per_chunk(sizeof(T));
+  T* shared = simt::dynamic_shared<T>();
+  const int size = s.rows * s.cols;
+  const std::int64_t first = std::int64_t{blockIdx.x} * s.matrices;
+  const int units = size * static_cast<int>(min(s.all - first, std::int64_t{s.matrices}));
+  const T* tile_x = x + first * size;
+  y += first * size;
+  const int shift = past_chunk(tile_x), skew = past_chunk(y);  // units of the first chunk that are before the span
+
+  tile::await_last();
+  const int chunks = (shift + units + V - 1) / V;
+  const auto place = [&](int i) { return span_place(i * V, V, s.spread) / V; };
+  const T *begin_x = tile_x - shift, *x_end = x + s.all * size;
+  if (begin_x >= x && begin_x + chunks * V <= x_end) {
+#pragma unroll 4
+    for (int i = threadIdx.x; i < chunks; i += c.threads)
+      tile::copy_async<chunk_bytes>(shared + place(i) * V, begin_x + i * V);
+  } else {
+    stage_chunks<c.threads>(
+        shared, chunks, [&](int i) { return Source<T>{begin_x + i * V, tile_x, tile_x + units, x, x_end, place(i)}; });
+  }
+  tile::wait_for_copies();
+  __syncthreads();
+  tile::let_next_begin();
+
+  if (static_cast<int>(threadIdx.x) >= s.step) return;
+  int from[V];  // of each unit of a chunk of y: which staged unit it is
+  bool known = false;
+#pragma unroll 1
+  for (int i = threadIdx.x; i * V < skew + units; i += s.step) {
+    const int begin = i * V - skew;  // the first chunk may begin before the span
+    if (known) {
+#pragma unroll
+      for (int v = 0; v < V; ++v) from[v] += s.step * V;
+    } else {
+      // Counted from V matrices before the span, as a chunk begins no further before it.
+      unsigned within = static_cast<unsigned>(begin + V * size);
+      const int matrix = static_cast<int>(s.by_size.divide(within)) - V;
+      unsigned below = within;
+      int col = static_cast<int>(s.by_rows.divide(below)), row = static_cast<int>(below);
+      int at = shift + matrix * size + row * s.cols + col;
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        from[v] = at;
+        at += s.cols;
+        if (++row == s.rows) {  // on to the next column, or the next matrix's first
+          row = 0;
+          at -= size - 1;
+          if (++col == s.cols) col = 0, at += size - s.cols;
+        }
+      }
+      known = s.periodic;
+    }
+    const auto unit = [&](int v) { return shared[span_place(from[v], V, s.spread)]; };
+    if (begin >= 0 && begin + V <= units) {
+      tile::Unit<T> chunk;
+#pragma unroll
+      for (int v = 0; v < V; ++v) chunk[v] = unit(v);
+      store_packed(y + begin, tile::pack<T>(chunk));
+    } else {
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        if (begin + v >= 0 && begin + v < units) y[begin + v] = unit(v);
+    }
+  }
+}
+
+}  // namespace ridge::transpose_detail
