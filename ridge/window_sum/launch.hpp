@@ -8,7 +8,7 @@ namespace ridge::window_sum_detail {
 using Types = TypeList<float, half, bfloat16, std::int32_t>;
 inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
-// Preconditions: the plan's problem has elements, and the pointers are as it says.
-template <class Backend> Status launch(const WindowSumPlan&, const void* x, void* y, Stream);
+// Preconditions: the plan's problem has elements, the pointers are as it says, and the workspace has its bytes.
+template <class Backend> Status launch(const WindowSumPlan&, const void* x, void* y, void* workspace, Stream);
 
 }  // namespace ridge::window_sum_detail

@@ -13,7 +13,8 @@ static std::string_view checklist_item(const Variant& row) {
     case Method::naive: return {};
     case Method::shared: return "tiling";
     case Method::neighbours: return "coarsening";
-    case Method::pieces: return "better maths";
+    case Method::pieces:
+    case Method::wide: return "better maths";
   }
   return {};
 }
@@ -38,8 +39,8 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!problem) return problem.error();
   auto plan = plan_window_sum(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
-  return make_op_plan(std::move(*plan), [](const WindowSumPlan& p, Views x, Views y, Workspace, Stream stream) {
-    return p.run(x[0], y[0], stream);
+  return make_op_plan(std::move(*plan), [](const WindowSumPlan& p, Views x, Views y, Workspace sums, Stream stream) {
+    return p.run(x[0], y[0], sums, stream);
   });
 }
 

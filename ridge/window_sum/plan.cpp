@@ -59,6 +59,8 @@ static std::string fits(const Variant& row, const WindowSumProblem& p, const Dev
     return "the window reaches " + std::to_string(reach(p)) + " elements to either side, and 7 are kept";
   if (c.method == Method::pieces && reach(p) < piece)
     return "the window reaches " + std::to_string(reach(p)) + " elements to either side, less than a piece of 8";
+  if (c.method == Method::wide && 2 * (reach(p) / piece) < c.threads)
+    return "the window reaches " + std::to_string(reach(p)) + " elements to either side, less than half a tile";
   if (reach(p) > std::int64_t{1} << 28) return "the window reaches 2^28 elements or more to either side";
   const std::int64_t bytes = 4 * shared_words(c, reach(p));
   if (bytes > device.smem_optin)
@@ -119,6 +121,17 @@ static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p)
       k.l2_bytes = k.bytes_read * (read - 1);
       break;
     }
+    case Method::wide: break;
+  }
+  if (c.method == Method::wide) {
+    k.launches = 2;
+    k.bytes_read *=
+        2;  // by the sums first; where windows end is read from memory again, where they begin was so before
+    k.l2_bytes = k.cost.bytes_read + static_cast<double>(k.blocks) * 4 * width / span_elements;
+    k.trips = 2;
+    k.trip_bytes = 2 * outputs * size;
+    k.block_us = 1;
+    instructions = 40 + width / span_elements / outputs * 4;
   }
   k.clocks = static_cast<double>(k.blocks) * outputs / 32 / 4 * instructions;
   if ((c.method == Method::naive || c.method == Method::shared) && p.x->step != 1 && p.n > 1)
@@ -150,8 +163,14 @@ Result<WindowSumPlan> plan_window_sum(const WindowSumProblem& problem, const Dev
   return WindowSumPlan{p, device, *chosen, grid_of(c, p)};
 }
 
+std::size_t WindowSumPlan::workspace_bytes() const {
+  if (variants[variant].config.method != Method::wide) return 0;
+  return static_cast<std::size_t>(problem.rows * spans_of_row(problem)) * sizeof(float);
+}
+
 Explanation WindowSumPlan::explain() const {
   Explanation e;
+  e.workspace_bytes = workspace_bytes();
   e.op = op;
   e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.n) +
               " w=" + std::to_string(problem.w);
@@ -163,7 +182,7 @@ Explanation WindowSumPlan::explain() const {
   return e;
 }
 
-Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Workspace workspace, Stream stream) const {
   auto given = WindowSumProblem::of(x, y, problem.w);
   if (!given) return given.error();
   if (*given != problem) {
@@ -176,8 +195,13 @@ Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Stream strea
                                  "x" + std::to_string(problem.n));
   }
   if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (workspace.bytes < workspace_bytes())
+    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
+                           "at least " + std::to_string(workspace_bytes()));
   if (grid == 0) return {};
-  return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, x.data, y.data, stream); });
+  return on_backend(device.id, [&](auto backend) {
+    return launch<decltype(backend)>(*this, x.data, y.data, workspace.data, stream);
+  });
 }
 
 void window_sum(const TensorView& x, const TensorView& y, std::int64_t w, Stream stream) {
@@ -186,7 +210,8 @@ void window_sum(const TensorView& x, const TensorView& y, std::int64_t w, Stream
   throw_if(problem.error());
   auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_window_sum(p, d); });
   throw_if(plan.error());
-  throw_if((*plan)->run(x, y, stream));
+  throw_if(run_with_workspace(**plan, y.device, stream,
+                              [&](Workspace workspace) { return (*plan)->run(x, y, workspace, stream); }));
 }
 
 }  // namespace ridge

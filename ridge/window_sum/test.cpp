@@ -26,8 +26,13 @@ TEST(WindowSumPlan, NarrowWindowsStayInRegistersAndOthersGoByPieces) {
   EXPECT_EQ(chosen({.rows = 65536, .n = 1024, .w = 31}), "pieces_1k");
 }
 
+TEST(WindowSumPlan, WideWindowsAreOfSumsMadeFirst) {
+  const WindowSumProblem p{.rows = 1, .n = 1 << 24, .w = (1 << 20) + 1};
+  EXPECT_EQ(chosen(p), "wide");
+  EXPECT_EQ(plan_window_sum(p, *device_model("H200"))->workspace_bytes(), (1 << 24) / 256 * sizeof(float));
+}
+
 TEST(WindowSumPlan, WhatSharedMemoryDoesNotHoldIsReadAgain) {
-  EXPECT_EQ(chosen({.rows = 1, .n = 1 << 24, .w = (1 << 20) + 1}), "naive");
   WindowSumProblem p{.rows = 8, .n = 64, .w = 63, .x = Rows::contiguous(8, 64)};
   p.x->step = 2;
   EXPECT_EQ(chosen(p), "shared");

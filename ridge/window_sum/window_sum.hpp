@@ -34,9 +34,9 @@ struct WindowSumProblem {
 class WindowSumPlan {
  public:
   // The views must be as planned.
-  RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
+  RIDGE_API Status run(const TensorView& x, const TensorView& y, Workspace, Stream = {}) const;
   RIDGE_API Explanation explain() const;
-  std::size_t workspace_bytes() const { return 0; }
+  RIDGE_API std::size_t workspace_bytes() const;
 
   WindowSumProblem problem;  // x and y given
   DeviceInfo device;
