@@ -213,7 +213,8 @@ static double tile_use(const Config& c, const Form& f) {
     case Method::narrow_in: room = static_cast<double>(f.cols) * narrow_length(c, f.unit, f.cols); break;
     case Method::narrow_out: room = static_cast<double>(f.rows) * narrow_length(c, f.unit, f.rows); break;
     case Method::span:  // a block with less than it has room for has less under way: 0.88 where that is half
-      return 0.75 + 0.25 * static_cast<double>(span_matrices(c, f) * f.rows * f.cols * f.unit) / c.stage_bytes;
+      return (0.75 + 0.25 * static_cast<double>(span_matrices(c, f) * f.rows * f.cols * f.unit) / c.stage_bytes) *
+             (f.unit == 1 && span_period(f) > c.threads ? 0.75 : 1);  // and places are computed for each chunk
     default: return 1;
   }
   return static_cast<double>(f.count()) / (room * static_cast<double>(t.count()));

@@ -131,7 +131,7 @@ static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p)
     k.trips = 2;
     k.trip_bytes = 2 * outputs * size;
     k.block_us = 1;
-    instructions = 40 + width / span_elements / outputs * 4;
+    instructions = 75 + width / span_elements / outputs * 4;
   }
   k.clocks = static_cast<double>(k.blocks) * outputs / 32 / 4 * instructions;
   if ((c.method == Method::naive || c.method == Method::shared) && p.x->step != 1 && p.n > 1)

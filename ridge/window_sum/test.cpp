@@ -29,6 +29,8 @@ TEST(WindowSumPlan, NarrowWindowsStayInRegistersAndOthersGoByPieces) {
 TEST(WindowSumPlan, WideWindowsAreOfSumsMadeFirst) {
   const WindowSumProblem p{.rows = 1, .n = 1 << 24, .w = (1 << 20) + 1};
   EXPECT_EQ(chosen(p), "wide");
+  EXPECT_EQ(chosen({.rows = 1, .n = 1 << 28, .w = 16385, .dtype = bf16}), "wide");
+  EXPECT_EQ(chosen({.rows = 1, .n = 1 << 28, .w = 8193, .dtype = bf16}), "pieces_4k");
   EXPECT_EQ(plan_window_sum(p, *device_model("H200"))->workspace_bytes(), (1 << 24) / 256 * sizeof(float));
 }
 

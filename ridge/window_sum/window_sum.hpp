@@ -8,7 +8,8 @@
 // Types     f32 f16 bf16 i32; y has x's type. 16-bit floats are summed in float32 and rounded once; i32 wraps.
 // Accuracy  A window's sum is made of its own elements by additions alone: nothing is added and taken off again. So NaN
 //           and infinities reach the windows that they are in and no others, and the error is at most a few dozen
-//           roundings of the sum of the window's absolute values (`naive` and `shared`: up to w of them).
+//           roundings of the sum of the window's absolute values, and one more for each 131,072 elements of w (`naive`
+//           and `shared`: up to w of them).
 // Aliasing  y must not overlap x.
 // Empty     nothing is launched.
 // Repeats   bit for bit.
