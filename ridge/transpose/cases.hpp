@@ -99,10 +99,14 @@ inline check::CaseBook transpose_book() {
   for (const char* size : {"batch=3,rows=40,cols=24", "batch=3,rows=33,cols=35", "batch=5,rows=70,cols=3",
                            "batch=5,rows=3,cols=70", "batch=0,rows=3,cols=4", "batch=7,rows=1,cols=5"})
     for (const char* type : {"f32", "bf16", "u8"}) test(type, size);
-  // Many small ones: whole chunks, less than one, and one fewer or more than a span has.
+  // Many small ones: whole chunks, less than one, and one fewer or more than a span has. Other rows have a block for each.
   for (const char* size : {"batch=257,rows=8,cols=8", "batch=100,rows=3,cols=5", "batch=61,rows=16,cols=32",
                            "batch=5,rows=33,cols=33", "batch=90,rows=32,cols=4", "batch=300,rows=2,cols=2"})
-    for (const char* type : {"f32", "bf16", "u8", "f64"}) test(type, size);
+    for (const char* type : {"f32", "bf16", "u8", "f64"})
+      for (const char* variant : {":variant=span", ":variant=span_4k"})
+        if (std::string_view(variant) == ":variant=span" || std::string_view(size) != "batch=5,rows=33,cols=33")
+          test(type, std::string(size) + variant);
+  for (const char* type : {"f32", "u8"}) test(type, "batch=40,rows=5,cols=7");
   for (const char* type : {"f16", "i64", "i32", "i8", "bool", "f8e4m3", "f8e5m2"})
     test(type, "rows=48,cols=80:fill=uniform");
   for (const char* fill : {"nan", "inf", "denormal", "overflow"})

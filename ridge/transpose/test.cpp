@@ -236,7 +236,7 @@ TEST(Transpose, EveryVariantMovesEveryBit) {
     if (round % 4 == 3) cols = 500 + up_to(500), rows = thin;
     if (round % 6 == 5) rows = 1;  // nothing moves
     std::int64_t batch = 1 + up_to(3);
-    if (round % 7 == 6) rows = 1 + up_to(19), cols = 1 + up_to(19), batch = 20 + up_to(90);  // many small ones
+    if (round % 7 == 6) rows = 1 + up_to(19), cols = 1 + up_to(19), batch = 20 + up_to(20);  // many small ones
     const std::int64_t count = batch * rows * cols;
     const std::int64_t shift_x = whole ? 0 : up_to(16 / bytes), shift_y = whole ? 0 : up_to(16 / bytes);
     constexpr std::size_t fence = 64;
