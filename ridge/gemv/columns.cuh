@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/gemv/rows.cuh>
 #include <ridge/tile/columns.cuh>
+#include <ridge/tile/overlap.cuh>
 
 namespace ridge::gemv_detail {
 
@@ -55,10 +56,11 @@ template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     gemv_columns(Product<T> p, Sum<T>* partials, tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices,
                  Epilogue<T> epilogue) {
+  tile::let_next_begin();  // the finish
   constexpr int V = S::template elements<T>;
   const tile::ColumnThread at(k);
-  const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V, blocks = (p.m + in_block - 1) / in_block;
-  for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
+  const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V;
+  for (std::int64_t b = blockIdx.x; b * in_block < p.m; b += gridDim.x) {
     const std::int64_t row = b * in_block + (std::int64_t{at.group} * k.lanes + at.lane) * V;
     const bool exists = row < p.m;
     const T* a = p.a + (exists ? row * p.row_stride : 0);
@@ -67,10 +69,13 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
       auto sums = multiply_columns<S>(p, a, begin + at.level, end, k.depth);
       tile::merge_levels(sums, at, k, Add<Sum<T>>());
       if (at.level > 0 || !exists) continue;
+      if (slices > 1) {
+        simt::store(partials + slice * p.m + row, sums);
+        continue;
+      }
       RIDGE_KEEP_LOOP
       for (int turn = 0; turn < V; ++turn) {  // the rows take turns at place 0, so that the epilogue is there once
-        if (slices == 1) epilogue(row + turn, sums[0]);
-        else partials[slice * p.m + row + turn] = sums[0];
+        epilogue(row + turn, sums[0]);
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v + 1 < V; ++v) sums[v] = sums[v + 1];
       }
@@ -79,13 +84,15 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 }
 
 // y = epilogue(the sum of partials[...][row])       partials: [slices, m]  y: [m]
+// It may be launched before the partial results are there (tile/overlap.cuh).
 // Preconditions: dynamic shared memory is tile::column_scratch() of one partial result; blocks have Threads threads.
 template <int Threads, int U, class T>
 __global__ void __launch_bounds__(Threads) gemv_finish(const Sum<T>* partials, std::int64_t m, std::int64_t slices,
                                                        tile::ColumnBlock k, Epilogue<T> epilogue) {
   const tile::ColumnThread at(k);
-  const std::int64_t in_block = std::int64_t{k.groups} * k.lanes, blocks = (m + in_block - 1) / in_block;
-  for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
+  const std::int64_t in_block = std::int64_t{k.groups} * k.lanes;
+  tile::await_last();
+  for (std::int64_t b = blockIdx.x; b * in_block < m; b += gridDim.x) {
     const std::int64_t row = b * in_block + std::int64_t{at.group} * k.lanes + at.lane;
     simt::vec<Sum<T>, 1> sum{};
     for (std::int64_t s = at.level; row < m && s < slices; s += U * k.depth) {

@@ -35,9 +35,11 @@ template <class T> Status launch_finish(const Call<T>& call) {
   if (call.plan.slices == 1) return {};
   const tile::ColumnBlock k = finish_columns(call.extent.m, call.plan.slices);
   const Grid grid{std::min(ceil_div(call.extent.m, std::int64_t{k.lanes} * k.groups), max_grid)};
-  return simt::launch(call.config(grid, finish_threads, tile::column_scratch<Sum<T>, 1>(finish_threads)),
-                      gemv_finish<finish_threads, finish_vectors, T>, call.partials, call.extent.m, call.plan.slices, k,
-                      call.epilogue);
+  const simt::Config at = call.config(grid, finish_threads, tile::column_scratch<Sum<T>, 1>(finish_threads));
+  const auto finish = gemv_finish<finish_threads, finish_vectors, T>;
+  if (call.plan.device.cc == 90)
+    return tile::launch_overlapping(at, finish, call.partials, call.extent.m, call.plan.slices, k, call.epilogue);
+  return simt::launch(at, finish, call.partials, call.extent.m, call.plan.slices, k, call.epilogue);
 }
 
 template <int I, class T> Status launch_row(const Call<T>& call) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/gemv/epilogue.cuh>
 #include <ridge/tile/block_reduce.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/packed.cuh>
 
 namespace ridge::gemv_detail {
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm) gemv_rows(Produc
 template <class S, class T, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     gemv_block(Product<T> p, Sum<T>* partials, std::int64_t slice_elements, std::int64_t slices, Epilogue<T> epilogue) {
+  tile::let_next_begin();  // the finish
   constexpr int V = S::template elements<T>;
   const tile::block<S::threads, Warp> block;
   for (std::int64_t row = blockIdx.x; row < p.m; row += gridDim.x)

@@ -119,7 +119,7 @@ constexpr std::int64_t slices(const Config& c, const Extent& e, int element_byte
   const std::int64_t blocks = std::max<std::int64_t>(ceil_div(e.m, block_rows(c, e, element_bytes)), 1);
   const std::int64_t places = std::int64_t{sms} * c.blocks_per_sm;
   const std::int64_t wanted =
-      c.kernel == Kernel::columns && c.waves == 1 ? tile::whole_waves(blocks, places) : places * c.waves / blocks;
+      c.kernel == Kernel::columns && c.waves == 1 ? tile::whole_waves(blocks, places, 0.5) : places * c.waves / blocks;
   return ceil_div(tiles, ceil_div(tiles, std::clamp<std::int64_t>(wanted, 1, tiles)));
 }
 constexpr std::int64_t slice_elements(const Config& c, const Extent& e, std::int64_t row_slices, int element_bytes) {

@@ -250,6 +250,18 @@ inline check::CaseBook book_of(Reduce f) {
         for (const char* shape : {"rows=1030,cols=17", "rows=300,cols=32"}) row(type, shape, span);
     for (const char* type : {"f32", "bf16"})
       for (const char* shape : {"rows=2500,cols=3", "rows=131,cols=24", "rows=65,cols=1"}) row(type, shape, span);
+    // Longer ones, of which a thread has a part: of fewer rows and more lanes, and of one lane.
+    if (!mirror)
+      for (const std::string& type : types)
+        for (const char* shape : {"rows=75,cols=67", "rows=9,cols=253"}) row(type, shape, span);
+    for (const char* type : {"f32", "bf16", "i8"})
+      for (const char* shape : {"rows=33,cols=129", "rows=7,cols=500"})
+        row(type, shape, ":fill=ints:place=offset" + span);
+    row("u8", "rows=9,cols=2047", span);
+    row("i8", "rows=1100,cols=31", ":fill=ints" + span);
+    row("bf16", "rows=50,cols=101", ":fill=nan" + span);
+    row("f16", "rows=50,cols=64", ":fill=inf:warp=64" + span);
+    row("u8", "rows=50,cols=50", ":fill=constant" + span);
     row("bf16", "rows=700,cols=7", ":fill=nan" + span);
     row("f32", "rows=700,cols=9", ":fill=inf:warp=64" + span);
     for (const char* type : {"f32", "bf16", "u8"}) row(type, "rows=21,cols=5", ":fill=ints");

@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/reduce/slices.cuh>
 #include <ridge/tile/columns.cuh>
+#include <ridge/tile/overlap.cuh>
 
 namespace ridge::reduce_detail {
 
@@ -85,6 +86,7 @@ template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_columns(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
                    tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices, Finish finish) {
+  tile::let_next_begin();  // the finish
   constexpr int V = S::template elements<typename R::Element>;
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V, blocks = (in.rows + in_block - 1) / in_block;
@@ -110,6 +112,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 }
 
 // y[r] = R over partials[...][r]                    partials: [slices, rows]  y: [rows]
+// It may be launched before the partial results are there (tile/overlap.cuh).
 // Precondition: dynamic shared memory is tile::column_scratch() of one partial result.
 template <class R>
 __global__ void __launch_bounds__(column_finish.threads)
@@ -117,6 +120,7 @@ __global__ void __launch_bounds__(column_finish.threads)
                            std::int64_t slices, tile::ColumnBlock k, Finish finish) {
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes, blocks = (in.rows + in_block - 1) / in_block;
+  tile::await_last();
   for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
     const std::int64_t row = b * in_block + std::int64_t{at.group} * k.lanes + at.lane;
     simt::vec<typename R::Partial, 1> mine{R::identity()};

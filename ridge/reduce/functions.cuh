@@ -194,14 +194,35 @@ template <bool Greatest, class T> struct Extremum {
     }
   };
 
-  template <int V> struct Running {
+  // Of bytes, by words: halves of a word compare by their upper bytes, and so do those of the word shifted, whose upper
+  // bytes were the lower ones.
+  template <int V> struct ByteRunning {
+    unsigned upper, lower;
+
+    __device__ __forceinline__ ByteRunning() { clear(); }
+    __device__ __forceinline__ void clear() { upper = lower = 0x01010101u * static_cast<std::uint8_t>(neutral()); }
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
+      unsigned words[V / 4];
+      memcpy(words, &x, sizeof words);
+      RIDGE_UNROLL_ON_GPU
+      for (unsigned word : words) {
+        upper = Order::template pick_halves<std::is_signed_v<T>>(upper, word);
+        lower = Order::template pick_halves<std::is_signed_v<T>>(lower, word << 8);
+      }
+    }
+    __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+    __device__ __forceinline__ T result() const {
+      return Order::pick(Order::pick(T(upper >> 24), T(upper >> 8)), Order::pick(T(lower >> 24), T(lower >> 8)));
+    }
+  };
+
+  template <int V> struct ElementRunning {
     using P = Packing<V>;
     using Chain = typename P::Part;
-    // Bytes pass through few registers.
-    static constexpr int chains = P::count < 4 ? P::count : P::count > 8 ? 2 : 4;
+    static constexpr int chains = P::count < 4 ? P::count : 4;
     Chain chain[chains];
 
-    __device__ __forceinline__ Running() { clear(); }
+    __device__ __forceinline__ ElementRunning() { clear(); }
     __device__ __forceinline__ void clear() {
       RIDGE_UNROLL_ON_GPU
       for (int k = 0; k < chains; ++k) chain[k] = P::none();
@@ -223,6 +244,7 @@ template <bool Greatest, class T> struct Extremum {
       return pair[0];
     }
   };
+  template <int V> using Running = std::conditional_t<sizeof(T) == 1 && V % 4 == 0, ByteRunning<V>, ElementRunning<V>>;
 
   template <int V> struct RunningColumns {
     using P = Packing<V>;

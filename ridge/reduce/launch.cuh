@@ -8,6 +8,7 @@
 #include <ridge/reduce/spans.cuh>
 #include <ridge/reduce/textbook.cuh>
 
+#include <bit>
 #include <utility>
 
 namespace ridge::reduce_detail {
@@ -103,9 +104,12 @@ template <class S, class R, bool Shifted> Status launch_columns(const Call<R>& c
   if (plan.slices == 1) return {};
   const tile::ColumnBlock k = finish_columns(plan.extent.rows, plan.slices);
   const std::int64_t blocks = std::min(ceil_div(plan.extent.rows, std::int64_t{k.lanes} * k.groups), max_grid);
-  return simt::launch(
-      call.config({blocks}, column_finish.threads, tile::column_scratch<Partial, 1>(column_finish.threads)),
-      reduce_column_partials<R>, call.in, call.y, call.partials, plan.slices, k, call.finish);
+  const simt::Config at =
+      call.config({blocks}, column_finish.threads, tile::column_scratch<Partial, 1>(column_finish.threads));
+  const auto finish = reduce_column_partials<R>;
+  if (plan.device.cc == 90)
+    return tile::launch_overlapping(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
+  return simt::launch(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
 }
 
 template <Kernel K, int Threads, class R> Status launch_tree(const Call<R>& call) {
@@ -142,7 +146,7 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
     const int rows = span_rows(c, e, size);
     const auto smem = static_cast<std::size_t>(tile::span_room(rows, static_cast<int>(e.cols), size));
     return simt::launch(call.config(call.grid(), c.threads, smem), reduce_spans<S, R>, call.in, call.y, rows,
-                        call.finish);
+                        std::countr_zero(static_cast<unsigned>(span_lanes(c, e, size))), call.finish);
   } else if constexpr (c.kernel == Kernel::atomic) {
     if constexpr (std::is_same_v<R, Sum<float>>) return launch_atomic<AtomicSum>(call);
     else if constexpr (std::is_same_v<R, Sum<std::int32_t>>) return launch_atomic<AtomicIntSum>(call);

@@ -261,8 +261,8 @@ std::string fits(const Variant& row, const ReduceProblem& p, const Geometry& g, 
     return "the elements of a row are not neighbours";
   }
   if (c.kernel == Kernel::spans) {
-    if (g.extent.cols < 1 || g.extent.cols > tile::span_most_cols)
-      return "a row is not of 1 to " + std::to_string(tile::span_most_cols) + " elements";
+    if (g.extent.cols < 1 || g.extent.cols * size > span_most_bytes)
+      return "a row is not of 1 to " + std::to_string(span_most_bytes) + " bytes";
     if (g.axes.outer != 1 || g.axes.x[0] != g.extent.cols) return "rows do not follow one another without gaps";
     if (row_blocks(c, g.extent, size) > max_grid) return "more blocks than one launch has";
   }
@@ -307,10 +307,38 @@ double clocks(const ReduceProblem& p) {
 // What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
 int registers(const Config& c, int element_bytes) {
   if (is_textbook(c) && c.kernel != Kernel::slices) return 24;
-  if (c.kernel == Kernel::spans) return 40;
+  if (c.kernel == Kernel::spans) return element_bytes == 1 ? 56 : 48;
   if (c.kernel == Kernel::shifted) return element_bytes == 2 ? 40 : 32;
   if (by_elements(c)) return 64;
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
+}
+
+bool locates(const ReduceProblem& p) { return p.function == Reduce::argmax || p.function == Reduce::argmin; }
+
+// Clocks of a multiprocessor for a row of Kernel::rows whose last tile is not whole: its accesses are guarded one by one,
+// and all of a tile's elements are seen to, as much as it lacks. A warp that locates an extreme goes through a tile again,
+// also a whole one. Measured on an H200 with rows of 33 to 4,096 bytes.
+double clocks_of_last_tile(const Config& c, const ReduceProblem& p, int element_bytes) {
+  if (c.lanes < 32) return element_bytes == 2 ? (locates(p) ? 70 : 30) : (locates(p) ? 42 : 18);
+  switch (element_bytes) {
+    case 1: return locates(p) ? 250 : 140;
+    case 2: return locates(p) ? 215 : 92;
+    default: return locates(p) ? 155 : 62;
+  }
+}
+
+// What Kernel::spans asks of a multiprocessor beside memory: instructions of a thread for a word (or element) of a row,
+// and for its part of a row. Fitted to times on an H200.
+struct SpanWork {
+  double of_word, of_part;
+};
+SpanWork span_work(const ReduceProblem& p, int element_bytes, bool by_words) {
+  if (!by_words) return {locates(p) ? (element_bytes == 1 ? 18.0 : 28.0) : 8.0, 60};
+  switch (element_bytes) {
+    case 1: return {locates(p) ? 18.0 : 13.0, 150};
+    case 2: return {locates(p) ? 24.0 : 11.0, 150};
+    default: return {locates(p) ? 20.0 : 8.0, 100};
+  }
 }
 
 // From one lane's element to the next one's, where kernels take any strides.
@@ -368,6 +396,8 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
   k.clocks = static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * clocks(p) *
              (access_elements(c, size) > 1 ? 1 : 2);  // an instruction for each load
   if (c.strided) k.clocks += static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * lines_of_warp(g, size);
+  if (c.kernel == Kernel::rows && (e.cols % tile != 0 || (locates(p) && c.lanes == 32)))
+    k.clocks += static_cast<double>(e.rows) * clocks_of_last_tile(c, p, size);
   k.tile_efficiency = roofline::tile_efficiency(in_slice, tile);
   constexpr double barriers_of_shuffle = 2;
   if (c.kernel == Kernel::slices || c.kernel == Kernel::rows || columns) {
@@ -393,12 +423,19 @@ roofline::Kernel kernel_of(const Variant& row, const ReduceProblem& p, const Geo
     k.trips *= in_turn;
     k.block_us *= in_turn;
   } else if (c.kernel == Kernel::spans) {
-    const double turns = static_cast<double>(span_rows(c, e, size)) / c.threads, cols = static_cast<double>(e.cols);
-    const bool locates = p.function == Reduce::argmax || p.function == Reduce::argmin;
+    const int lanes = span_lanes(c, e, size);
+    const double bytes = static_cast<double>(e.cols) * size,
+                 turns = static_cast<double>(span_rows(c, e, size)) * lanes / c.threads;
+    const bool by_words = bytes > static_cast<double>(span_short_bytes);
+    const SpanWork work = span_work(p, size, by_words);
+    const double words = (by_words ? bytes / std::max(size, 4) : static_cast<double>(e.cols)) / lanes;
     k.trips = 1;
-    k.block_us = prologue_us + 2 * barrier_us + 0.02 * cols * turns;  // a thread's elements follow one another
-    k.clocks = (cols * (locates ? size == 1 ? 18 : 28 : 8) + 60) / 128 *
-               static_cast<double>(e.rows);  // instructions, of four warps
+    k.block_us = prologue_us + 2 * barrier_us + 0.02 * words * turns;  // a thread's words follow one another
+    k.clocks = static_cast<double>(e.rows) * lanes * (words * work.of_word + work.of_part) / 128;  // of four warps
+    if (by_words) {  // what a row costs beside its bytes, measured, in bytes
+      const double moved = bytes + static_cast<double>(size_of(result_type(p.function, p.dtype)));
+      k.memory_share = 0.98 * moved / (moved + (size == 1 ? 12 : 5));
+    }
   } else {
     const double barriers = c.kernel == Kernel::shuffle ? barriers_of_shuffle : 1 + std::log2(c.threads);
     k.block_us = c.kernel == Kernel::atomic ? 0 : barriers * barrier_us;

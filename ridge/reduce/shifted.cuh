@@ -50,6 +50,7 @@ template <class S, class R>
 __global__ void __launch_bounds__(S::threads, shifted_blocks_per_sm(S::blocks_per_sm, sizeof(typename R::Element)))
     reduce_shifted(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials, int lanes,
                    std::int64_t slice_elements, std::int64_t slices, Finish finish) {
+  tile::let_next_begin();  // the finish
   using T = typename R::Element;
   using Partial = typename R::Partial;
   constexpr int V = S::template elements<T>;

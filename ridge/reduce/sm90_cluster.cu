@@ -2,7 +2,7 @@
 #include <ridge/reduce/launch.cuh>
 #include <ridge/reduce/sm90_cluster.cuh>
 #include <ridge/reduce/two_float.cuh>
-#include <ridge/tile/sm90/launch.cuh>
+#include <ridge/tile/sm90/overlap.cuh>
 
 namespace ridge::reduce_detail {
 namespace {
@@ -14,7 +14,7 @@ template <class R> Status launch(const Arguments& args) {
   const ReducePlan& plan = args.plan;
   const Input<T> in{static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.extent.rows, plan.extent.cols,
                     plan.axes};
-  return tile::sm90::launch_clusters(
+  return tile::sm90::launch_overlapping_clusters(
       {.grid = dim3(cluster_blocks), .block = dim3(c.threads), .stream = args.stream.handle}, cluster_blocks,
       reduce_cluster<S, R>, in, static_cast<typename R::Output*>(args.y),
       Finish{plan.problem.function == Reduce::mean, 1, 1});

@@ -1,6 +1,7 @@
 // A cluster of blocks folds the one row there is, and needs neither partial results in memory nor a second launch.
 #pragma once
 #include <ridge/reduce/columns.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
 
 namespace ridge::reduce_detail {
@@ -8,6 +9,7 @@ namespace ridge::reduce_detail {
 // y[0] = R over everything                          x: [cols]  z: [cols] or none, any strides  y: [1]
 // Thread t of block b has the elements b threads + t, and on in steps of all threads: also elements that lie far apart
 // are spread over the multiprocessors, each of which takes one of them in a clock.
+// It may be launched before the kernel in front of it has ended (tile/overlap.cuh).
 // Preconditions: cc 90; the grid is one cluster of cluster_blocks; there is one row.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
@@ -20,6 +22,8 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     __shared__ Slot slots[cluster_blocks];  // of the first block: what each has found
     const int rank = static_cast<int>(tile::sm90::cluster_rank());
     tile::sm90::arrive_cluster();
+    tile::let_next_begin();
+    tile::await_last();
 
     const std::int64_t first = std::int64_t{rank} * S::threads + threadIdx.x;
     const auto mine = fold_columns<S, R>(in, in.x, in.z, first, in.cols, S::threads * cluster_blocks);

@@ -58,8 +58,14 @@ TEST(ReducePlan, RowsGetTheThreadsThatTheirLengthFeeds) {
   EXPECT_EQ(sum(4096, 32768), "row_block");
   EXPECT_EQ(sum(4096, 50257), "row_block");
   EXPECT_EQ(sum(16, 1 << 24), "row_split");
-  EXPECT_EQ(sum(1000000, 33), "row_lanes");
-  for (const std::int64_t cols : {3, 7, 17, 32}) EXPECT_EQ(sum(1000000, cols), "row_span") << cols;
+  for (const std::int64_t cols : {3, 7, 17, 32, 33, 64, 125}) EXPECT_EQ(sum(1000000, cols), "row_span") << cols;
+  for (const Reduce f : {Reduce::sum, Reduce::max, Reduce::argmin})
+    for (const DType dtype : {u8, i8, bf16, i32})
+      for (const std::int64_t cols : {33, 64, 100, 256})
+        EXPECT_EQ(chosen(ReduceProblem::rows(f, dtype, 1000000, cols)), "row_span") << name(dtype) << cols;
+  auto apart = ReduceProblem::rows(Reduce::sum, f32, 65536, 128);  // a gap behind each row
+  apart.x.stride[0] = apart.z.stride[0] = 132;
+  EXPECT_EQ(chosen(apart), "row_lanes");
 }
 
 TEST(ReducePlan, ATraceIsALineWithGaps) {

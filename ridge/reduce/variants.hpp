@@ -16,7 +16,7 @@ enum class Kernel : std::uint8_t {
   shuffle,           // within a warp by registers, across warps by shared memory
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
-  spans,             // a thread folds a whole row, which its block brought to shared memory with the rows beside it
+  spans,             // a thread or some fold a whole row of those that their block brought to shared memory
   columns,           // neighbouring lanes fold neighbouring rows, which lie side by side as columns do; any strides
   shifted,           // the same at any pitch: lanes have 16 bytes of neighbouring columns, wherever a row starts
   cluster,           // a cluster of Hopper's blocks folds the one row there is; any strides
@@ -69,7 +69,7 @@ inline constexpr Variant variants[] = {
      "the whole row to one block of 1,024 threads: one launch, where there is little to read",
      {.threads = 1024, .access_bytes = 16, .vectors = 4, .blocks_per_sm = 1}},
     {"row_span",
-     "rows of a few elements: a block brings its rows as one span, then a thread has a row to itself",
+     "rows of up to 4 KB: a block brings its rows as one span, then a thread, or a few, have a row",
      {.kernel = Kernel::spans, .threads = 128, .access_bytes = 16, .blocks_per_sm = 8}},
     {"row_lanes", "eight lanes per row", {.kernel = Kernel::rows, .lanes = 8, .access_bytes = 16, .vectors = 4}},
     {"row_warp", "32 lanes per row", {.kernel = Kernel::rows, .lanes = 32, .access_bytes = 16, .vectors = 4}},
@@ -158,10 +158,22 @@ template <class Partial, int V> constexpr std::size_t shifted_scratch(int thread
 // Whether partial results are [slices, rows], for the kernel that finishes columns.
 constexpr bool has_columns(const Config& c) { return c.kernel == Kernel::columns || c.kernel == Kernel::shifted; }
 
-// Kernel::spans: rows that a block brings. 8 KB of them, of fewer rows as many as give each multiprocessor several blocks.
+// Kernel::spans. Rows of up to span_short_bytes are gone through element by element, longer ones by words.
+inline constexpr std::int64_t span_short_bytes = 32, span_most_bytes = 4096;
+// Threads that share a row: 256 bytes of it to each, and of few rows less, so that multiprocessors have several blocks.
+constexpr int span_lanes(const Config& c, const Extent& e, int element_bytes) {
+  constexpr std::int64_t of_thread = 256, least = 32, blocks = 512, most = 32;
+  const std::int64_t bytes = e.cols * element_bytes;
+  std::int64_t lanes = 1;
+  while (lanes < most && (bytes > of_thread * lanes || (bytes > least * lanes && e.rows * lanes < blocks * c.threads)))
+    lanes *= 2;
+  return static_cast<int>(lanes);
+}
+// Rows that a block brings: 8 to 16 KB, or a row of each group of lanes, which may be 32 KB.
 constexpr int span_rows(const Config& c, const Extent& e, int element_bytes) {
-  constexpr std::int64_t bytes = 8192, blocks = 1024;
-  return tile::span_rows(c.threads, e.rows, e.cols * element_bytes, bytes, blocks);
+  constexpr std::int64_t blocks = 1024;
+  const std::int64_t row = e.cols * element_bytes, bytes = row > span_short_bytes ? 16384 : 8192;
+  return tile::span_rows(c.threads / span_lanes(c, e, element_bytes), e.rows, row, bytes, blocks);
 }
 
 // Threads that share a row (or a slice of it), and rows that such threads have at a time.
@@ -169,7 +181,7 @@ constexpr int row_threads(const Config& c, const Extent& e, int element_bytes) {
   if (c.kernel == Kernel::columns) return columns_of(c, e, element_bytes).depth;
   if (c.kernel == Kernel::shifted) return c.threads / shifted_lanes(e, access_elements(c, element_bytes));
   if (c.kernel == Kernel::cluster) return c.threads * cluster_blocks;
-  if (c.kernel == Kernel::spans) return 1;
+  if (c.kernel == Kernel::spans) return span_lanes(c, e, element_bytes);
   return c.kernel == Kernel::rows ? c.lanes : c.threads;
 }
 constexpr std::int64_t block_rows(const Config& c, const Extent& e, int element_bytes) {
@@ -219,7 +231,7 @@ constexpr std::int64_t slices(const Config& c, const Extent& e, int element_byte
       std::int64_t{sms} *
       (c.kernel == Kernel::shifted ? shifted_blocks_per_sm(c.blocks_per_sm, element_bytes) : c.blocks_per_sm);
   std::int64_t wanted = places * c.waves / blocks;
-  if (c.kernel == Kernel::columns && c.waves == 1) wanted = tile::whole_waves(blocks, places);
+  if (c.kernel == Kernel::columns && c.waves == 1) wanted = tile::whole_waves(blocks, places, 0.5);
   if (c.kernel == Kernel::shifted) {
     // Two waves (to the nearest), but slices no shorter than 16 turns of a block's loop unless half the chip were idle.
     constexpr std::int64_t shortest = 16;

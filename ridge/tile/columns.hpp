@@ -38,14 +38,15 @@ constexpr ColumnBlock column_block(int threads, int most_lanes, std::int64_t bes
 
 // Slices of the elements of `blocks` blocks, such that as few blocks as possible keep `places` of them on the chip busy to
 // the end: one to four waves, and only a better use of the last one makes it more.
-constexpr std::int64_t whole_waves(std::int64_t blocks, std::int64_t places) {
+//   idle: what an empty place costs, of what it would do; not all of it where others have memory to themselves
+constexpr std::int64_t whole_waves(std::int64_t blocks, std::int64_t places, double idle = 1) {
   constexpr std::int64_t most_waves = 4, cost_of_wave = 24;  // in what is lost: a 24th of the time
   std::int64_t best = 1;
   double least = 0;
   for (std::int64_t slices = 1; slices == 1 || slices * blocks <= most_waves * places; ++slices) {
     const std::int64_t waves = (slices * blocks + places - 1) / places;
-    const double lost = 1 - static_cast<double>(slices * blocks) / static_cast<double>(waves * places) +
-                        static_cast<double>(waves) / cost_of_wave;
+    const double empty = 1 - static_cast<double>(slices * blocks) / static_cast<double>(waves * places),
+                 lost = idle * empty + static_cast<double>(waves) / cost_of_wave;
     if (slices == 1 || lost < least) best = slices, least = lost;
   }
   return best;

@@ -61,6 +61,23 @@ template <bool Greatest> struct Extreme {
 #endif
   }
 
+  // The greater (lesser) of both halves of a word, as numbers of 16 bits.
+  template <bool Signed> static __device__ __forceinline__ unsigned pick_halves(unsigned a, unsigned b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    unsigned r;
+    if constexpr (Greatest && Signed) asm("max.s16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    else if constexpr (Greatest) asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    else if constexpr (Signed) asm("min.s16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    else asm("min.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+#else
+    using Half = std::conditional_t<Signed, std::int16_t, std::uint16_t>;
+    const auto low = pick(static_cast<Half>(a), static_cast<Half>(b)),
+               high = pick(static_cast<Half>(a >> 16), static_cast<Half>(b >> 16));
+    return static_cast<std::uint16_t>(low) | static_cast<unsigned>(static_cast<std::uint16_t>(high)) << 16;
+#endif
+  }
+
  private:
   // The packed instruction again: comparisons by rank() made a block's reduction as long as its reading.
   template <class T> static __device__ __forceinline__ T pick_of_words(T a, T b) {
