@@ -325,6 +325,7 @@ inline check::CaseBook book_of(const std::string& op) {
       for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
     test("f32:rows=5,cols=8195:backward:variant=fused_2k");
     test("bf16:rows=9,cols=16391:backward:variant=fused_2k");
+    test("bf16:rows=21,cols=9001:backward");  // several rows of each of Hopper's clusters, also of eight blocks
     test("f32:rows=1,cols=30011:backward:variant=block_16k");
     test("bf16:rows=1,cols=50257:backward:variant=block_16k");
   }

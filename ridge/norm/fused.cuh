@@ -69,6 +69,7 @@ __device__ __forceinline__ RowSums together(const RowSums& part, float elements,
 struct ElementGradient {
   Statistics<float> normalised;
   float of_n, constant;
+  ElementGradient() = default;
   __device__ __forceinline__ ElementGradient(const RowSums& s, float per_column, float eps, bool rms)
       : normalised(statistics_of(s.base, rms ? 0.0f : s.of.first * per_column, s.of.squares * per_column, eps)) {
     const float scale = normalised.scale, gn = fmaf(s.of.gd, scale, s.of.g * normalised.offset);

@@ -44,5 +44,6 @@ template <class T> Status launch_ring(const NormPlan&, const Operands&, Stream);
 // Methods resident and fused in clusters, the same.
 template <class T> Status launch_resident_clusters(const NormPlan&, const Operands&, Stream);
 template <class T> Status launch_fused_clusters(const NormPlan&, const Operands&, Stream);
+template <class T> Status launch_roles(const NormPlan&, const Operands&, Stream);  // of 16 bits
 
 }  // namespace ridge::norm_detail

@@ -155,6 +155,17 @@ static std::int64_t size(const NormProblem& p) { return static_cast<std::int64_t
 // Whole 16-byte units of the longest row: that of one that starts on a boundary.
 static std::int64_t units(const NormProblem& p) { return p.cols / (unit_bytes / size(p)); }
 
+// And of the shortest, one that starts behind a boundary; and what of it is left for a cluster's last block.
+static std::int64_t least_units(const NormProblem& p) {
+  const std::int64_t of_unit = unit_bytes / size(p);
+  return phases_of(p) > 1 || (*p.rows_lie)[0].phase != 0 ? std::max<std::int64_t>(p.cols - of_unit + 1, 0) / of_unit
+                                                         : units(p);
+}
+static std::int64_t last_slice(const Config& c, const NormProblem& p) {
+  const std::int64_t slice = (units(p) + c.cluster - 1) / c.cluster;
+  return least_units(p) - (c.cluster - 1) * slice;
+}
+
 // Why 16-byte units do not lie alike in every row of every tensor; empty: they do.
 static std::string units_differ(const NormProblem& p) {
   const Rows& x = (*p.rows_lie)[0];
@@ -235,6 +246,16 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
     return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
   if (c.method == Method::fused) {
     if (p.rows >= std::int64_t{1} << 31) return "it counts rows in 31 bits";
+    if (has_roles(c)) {
+      if (size(p) != 2) return "it is for elements of 2 bytes";
+      if (p.added) return "it has no dsum";
+      if (const std::int64_t least = c.summing * c.cluster; least_units(p) < least || last_slice(c, p) < c.summing)
+        return "a row has " + std::to_string(least_units(p)) + " units of 16 bytes for " + std::to_string(least) +
+               " threads that sum it up";
+      if (role_rows(c, p, device.smem_optin).stages == 0)
+        return "three rows do not fit in " + std::to_string(device.smem_optin) + " bytes of shared memory";
+      return {};
+    }
     if (fused_rows(c, p, device.smem_optin).stages == 0)
       return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
              " bytes of shared memory";
@@ -376,10 +397,11 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   roofline::Kernel k;
   k.cost = least;
   k.blocks = plan.grid;
-  k.block = {.threads = c.threads,
+  k.block = {.threads = has_roles(c) ? role_threads(c) : c.threads,
              .registers = registers(c, p),
              .smem = c.method == Method::span || c.method == Method::span_sums ? span_shape(c, p, device).smem
                      : is_ring(c)                ? ring_of(c, p, device.smem_optin).smem_bytes()
+                     : has_roles(c)              ? role_rows(c, p, device.smem_optin).smem
                      : c.method == Method::fused ? fused_rows(c, p, device.smem_optin).smem
                                                  : smem_bytes(c, use_of(p))};
   k.bytes_read = least.bytes_read;
@@ -418,6 +440,14 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.trip_bytes = row_bytes * shape.rows * tensors_kept(p);
     k.trips = in_turn;
     k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.06 * of_thread) * in_turn;
+  } else if (has_roles(c)) {
+    // The same, each row's sums behind those of the row before. Fitted to an H200.
+    const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid));
+    const RoleRows shape = role_rows(c, p, device.smem_optin);
+    k.trips = 1 + 0.25 * in_turn;
+    k.trip_bytes = static_cast<double>(shape.smem);
+    k.block_us = (0.35 + 0.16 * static_cast<double>(shape.slice_units) / c.threads) * in_turn;
+    if (c.cluster > 4) k.serial_us += 14;  // as below
   } else if (c.method == Method::fused) {
     // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
     // that a lane can have; a cluster's with a message. Fitted to an H200.

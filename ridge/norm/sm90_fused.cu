@@ -15,7 +15,7 @@ constexpr int few = 256, many = 512;  // threads
 constexpr bool known_kernels() {
   for (const Variant& row : variants) {
     Config one = row.config;
-    if (one.method != Method::fused || one.cluster == 1) continue;
+    if (one.method != Method::fused || one.cluster == 1 || has_roles(one)) continue;
     if (one.cluster > ClusterBlocks::most) return false;
     one.cluster = 1;
     one.four_bytes = false;
@@ -29,6 +29,8 @@ static_assert(known_kernels());
 
 template <class T> Status launch_fused_clusters(const NormPlan& plan, const Operands& operands, Stream stream) {
   const Config& c = variants[plan.variant].config;
+  if constexpr (sizeof(T) == 2)
+    if (has_roles(c)) return launch_roles<T>(plan, operands, stream);
   const FusedRows shape = fused_rows(c, plan.problem, plan.device.smem_optin, plan.grid);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(plan.grid)),
                         .block = dim3(c.threads),

@@ -1,6 +1,7 @@
-// Hopper's rings on the CPU runtime, which has no clusters: against sums in double.
+// Hopper's rings and gradients on the CPU runtime, which has no clusters: against sums in double.
 #include <ridge/norm/sm90_fused.cuh>
 #include <ridge/norm/sm90_ring.cuh>
+#include <ridge/norm/sm90_roles.cuh>
 
 #include <gtest/gtest.h>
 
@@ -209,6 +210,71 @@ TEST(NormFused, RowsThatTheCopyEngineBrings) {
     check_brought<FusedRow<1>, float>(37, cols);
     check_brought<FusedRow<2>, float>(37, cols);
     check_brought<FusedRow<2>, bfloat16>(40, cols);
+  }
+}
+
+// ---- gradients by warps of two roles: against those of one role, and of sums in another order
+
+template <int K> struct RoleRow {
+  static constexpr Config config = {.method = Method::fused, .threads = 64, .in_registers = K, .summing = 64};
+};
+
+template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has_gamma, bool rms) {
+  SCOPED_TRACE(cols);
+  using T = bfloat16;
+  using Row = RoleRow<K>;
+  std::mt19937 bits(3);
+  std::normal_distribution<float> normal;
+  const auto n = static_cast<std::size_t>(rows * cols);
+  std::vector<T> x(n), dy(n), gamma(static_cast<std::size_t>(cols));
+  for (auto* tensor : {&x, &dy, &gamma})
+    for (T& e : *tensor) e = T(normal(bits));
+  NormProblem p{.norm = rms ? Norm::rms : Norm::layer,
+                .backward = true,
+                .rows = rows,
+                .cols = cols,
+                .dtype = dtype_of<T>,
+                .dgamma = true,
+                .dbeta = true};
+  const Rows lie = Rows::contiguous(rows, cols);
+  p.rows_lie = {lie, lie, lie, lie};
+  constexpr int blocks = 2;
+  const auto run = [&](auto kernel, int threads, const auto& shape, std::vector<T>& dx, std::vector<float>& slices) {
+    ASSERT_GT(shape.stages, 0);
+    const simt::Config at{.grid = dim3(blocks), .block = dim3(threads), .smem = static_cast<std::size_t>(shape.smem)};
+    const RowOffsets evenly = RowOffsets::of(lie.outer);
+    const Backward<T> a{.dy = {dy.data(), evenly},
+                        .x = {x.data(), evenly},
+                        .dsum = {},
+                        .dx = {dx.data(), evenly},
+                        .gamma = {has_gamma ? gamma.data() : nullptr},
+                        .rows = rows,
+                        .cols = cols,
+                        .eps = 1e-5f,
+                        .rms = rms,
+                        .statistics = nullptr};
+    const Status status = simt::launch(at, kernel, a, slices.data(), shape);
+    ASSERT_TRUE(status.ok()) << status.message();
+  };
+  using One = FusedRow<1>;
+  constexpr int limit = 64 << 10;
+  const FusedRows of_one = fused_rows(One::config, p, limit, blocks);
+  const auto sums = static_cast<std::size_t>((blocks + std::min<std::int64_t>(of_one.phases, rows) - 1) * 2 * cols);
+  std::vector<T> dx(n, T(7.0f)), want_dx(n, T(5.0f));
+  std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
+  run(norm_role_gradient<Row, T>, role_threads(Row::config), role_rows(Row::config, p, limit, blocks), dx, slices);
+  run(norm_fused_gradient<One, 32, T>, 128, of_one, want_dx, want_slices);
+  // A result that lies between two bfloat16 may become either.
+  for (std::size_t i = 0; i < n; ++i)
+    ASSERT_NEAR(float(dx[i]), float(want_dx[i]), 0x1p-7 * std::fabs(float(want_dx[i])) + 1e-4) << i;
+  for (std::size_t i = 0; i < sums; ++i) ASSERT_NEAR(slices[i], want_slices[i], 1e-4) << i;
+}
+
+TEST(NormFused, WarpsOfTwoRoles) {
+  for (const std::int64_t cols : {520, 1024, 1001, 777}) {
+    check_roles<4>(37, cols, true, false);
+    check_roles<2>(3, cols, true, true);
+    check_roles<2>(40, cols, false, false);
   }
 }
 

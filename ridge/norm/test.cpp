@@ -118,8 +118,9 @@ TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
   EXPECT_EQ(chosen(gradient(16384, 4096, f32)), "fused_1k");
   EXPECT_EQ(chosen(gradient(8192, 8192, f32)), "fused_2k");
   EXPECT_EQ(chosen(gradient(4096, 16384, bf16)), "fused_2k");
-  EXPECT_EQ(chosen(gradient(4096, 32768, bf16)), "fused_2kx2");
-  EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "fused_2kx4");
+  EXPECT_EQ(chosen(gradient(4096, 24000, bf16)), "roles_1kx4");
+  EXPECT_EQ(chosen(gradient(4096, 32768, bf16)), "roles_1kx4");
+  EXPECT_EQ(chosen(gradient(4096, 50257, bf16)), "roles_1kx8");
   EXPECT_EQ(chosen(gradient(4096, 50257, f32)), "fused_2kx8");
   EXPECT_EQ(chosen(gradient(1024, 131072, bf16)), "fused_2kx16");
   EXPECT_EQ(chosen(gradient(1024, 57348, f32)), "fused_2kx16");
@@ -152,6 +153,9 @@ TEST(NormPlan, FusedGradientsInClustersRefuseWhatTheyCannotShare) {
   EXPECT_EQ(
       refusal(gradient(64, 20, f32), "H200", "fused_2kx8"),
       "layer_norm: variant is fused_2kx8; it must be another one here: a row has 5 units of 16 bytes for 8 blocks");
+  EXPECT_EQ(refusal(gradient(64, 4000, bf16), "H200", "roles_1kx4"),
+            "layer_norm: variant is roles_1kx4; it must be another one here: a row has 500 units of 16 bytes for 512 "
+            "threads that sum it up");
 }
 
 TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {

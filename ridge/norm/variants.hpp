@@ -42,6 +42,7 @@ struct Config {
   bool four_bytes = false;  // for elements of 4 bytes alone
   int team = 0;             // rings: threads that share a row
   int cluster = 1;          // blocks that share a row
+  int summing = 0;          // fused, 16 bits on Hopper: threads that sum rows up, beside those that finish them
   bool two_float = false;   // also with sums in two floats: rows of f32, forward
   bool overlaps = false;    // forward, on Hopper it begins while the kernel before it ends (tile/overlap.cuh)
   bool operator==(const Config&) const = default;
@@ -90,6 +91,8 @@ inline constexpr Variant variants[] = {
     {"fused_2kx8", "of eight", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 8}},
     {"fused_2kx16", "of sixteen", {.method = Method::fused, .threads = 256, .in_registers = 7, .cluster = 16}},
     {"fused_wide", "and more lanes", {.method = Method::fused, .threads = 512, .in_registers = 4, .four_bytes = true, .cluster = 16}},
+    {"roles_1kx4", "of rows of 16 bits in four blocks, by warps of several roles: some take the sums of rows that others finish", {.method = Method::fused, .threads = 256, .in_registers = 4, .cluster = 4, .summing = 128}},
+    {"roles_1kx8", "of eight", {.method = Method::fused, .threads = 256, .in_registers = 4, .cluster = 8, .summing = 128}},
     {"block_8kx2", "rows with a residual in two of Hopper's blocks, which tell each other their sums", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2, .added = true, .cluster = 2}},
     {"block_16kx2", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 2}},
     {"block_16kx4", "in four blocks", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .added = true, .cluster = 4}},
@@ -194,6 +197,36 @@ inline FusedRows fused_rows(const Config& c, const NormProblem& p, int limit, st
     r.smem =
         r.stages * c.rows * 2 * r.row_units * unit_bytes + gamma;  // in the end, sums where two stages and gamma were
     if (r.smem + FusedRows::scratch_bytes <= limit) return r;
+  }
+  r.stages = 0;
+  return r;
+}
+
+// The same with warps of several roles (sm90_roles.cuh): a block's threads, of which two warps work on no elements.
+constexpr bool has_roles(Config c) { return c.summing > 0; }
+constexpr int role_threads(Config c) { return c.threads + c.summing + 64; }
+struct RoleRows {
+  static constexpr int most_stages = 8, most_cluster = 16;
+  static constexpr int scratch_bytes = 768, message_bytes = 40;  // beside it, at most: sums of warps, barriers
+
+  int phases = 1, apart = 1, cluster = 1, slice_units = 0;  // as those of FusedRows
+  int row_units = 0;  // of a slot's room: what is finished at a time may lie behind the row
+  int stages = 0;     // 0: the row does not fit
+  int smem = 0;       // bytes of dynamic shared memory
+};
+inline RoleRows role_rows(const Config& c, const NormProblem& p, int limit, std::int64_t grid = 1) {
+  constexpr int warp = 32;
+  const std::int64_t of_unit = unit_bytes / static_cast<std::int64_t>(size_of(p.dtype)), units = p.cols / of_unit;
+  RoleRows r{.phases = static_cast<int>(phases_of(p)), .cluster = c.cluster};
+  if (units > capacity(c, Use::gradient)) return r;
+  r.apart = r.phases > 1 ? r.phases : static_cast<int>(grid / c.cluster);
+  r.slice_units = static_cast<int>((units + c.cluster - 1) / c.cluster);
+  const int groups = (r.slice_units + warp - 1) / warp, of_each = groups / (c.threads / warp);
+  r.row_units = std::max(groups, groups - of_each + c.in_registers - 1) * warp;
+  for (r.stages = RoleRows::most_stages; r.stages >= 3; --r.stages) {
+    r.smem = (r.stages * 2 * unit_bytes + static_cast<int>(of_unit * sizeof(float))) * r.row_units +
+             2 * r.stages * c.cluster * RoleRows::message_bytes;
+    if (r.smem + RoleRows::scratch_bytes <= limit) return r;
   }
   r.stages = 0;
   return r;
