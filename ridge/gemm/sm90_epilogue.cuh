@@ -118,7 +118,7 @@ template <class T> struct AllRows {};
 // Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
 // bytes, each of which takes two parts. Leaves stores under way that read it.
 template <class T, int N, bool Bounded = false> struct ColumnStore {
-  static constexpr int parts = N / part_columns;
+  static constexpr int parts = N / part_columns, copies = parts / 2;
   static_assert(parts % 2 == 0, "a copy takes two parts");
   using Packed = unsigned[N / 4];
 
@@ -160,9 +160,14 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
     pack(x, pairs);
     store(part, pairs);
   }
+  // Two parts of a packed tile, in their order too.
+  __device__ __forceinline__ void store_copy(int copy, const Packed& pairs) const {
+#pragma unroll
+    for (int part = 2 * copy; part < 2 * copy + 2; ++part) store(part, pairs + part * part_sums / 2);
+  }
   __device__ __forceinline__ void store_all(const Packed& pairs) const {
 #pragma unroll
-    for (int part = 0; part < parts; ++part) store(part, pairs + part * part_sums / 2);
+    for (int copy = 0; copy < copies; ++copy) store_copy(copy, pairs);
   }
   __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
 #pragma unroll

@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
         }
       };
-      // Defer: a finished tile waits, packed, and is stored while the next one's first products are under way.
+      // Defer: a finished tile waits, packed, and is stored beside the next one's first steps.
       const auto multiply_tiles = [&]<bool Defer>() {
         Walk walk(work, rank);
         sm90::RingPlace<c.stages> ring;
@@ -372,16 +372,25 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             multiply_step(sums, ring.stage, first_row, accumulate);
           };
           start_step(false);
-          if constexpr (Defer) {
-            if (waits) waiting_to.store_all(waiting);
-          }
-          for (int step = 1; step < work.steps; ++step) {
+          int step = 1;
+          const auto add_step = [&] {
             const int former = ring.stage;
             ring.next();
             start_step(true);
             sm90::wait_products<1>();  // all but these: the stage before this one has been read
             release(former);
+            ++step;
+          };
+          if constexpr (Defer) {  // a copy beside each of the first steps: all at once they keep the second one waiting
+            if (waits) {
+#pragma unroll
+              for (int copy = 0; copy < K::Store::copies; ++copy) {
+                waiting_to.store_copy(copy, waiting);
+                if (copy + 1 < K::Store::copies && step < work.steps) add_step();
+              }
+            }
           }
+          while (step < work.steps) add_step();
           const int last = ring.stage;
           ring.next();
           if constexpr (ping_pong) {
