@@ -78,9 +78,9 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
   }
 }
 
-// A part of D's columns where that takes next to nothing beside the store: the sums, or relu of sums and bias.
+// A part of D's columns where that takes next to nothing beside the store: the sums, or sums and bias or relu of them.
 __device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
-  return e.plain || (e.activation == Activation::relu && e.scale == 1);
+  return e.plain || ((e.activation == Activation::none || e.activation == Activation::relu) && e.scale == 1);
 }
 template <int N, class Acc>
 __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
@@ -89,8 +89,9 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   for (int i = 0; i < part_sums; ++i) x[i] = static_cast<float>(sums[part * part_sums + i]);
   if (e.plain) return;
   add_bias(e, bias, part, x);
+  const float least = e.activation == Activation::relu ? 0.0f : tile::Extreme<true>::neutral<float>();
 #pragma unroll
-  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], 0.0f);  // a NaN stays
+  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], least);  // a NaN stays
 }
 
 // D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
@@ -233,7 +234,7 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
     }
   };
   if (e.plain) return store_cheap({.plain = true});
-  if (is_cheap(e)) return store_cheap({.alpha = e.alpha});
+  if (is_cheap(e)) return store_cheap({.alpha = e.alpha, .activation = e.activation});
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
