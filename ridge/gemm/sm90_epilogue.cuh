@@ -36,12 +36,20 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
   }
 }
 
-// The code of each activation is there once, for four sums; gelu's, which is short, for all.
-template <class T> __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
+// The code of each activation is there once, for four sums; gelu's two, which are short, for all. Turns: how many sums have
+// gelu at a time; few where another warpgroup's products are to go on beside it.
+template <class T, int Turns = part_sums>
+__device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
   if constexpr (sizeof(T) == 2) {
     if (activation == Activation::gelu) {
+      tile::Turn turns[Turns];
 #pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i]);
+      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i], turns[i % Turns]);
+      return;
+    }
+    if (activation == Activation::gelu_tanh) {
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu_tanh(x[i]);
       return;
     }
   }
@@ -62,7 +70,9 @@ template <class T> __device__ __forceinline__ void activate_sums(Activation acti
     case Activation::gelu:
       if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu>();
       return;
-    case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
+    case Activation::gelu_tanh:
+      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu_tanh>();
+      return;
     case Activation::silu: return all.template operator()<Activation::silu>();
     case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
     default: return;
@@ -220,8 +230,8 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
   else each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, e, bias, x); });
 }
 
-// T: of D. bias: of the N columns. To: ColumnStore or DirectStore.
-template <class T, int N, class To>
+// T: of D. bias: of the N columns. To: ColumnStore or DirectStore. Turns: of activate_sums.
+template <class T, int N, int Turns = part_sums, class To>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                               const To& to) {
   constexpr int parts = N / part_columns;
@@ -240,7 +250,7 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
     Sums x;
     take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
-    activate_sums<T>(e.activation, x);
+    activate_sums<T, Turns>(e.activation, x);
     if (e.scale != 1) {
 #pragma unroll
       for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
