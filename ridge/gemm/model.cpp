@@ -212,10 +212,14 @@ constexpr double further_launch_us = 1;      // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
-// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere.
-double epilogue_instructions(const GemmProblem& p) {
+// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere. quick: of D of
+// 16 bits by columns (tile/quick_gelu.cuh).
+double epilogue_instructions(const GemmProblem& p, bool quick = false) {
   const Activation a = p.scalars.activation;
-  const double activation = a == Activation::none || a == Activation::relu ? 1 : a == Activation::gelu ? 28 : 16;
+  const double activation = a == Activation::none || a == Activation::relu ? 1
+                            : a == Activation::gelu                        ? (quick ? 11 : 28)
+                            : a == Activation::gelu_tanh && quick          ? 8
+                                                                           : 16;
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
   return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0) +
          (vectors ? 0 : single_stores);
@@ -261,7 +265,8 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double step = clocks.step.clocks;
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
-  const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p) / (4 * 32);
+  const bool by_columns = size_of(*p.out) == 2 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
+  const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p, by_columns) / (4 * 32);
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);

@@ -36,12 +36,20 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
   }
 }
 
-// The code of each activation is there once, for four sums; gelu's, which is short, for all.
-template <class T> __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
+// The code of each activation is there once, for four sums; gelu's two, which are short, for all. Turns: how many sums have
+// gelu at a time; few where another warpgroup's products are to go on beside it.
+template <class T, int Turns = part_sums>
+__device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
   if constexpr (sizeof(T) == 2) {
     if (activation == Activation::gelu) {
+      tile::Turn turns[Turns];
 #pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i]);
+      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i], turns[i % Turns]);
+      return;
+    }
+    if (activation == Activation::gelu_tanh) {
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu_tanh(x[i]);
       return;
     }
   }
@@ -62,7 +70,9 @@ template <class T> __device__ __forceinline__ void activate_sums(Activation acti
     case Activation::gelu:
       if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu>();
       return;
-    case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
+    case Activation::gelu_tanh:
+      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu_tanh>();
+      return;
     case Activation::silu: return all.template operator()<Activation::silu>();
     case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
     default: return;
@@ -78,9 +88,9 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
   }
 }
 
-// A part of D's columns where that takes next to nothing beside the store: the sums, or relu of sums and bias.
+// A part of D's columns where that takes next to nothing beside the store: the sums, or sums and bias or relu of them.
 __device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
-  return e.plain || (e.activation == Activation::relu && e.scale == 1);
+  return e.plain || ((e.activation == Activation::none || e.activation == Activation::relu) && e.scale == 1);
 }
 template <int N, class Acc>
 __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
@@ -89,8 +99,9 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   for (int i = 0; i < part_sums; ++i) x[i] = static_cast<float>(sums[part * part_sums + i]);
   if (e.plain) return;
   add_bias(e, bias, part, x);
+  const float least = e.activation == Activation::relu ? 0.0f : tile::Extreme<true>::neutral<float>();
 #pragma unroll
-  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], 0.0f);  // a NaN stays
+  for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], least);  // a NaN stays
 }
 
 // D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
@@ -118,7 +129,7 @@ template <class T> struct AllRows {};
 // Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
 // bytes, each of which takes two parts. Leaves stores under way that read it.
 template <class T, int N, bool Bounded = false> struct ColumnStore {
-  static constexpr int parts = N / part_columns;
+  static constexpr int parts = N / part_columns, copies = parts / 2;
   static_assert(parts % 2 == 0, "a copy takes two parts");
   using Packed = unsigned[N / 4];
 
@@ -160,9 +171,14 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
     pack(x, pairs);
     store(part, pairs);
   }
+  // Two parts of a packed tile, in their order too.
+  __device__ __forceinline__ void store_copy(int copy, const Packed& pairs) const {
+#pragma unroll
+    for (int part = 2 * copy; part < 2 * copy + 2; ++part) store(part, pairs + part * part_sums / 2);
+  }
   __device__ __forceinline__ void store_all(const Packed& pairs) const {
 #pragma unroll
-    for (int part = 0; part < parts; ++part) store(part, pairs + part * part_sums / 2);
+    for (int copy = 0; copy < copies; ++copy) store_copy(copy, pairs);
   }
   __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
 #pragma unroll
@@ -214,8 +230,8 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
   else each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, e, bias, x); });
 }
 
-// T: of D. bias: of the N columns. To: ColumnStore or DirectStore.
-template <class T, int N, class To>
+// T: of D. bias: of the N columns. To: ColumnStore or DirectStore. Turns: of activate_sums.
+template <class T, int N, int Turns = part_sums, class To>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                               const To& to) {
   constexpr int parts = N / part_columns;
@@ -228,13 +244,13 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
     }
   };
   if (e.plain) return store_cheap({.plain = true});
-  if (is_cheap(e)) return store_cheap({.alpha = e.alpha});
+  if (is_cheap(e)) return store_cheap({.alpha = e.alpha, .activation = e.activation});
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
     take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
-    activate_sums<T>(e.activation, x);
+    activate_sums<T, Turns>(e.activation, x);
     if (e.scale != 1) {
 #pragma unroll
       for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;

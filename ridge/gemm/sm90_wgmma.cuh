@@ -65,6 +65,8 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
   static constexpr bool defers =
       c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote && !c.gated;
+  // Sums that have gelu at a time, where it is beside the other warpgroup's products.
+  static constexpr int turns = c.schedule == Schedule::ping_pong ? 2 : part_sums;
   // Of 64K: one warpgroup loads, two multiply.
   static constexpr int loader_registers = registers > 128 ? 24 : 40;
   static constexpr int multiplier_registers = registers > 128 ? 240 : 232;
@@ -261,7 +263,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
         } else {
           if constexpr (has_tma_store<T>) {
             if (work.store == Store::tma) {
-              store_columns<Out, c.bn>(sums[i], by_columns, bias_of(multiplier), to);
+              store_columns<Out, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), to);
               continue;
             }
           }
@@ -270,7 +272,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
               const DirectStore<Sum> direct{
                   static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
               if constexpr (std::is_same_v<Sum, float>)
-                store_columns<float, c.bn>(sums[i], by_columns, bias_of(multiplier), direct);
+                store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct);
               else direct.store_all(sums[i]);
               continue;
             }
@@ -335,7 +337,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
         }
       };
-      // Defer: a finished tile waits, packed, and is stored while the next one's first products are under way.
+      // Defer: a finished tile waits, packed, and is stored beside the next one's first steps.
       const auto multiply_tiles = [&]<bool Defer>() {
         Walk walk(work, rank);
         sm90::RingPlace<c.stages> ring;
@@ -372,16 +374,25 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             multiply_step(sums, ring.stage, first_row, accumulate);
           };
           start_step(false);
-          if constexpr (Defer) {
-            if (waits) waiting_to.store_all(waiting);
-          }
-          for (int step = 1; step < work.steps; ++step) {
+          int step = 1;
+          const auto add_step = [&] {
             const int former = ring.stage;
             ring.next();
             start_step(true);
             sm90::wait_products<1>();  // all but these: the stage before this one has been read
             release(former);
+            ++step;
+          };
+          if constexpr (Defer) {  // a copy beside each of the first steps: all at once they keep the second one waiting
+            if (waits) {
+#pragma unroll
+              for (int copy = 0; copy < K::Store::copies; ++copy) {
+                waiting_to.store_copy(copy, waiting);
+                if (copy + 1 < K::Store::copies && step < work.steps) add_step();
+              }
+            }
           }
+          while (step < work.steps) add_step();
           const int last = ring.stage;
           ring.next();
           if constexpr (ping_pong) {

@@ -15,6 +15,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numbers>
 #include <set>
 #include <vector>
 
@@ -442,6 +443,23 @@ template <class T> void check_quick_gelu() {
 TEST(Activation, QuickGeluIsGoodFor16Bits) {
   check_quick_gelu<half>();
   check_quick_gelu<bfloat16>();
+}
+TEST(Activation, QuickGeluTanhIsGoodFor16Bits) {
+  const auto check = [](float x) {
+    const double a = x, twice_u = 2 * std::sqrt(2 / std::numbers::pi) * (a + 0.044715 * a * a * a),
+                 want = a / (1 + std::exp(-twice_u));
+    // Of the result, and of the exponent, which is rounded four times.
+    const double share = 0x1p-21 + std::fabs(twice_u) * 0x1p-22;
+    EXPECT_NEAR(quick_gelu_tanh(x), want, share * std::fabs(want) + 1e-36) << x;
+  };
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const float x = static_cast<float>(std::bit_cast<bfloat16>(static_cast<std::uint16_t>(bits)));
+    if (std::isfinite(x)) check(x);
+  }
+  for (float x = -20; x < 20; x += 0.00117f) check(x);
+  EXPECT_EQ(quick_gelu_tanh(HUGE_VALF), HUGE_VALF);
+  EXPECT_EQ(quick_gelu_tanh(-HUGE_VALF), 0.0f);
+  EXPECT_TRUE(std::isnan(quick_gelu_tanh(NAN)));
 }
 
 // What load_packed_anywhere does on a GPU, where it reads two aligned units.
