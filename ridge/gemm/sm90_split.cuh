@@ -12,6 +12,8 @@
 #include <ridge/tile/sm90/cluster.cuh>
 #include <ridge/tile/sm90/overlap.cuh>
 
+#include <utility>
+
 namespace ridge::gemm_kernels {
 
 // Which operands a kernel right before this one writes: that is waited for, and this one begins earlier.
@@ -214,17 +216,34 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const auto release = [&](int stage) {
         if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
       };
-      if constexpr (c.promote > 0) {  // meanwhile another warpgroup multiplies, or memory is what is waited for
-        Sum part[K::sums];
+      if constexpr (c.promote > 0) {
+        // Of a few steps at a time, each one's sums are added up while the next ones multiply. Of wide tiles, whose sums leave
+        // no registers for that, another warpgroup multiplies meanwhile.
+        constexpr int most = c.bn <= 64 ? 4 : 1;
+        Sum parts[most][K::sums];
 #pragma unroll
         for (int j = 0; j < K::sums; ++j) sums[j] = 0;
-        for (int i = 0; i < steps; ++i, ring.next()) {
-          start_step(part, false);
-          sm90::wait_products<0>();
-          release(ring.stage);
+        int left = steps;
+        const auto take = [&]<int... I>(std::integer_sequence<int, I...>) {
+          int stage[sizeof...(I)];
+          const auto start = [&](int i, Sum(&to)[K::sums]) {
+            stage[i] = ring.stage;
+            start_step(to, false);
+            ring.next();
+          };
+          const auto add = [&](int i, const Sum(&part)[K::sums]) {
+            release(stage[i]);
 #pragma unroll
-          for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
-        }
+            for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
+          };
+          constexpr int count = sizeof...(I);
+          for (; left >= count; left -= count) {
+            (start(I, parts[I]), ...);
+            ((sm90::wait_products<count - 1 - I>(), add(I, parts[I])), ...);
+          }
+        };
+        take(std::make_integer_sequence<int, most>{});
+        if constexpr (most > 1) take(std::make_integer_sequence<int, 1>{});
       } else {
         int former = 0;
         for (int i = 0; i < steps; ++i, ring.next()) {
