@@ -220,7 +220,7 @@ static Status launch_in_slices(const Arguments& args, const Output& output, Laun
   sums.slice_pitch = gemm_kernels::slice_pitch(shape.n);
   RIDGE_TRY(launch(sums, shape));
   return gemm_kernels::launch_add_slices(static_cast<const float*>(sums.slices), shape, output, args.stream,
-                                         plan.device.warp);
+                                         plan.device.warp, plan.device.cc);
 }
 
 template <int I, class T, Pass P, bool ChannelsLast, class Output>

@@ -1,10 +1,11 @@
-// What slices of a product have summed up is added up, in their order, for an epilogue.
+// What slices of a product have summed up is added up, in an order that the sizes give, for an epilogue.
 #pragma once
 #include <ridge/core/stream.hpp>
 #include <ridge/gemm/add_slices.hpp>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/simt/simt.hpp>
+#include <ridge/tile/overlap.cuh>
 
 #include <algorithm>
 #include <type_traits>
@@ -20,42 +21,64 @@ template <class X> __device__ __forceinline__ X added(X a, X b) {
 }
 
 // epilogue(the sum of all slices)                    parts: [batch][slices][m][pitch]
+// Of two elements `depth` threads each add up as many neighbouring slices, and one of them what these have found.
+// Precondition: depth is a power of two, at most max_slice_depth.
 template <class X, class Epilogue>
 __global__ void __launch_bounds__(slice_threads)
-    gemm_add_slices(const X* parts, std::int64_t pitch, Shape shape, Epilogue epilogue) {
+    gemm_add_slices(const X* parts, std::int64_t pitch, Shape shape, int depth, Epilogue epilogue) {
   using Neighbours = simt::vec<X, slice_columns>;
-  const std::int64_t of_row = pitch / slice_columns, of_matrix = shape.m * of_row;
-  for (std::int64_t u = std::int64_t{blockIdx.x} * slice_threads + simt::thread_rank(); u < shape.batch * of_matrix;
-       u += std::int64_t{gridDim.x} * slice_threads) {
-    const std::int64_t batch = u / of_matrix, in_matrix = u - batch * of_matrix, row = in_matrix / of_row,
-                       col = (in_matrix - row * of_row) * slice_columns;
-    if (col >= shape.n) continue;  // of the pitch alone
-    const X* from = parts + (batch * shape.slices * shape.m + row) * pitch + col;
-    const std::int64_t step = shape.m * pitch;
-    Neighbours sum = simt::load<slice_columns>(from);
-    for (std::int64_t s = 1; s < shape.slices; s += slices_at_once) {
-      Neighbours more[slices_at_once];
-      RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < slices_at_once; ++i)  // beyond the last: that one again, which is not used
-        more[i] = simt::load<slice_columns>(from + ::min(s + i, shape.slices - 1) * step);
-      RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < slices_at_once; ++i) RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < slice_columns; ++v)
-        if (s + i < shape.slices) sum[v] = added(sum[v], more[i][v]);
+  __shared__ Neighbours found[slice_threads];  // [depth][width]
+  const int width = slice_threads / depth, thread = simt::thread_rank();
+  const std::int64_t of_row = pitch / slice_columns, of_matrix = shape.m * of_row, units = shape.batch * of_matrix;
+  const std::int64_t each = (shape.slices + depth - 1) / depth, first = thread / width * each,
+                     last = ::min(first + each, shape.slices);
+  const auto add = [](Neighbours& sum, const Neighbours& more) {
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < slice_columns; ++v) sum[v] = added(sum[v], more[v]);
+  };
+  tile::await_last();
+  for (std::int64_t at = std::int64_t{blockIdx.x} * width; at < units; at += std::int64_t{gridDim.x} * width) {
+    const std::int64_t u = at + thread % width, batch = u / of_matrix, in_matrix = u - batch * of_matrix,
+                       row = in_matrix / of_row, col = (in_matrix - row * of_row) * slice_columns;
+    const bool there = u < units && col < shape.n;  // not of the pitch alone
+    Neighbours sum{};
+    if (there && first < last) {
+      const X* from = parts + (batch * shape.slices * shape.m + row) * pitch + col;
+      const std::int64_t step = shape.m * pitch;
+      sum = simt::load<slice_columns>(from + first * step);
+      for (std::int64_t s = first + 1; s < last; s += slices_at_once) {
+        Neighbours more[slices_at_once];
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < slices_at_once; ++i)  // beyond the last: that one again, which is not used
+          more[i] = simt::load<slice_columns>(from + ::min(s + i, last - 1) * step);
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < slices_at_once; ++i)
+          if (s + i < last) add(sum, more[i]);
+      }
     }
-    epilogue(sum, At{batch, row, col, static_cast<int>(::min(shape.n - col, std::int64_t{slice_columns}))});
+    if (depth > 1) {
+      found[thread] = sum;
+      __syncthreads();
+      for (int other = 1; thread < width && other * each < shape.slices; ++other)
+        add(sum, found[other * width + thread]);
+      __syncthreads();
+    }
+    if (thread < width && there)
+      epilogue(sum, At{batch, row, col, static_cast<int>(::min(shape.n - col, std::int64_t{slice_columns}))});
   }
 }
 
-// Launches it.
+// Launches it. On a device of cc 90 it may begin when the kernel before has called tile::let_next_begin().
 template <class X, class Epilogue>
 [[nodiscard]] static Status launch_add_slices(const X* parts, const Shape& shape, const Epilogue& epilogue,
-                                              Stream stream = {}, int warp = simt::native_warp) {
-  const std::int64_t pitch = slice_pitch(shape.n), units = shape.batch * shape.m * (pitch / slice_columns),
-                     blocks = std::min<std::int64_t>((units + slice_threads - 1) / slice_threads, max_tiles);
+                                              Stream stream = {}, int warp = simt::native_warp, int cc = 0) {
+  const std::int64_t pitch = slice_pitch(shape.n), units = shape.batch * shape.m * (pitch / slice_columns);
+  const int depth = slice_depth(units, shape.slices), width = slice_threads / depth;
+  const std::int64_t blocks = std::min<std::int64_t>((units + width - 1) / width, max_tiles);
   const simt::Config at{
       .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(slice_threads), .stream = stream.handle, .warp = warp};
-  return simt::launch(at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, epilogue);
+  if (cc == 90) return tile::launch_overlapping(at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, depth, epilogue);
+  return simt::launch(at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, depth, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

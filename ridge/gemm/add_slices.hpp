@@ -1,5 +1,5 @@
 // Products cut into slices along what they sum over: each slice's sums pass through memory, and a second kernel adds them
-// up in the slices' order (add_slices.cuh). How they are cut, where sums lie, and the time that adding them up takes.
+// up in an order that the sizes give (add_slices.cuh). How they are cut, where sums lie, and the time that adding them up takes.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/gemm/config.hpp>
@@ -28,13 +28,26 @@ inline constexpr int slice_columns = 2;  // neighbours that a thread adds up: mo
 inline constexpr int slices_at_once = 8;
 constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_vector - 1) / slice_vector * slice_vector; }
 
+// Threads that share the slices of so many times slice_columns elements: until each reads its slices at once, or a device
+// has enough to do.
+inline constexpr int max_slice_depth = 16;
+constexpr int slice_depth(std::int64_t units, std::int64_t slices) {
+  constexpr std::int64_t enough = std::int64_t{1} << 17;
+  int depth = 1;
+  while (depth < max_slice_depth && units * depth < enough && slices > (slices_at_once + 1) * depth) depth *= 2;
+  return depth;
+}
+
 // Of the second kernel, beyond its launch: it waits for the first one, and reads what that wrote, some slices of an
 // element at a time.
 inline double add_slices_us(std::int64_t slice_bytes, int slices, const DeviceInfo& device) {
   if (slices == 1) return 0;
-  constexpr double start_us = 1, wait_us = 3, load_latency = 800;  // clocks, from the L2 cache
+  constexpr double start_us = 0.4, wait_us = 3, load_latency = 800;  // clocks, from the L2 cache
+  const int depth = slice_depth(slice_bytes / slices / (4 * slice_columns), slices),
+            each = (slices + depth - 1) / depth;
+  const double loads = std::ceil((each - 1) / static_cast<double>(slices_at_once)) + (depth > 1 ? 0.5 : 0);
   return start_us + wait_us + 2 * static_cast<double>(slice_bytes) / device.memory_gbs * 1e-3 +
-         std::ceil(slices / static_cast<double>(slices_at_once)) * load_latency / device.clock_ghz * 1e-3;
+         loads * load_latency / device.clock_ghz * 1e-3;
 }
 
 }  // namespace ridge::gemm_kernels

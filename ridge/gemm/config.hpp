@@ -228,7 +228,12 @@ constexpr int split_sums_at(const Config& c) { return split_sums_apart(c) ? c.st
 constexpr int split_barriers_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + (split_sums_apart(c) ? split_sums_bytes(c) : 0);
 }
-constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + (2 * c.stages + 1) * 8; }
+constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + (3 * c.stages + 1) * 8; }
+// Narrow operands of 16 rows that TMA does not bring as wgmma reads them (Major::none): the loader's warpgroup has three more
+// warps, which gather them.
+inline constexpr int split_gatherers = 3;
+constexpr bool split_gathers(const Config& c) { return c.family == Family::wgmma_split && c.bn == 16; }
+constexpr int split_threads(const Config& c, bool gathers) { return threads(c) + (gathers ? split_gatherers * 32 : 0); }
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 

@@ -199,16 +199,15 @@ constexpr double unaligned_line_clocks = 4;    // and where they start inside of
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
 constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
-constexpr double left_over = 0.025;            // of multiprocessors, for each block of a cluster but the first
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
 constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
-constexpr double promoted = 1.15;       // of a step whose sums leave the tensor cores, and nothing else is under way
-constexpr double split_promoted = 1.4;  // that of Family::wgmma_split, where two warpgroups begin and end it together
+constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
+constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
 constexpr double sums_bytes_per_clock = 48;  // of a tile's sums on their way to other blocks and to D
 constexpr double sums_in_stages = 0.25;      // of that rate, where a cluster waits before it sends them
 constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
 constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
-constexpr double further_launch_us = 1;      // such a copy starts and ends
+constexpr double further_launch_us = 2.5;    // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
@@ -314,25 +313,24 @@ Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& 
 
 // ---- Family::wgmma_split --------------------------------------------------------------------------------------------
 
-// Clusters that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have odd ones left over.
-double clusters_at_a_time(const DeviceInfo& device, int size) {
-  return std::max(1.0, std::floor(device.sms * (1 - left_over * (size - 1)) / size));
-}
-
 Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
-  const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, c.bm)),
+  const int rows = split_wide_rows(c, p, device.sms, way.split, way.swapped);
+  const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, rows)),
                narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
   const double tiles = wide * narrow * static_cast<double>(p.batch);
   // Blocks that share a multiprocessor take turns; where memory alone is waited for, they hide each other's waits.
-  const double at_a_time = clusters_at_a_time(device, way.split),
+  const double at_a_time = static_cast<double>(clusters_at_a_time(device.sms, way.split)),
                resident = std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
                waves = std::ceil(tiles / (at_a_time * resident));
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
-  const double lines = split_multipliers(c) * (64 + c.bn) + c.bm + c.bn;
+  const double lines = split_multipliers(c) * (64 + c.bn) + rows + c.bn;
   const Repack reads = repack_of(c, p, way.swapped);
-  const double copied = (way.swapped ? c.bn : c.bm) * clocks_of_line(*p.a, reads.a) +
-                        (way.swapped ? c.bm : c.bn) * clocks_of_line(*p.b, reads.b);
+  const auto copied_of = [&](const GemmOperand& o, const Repacked& read, int of) {
+    return read.major == Major::none ? 0 : of * clocks_of_line(o, read);  // gathered: by threads
+  };
+  const double copied =
+      copied_of(*p.a, reads.a, way.swapped ? c.bn : rows) + copied_of(*p.b, reads.b, way.swapped ? rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
   Clocks clocks;
   clocks.step = longest({{elements * c.bk / per_clock, "the tensor cores"},
@@ -341,8 +339,8 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
                          {wgmma_stage_bytes(c) / block_bytes_per_clock, "what a block gets from the L2 cache"}});
   if (c.promote)
     clocks.step = {clocks.step.clocks * (c.bn > 64 ? split_promoted : promoted), "sums that leave the tensor cores"};
-  const double loading = std::min<double>(tiles * way.split, device.sms);
-  const double from_memory = std::max(cost(p).bytes_read / (loading * memory_bytes_per_clock),
+  const double blocks = tiles * way.split, fullest = std::ceil(blocks / device.sms);  // blocks of a multiprocessor
+  const double from_memory = std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
                                       cost(p).bytes() / device.memory_gbs * device.clock_ghz);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);

@@ -215,13 +215,15 @@ Explanation GemmPlan::explain() const {
   return e;
 }
 
-// Whether TMA cannot read an operand that the plan leaves where it is.
+// Whether TMA cannot read an operand as the plan has it read.
 static bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
   const Config& c = variants[plan.variant].config;
   if (!is_hopper(c)) return false;
   const Repack planned = repack_of(c, plan.problem, plan.swapped), now = repack_of(c, given, plan.swapped);
-  return (now.a.needed && !planned.a.needed) || (now.b.needed && !planned.b.needed) ||
-         (now.gate.needed && !planned.gate.needed);
+  const auto more = [](const Repacked& is, const Repacked& was) {  // copied, or gathered
+    return !was.needed && was.major != Major::none && (is.needed || is.major == Major::none);
+  };
+  return more(now.a, planned.a) || more(now.b, planned.b) || more(now.gate, planned.gate);
 }
 
 Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stream stream) const {

@@ -1,6 +1,7 @@
 // What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
 // bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of
-// one operand, or of both. Facts that plan and launch share.
+// one operand, or of both. A narrow operand of 16 rows of 16-bit elements is gathered by the product's own warps instead.
+// Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -11,8 +12,8 @@ namespace ridge::gemm_detail {
 
 // An operand as the kernel reads it.
 struct Repacked {
-  bool needed = false;  // else it is read where it is
-  Major major = Major::k;
+  bool needed = false;                       // else it is read where it is
+  Major major = Major::k;                    // none: gathered from where it is
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; pitch: between neighbours in the other axis
   std::size_t offset = 0, bytes = 0;         // in the workspace
 };
@@ -38,6 +39,28 @@ inline bool turns_down(const Config& c, const GemmProblem& p) {
 
 // Of Family::wgmma_split: whether B is the wide operand, of which tiles have rows; it is the larger matrix.
 inline bool is_wider_across(const GemmProblem& p) { return p.n > p.m; }
+
+// Clusters of so many blocks that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have odd ones
+// left over.
+inline std::int64_t clusters_at_a_time(int sms, int size) {
+  constexpr double left_over = 0.025;  // of multiprocessors, for each block of a cluster but the first
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(sms * (1 - left_over * (size - 1)) / size));
+}
+
+// Rows of the wide operand that a tile has. A multiprocessor gets no more of memory's rate than any other, so that where some
+// have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow operands, whose
+// products memory's time hides.
+inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int split, bool swapped) {
+  constexpr std::int64_t step = 8;
+  const std::int64_t rows = swapped ? p.n : p.m, narrow = swapped ? p.m : p.n;
+  const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t shares = ceil_of(narrow, c.bn) * p.batch,  // of tiles that have the same rows
+      at_a_time = clusters_at_a_time(sms, split), in_turn = ceil_of(ceil_of(rows, c.bm) * shares, at_a_time);
+  const bool along_k = (swapped ? major_of_b(p) : major_of_a(p)) != Major::outer || size_of(p.dtype) != 2;
+  if (c.bm != 64 || c.bn > 64 || !along_k || in_turn > c.blocks_per_sm || at_a_time * in_turn < shares) return c.bm;
+  const std::int64_t even = ceil_of(rows, at_a_time * in_turn / shares);
+  return static_cast<int>(std::min<std::int64_t>(c.bm, ceil_of(even, step) * step));
+}
 
 // For a row of Hopper's families. Precondition: the problem's operands are given.
 inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
@@ -72,10 +95,21 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
     return r;
   }
   const bool wide_k = size != 2, narrow_k = wide_k || narrow_is_k_major(c);
+  // Of any length along k where the copy engine brings it as it lies; else, of many steps, threads' loads would be waited for.
+  const auto gathered = [&](const Repacked& to, const GemmOperand& o, std::int64_t rows, std::int64_t row_stride,
+                            std::int64_t k_stride) {
+    constexpr std::int64_t most_loaded = 1024;
+    const bool brought = row_stride == 1 && rows <= k_stride && k_stride <= c.bn && starts_on(o, 0, access_bytes);
+    if (!brought && p.k > most_loaded) return to;
+    return split_gathers(c) && size == 2 && to.needed ? Repacked{.major = Major::none, .batch_stride = o.batch_stride}
+                                                      : to;
+  };
   r.a = repacked(*p.a, major_of_a(p), p.m, p.a->row_stride, p.a->col_stride,
                  along_k_if((swapped ? narrow_k : wide_k) || a_is_k_major(c)), 0);
+  if (swapped) r.a = gathered(r.a, *p.a, p.m, p.a->row_stride, p.a->col_stride);
   r.b = repacked(*p.b, major_of_b(p), p.n, p.b->col_stride, p.b->row_stride, along_k_if(swapped ? wide_k : narrow_k),
                  r.a.bytes);
+  if (!swapped) r.b = gathered(r.b, *p.b, p.n, p.b->col_stride, p.b->row_stride);
   if (p.gate_lies) {
     const GemmOperand& g = *p.gate_lies;
     r.gate = repacked(g, major_of_gate(p), p.n, g.col_stride, g.row_stride, r.b.major, r.a.bytes + r.b.bytes);

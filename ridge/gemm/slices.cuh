@@ -25,7 +25,7 @@ template <class X, class Launch> Status launch_in_slices(const Arguments& args, 
   sums.d = {args.workspace.data, dtype_of<X>, true, pitch, 1, shape.m * pitch};
   RIDGE_TRY(launch(sums));
   return launch_add_slices(static_cast<const X*>(args.workspace.data), shape, epilogue, args.stream,
-                           args.plan.device.warp);
+                           args.plan.device.warp, args.plan.device.cc);
 }
 
 }  // namespace

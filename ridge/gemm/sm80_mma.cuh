@@ -9,6 +9,7 @@
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/groups.hpp>
 #include <ridge/gemm/sm80_operand.cuh>
+#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/pipeline.cuh>
 
 namespace ridge::gemm_kernels {
@@ -175,6 +176,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                                        RowsFrom<Epilogue>{epilogue, at.first});
     } else {
       const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
+      if (shape.slices > 1) tile::let_next_begin();  // what adds the slices up
       for (std::int64_t part = blockIdx.z; part < shape.batch * shape.slices; part += gridDim.z) {
         const Slice slice = slice_of(shape, part);
         compute_mma_tile<Row, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place,

@@ -91,16 +91,19 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   if (!ready) return ready.error();
   const bool swapped = args.plan.swapped;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
-  const DType plain_out = gemm_default_out(p.dtype);  // SplitKernel::Plain
-  WgmmaOperand plain;
-  if (*p.out == plain_out && p.d->col_stride == 1 && !p.c && !p.residual_lies && is_plain(epilogue))
-    plain = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+  using Sum = tile::sm90::Sum<T>;
+  PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = is_by_columns(p, *p.out)};
+  const bool plain_out =
+      plain.sums ? sizeof(T) != 2 : *p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>);
+  if (plain_out && p.d->col_stride == 1 && !p.c && !p.residual_lies && is_plain(epilogue))
+    plain.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;
   const Copied copied = !repack.needed()                                ? Copied::none
                         : (swapped ? repack.b.needed : repack.a.needed) ? Copied::both
                                                                         : Copied::narrow;
   constexpr Config c = variants[I].config;
-  const Raster tiles = raster_of(swapped ? p.n : p.m, swapped ? p.m : p.n, c.bm, c.bn);
+  const int wide_rows = split_wide_rows(c, p, args.plan.device.sms, args.plan.split, swapped);
+  const Raster tiles = raster_of(swapped ? p.n : p.m, swapped ? p.m : p.n, wide_rows, c.bn);
   SplitHints hints;
   if (copied == Copied::none && args.plan.split > 1)
     hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
@@ -109,8 +112,9 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
                (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes / 2;
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
-                                           is_by_columns(p, plain_out), {p.m, p.n, products(p), p.batch}, swapped,
-                                           args.plan.split, copied, hints, epilogue, args.stream);
+                                           {p.m, p.n, products(p), p.batch}, swapped, args.plan.split, wide_rows,
+                                           copied, hints, epilogue, args.stream,
+                                           swapped ? operand_a<T>(args) : operand_b<T>(args));
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,
@@ -118,6 +122,10 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   if constexpr (sizeof(T) != 2) {
     return launch.template operator()<k, k>();  // the others have been turned
   } else if constexpr (narrow_is_k_major(variants[I].config)) {
+    if constexpr (split_gathers(variants[I].config))
+      if (narrow == Major::none)
+        return wide == k ? launch.template operator()<k, Major::none>()
+                         : launch.template operator()<outer, Major::none>();
     return wide == k ? launch.template operator()<k, k>() : launch.template operator()<outer, k>();
   } else {
     if (wide == k) return narrow == k ? launch.template operator()<k, k>() : launch.template operator()<k, outer>();

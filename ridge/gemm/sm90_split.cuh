@@ -9,8 +9,11 @@
 // is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
 #pragma once
 #include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
 #include <ridge/tile/sm90/overlap.cuh>
+
+#include <utility>
 
 namespace ridge::gemm_kernels {
 
@@ -35,30 +38,38 @@ constexpr SplitHints split_hints(const Config& c, std::int64_t blocks, int sms) 
 struct SplitWork {
   int m, n, steps;                     // of D; steps of bk along k, at least as many as blocks in a cluster
   unsigned wide, narrow, batch;        // tiles
+  int wide_rows;                       // that a tile has, of the wide operand
   int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
   bool swapped;                        // the wide operand is B
-  int share_log2;                      // groups of 8 narrow columns that a block of the cluster adds up
-  int stage_bytes;                     // that are copied for a step
-  Copied copied;                       // both: or the wide one alone
+  const void* gathered;                // the narrow operand of SplitKernel::gathers, [n, k] as rows of `narrow_rows`
+  std::int64_t gathered_row, gathered_k, gathered_batch;  // its strides, in elements
+  int narrow_rows, k;
+  int bulk_steps, bulk_bytes;  // first steps of which the copy engine brings it as it lies, and how much for each
+  int share_log2;              // groups of 8 narrow columns that a block of the cluster adds up
+  int stage_bytes;             // that are copied for a step
+  Copied copied;               // both: or the wide one alone
   SplitHints hints;
-  void* plain;         // D of SplitKernel::Plain, where it is the sums and its columns are neighbours, or null
+  void* plain;         // D of SplitKernel::Plain or of sums, where it is these and its columns are neighbours, or null
+  bool plain_sums;     // it is of the sums' type, which operands of 16 bits do not have
   bool plain_vectors;  // its rows are whole pieces of four, each on its own size
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
 };
 
 template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static constexpr Config c = Row::config;
-  static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = axis_of(MN);
+  static constexpr bool gathers = MN == Major::none;  // the narrow operand, of any strides
+  static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = gathers ? tile::sm90::Axis::k : axis_of(MN);
+  static constexpr int threads = split_threads(c, gathers);
   static constexpr int groups = c.bn / 8, sums = 4 * groups;  // of 8 narrow columns; of a thread
   static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
   static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
   // Where next to nothing but the wide operand is read.
   static constexpr auto fetch_wide = c.bn <= 16 ? tile::sm90::Fetch::lines : tile::sm90::Fetch::wide;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
-  using Plain = std::conditional_t<sizeof(T) == 2, T, tile::sm90::Sum<T>>;  // of D that is stored without an epilogue
+  using Plain = ColumnOut<T>;  // of D that is stored without an epilogue, if it is not of the sums' type
   static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
-  static_assert(MN == Major::k || !narrow_is_k_major(c));
+  static_assert(gathers ? split_gathers(c) : MN == Major::k || !narrow_is_k_major(c));
   // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get two
   // where there is room for them, and others none.
   __host__ __device__ static constexpr bool overlaps(unsigned split) { return split > 1 || c.blocks_per_sm == 1; }
@@ -103,10 +114,77 @@ __device__ __forceinline__ Place along_wide() {
   return {lane / 16 * 4 + lane / 8 % 2 * 8, lane % 4 * 2 + lane / 4 % 2};
 }
 
+// Brings the narrow operand's part of each step to shared memory as TMA would. A warp has every third step of the block, and
+// the next one's elements on their way while it stores one's. What of a row is behind k is zero; rows that there are not
+// become rows that D has not, and are not stored.
+template <class K, class T, class Barrier>
+__device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned char* shared, Barrier* full,
+                                              Barrier* empty, Barrier* brought, int first, int steps, int narrow_row,
+                                              int batch) {
+  namespace sm90 = tile::sm90;
+  constexpr Config c = K::c;
+  constexpr int elements = 16 / static_cast<int>(sizeof(T)), pieces = wgmma_line_bytes / 16,
+                of_lane = c.bn * pieces / 32;
+  static_assert(c.bn < 32 && 32 % c.bn == 0);
+  struct Pieces {
+    simt::vec<T, elements> piece[of_lane];
+  };
+  const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % c.bn, first_piece = lane / c.bn;
+  constexpr int piece_step = 32 / c.bn;
+  const bool there = narrow_row + row < work.narrow_rows;
+  const T* const from =
+      static_cast<const T*>(work.gathered) + batch * work.gathered_batch + (narrow_row + row) * work.gathered_row;
+  const auto fetch = [&](int step) {
+    Pieces x;
+#pragma unroll
+    for (int i = 0; i < of_lane; ++i) {
+      const int k = (first + step) * c.bk + (first_piece + i * piece_step) * elements;
+      const T* at = from + k * work.gathered_k;
+#pragma unroll
+      for (int e = 0; e < elements; ++e, at += work.gathered_k) x.piece[i][e] = there && k + e < work.k ? *at : T{};
+    }
+    return x;
+  };
+  sm90::RingPlace<c.stages> ring;
+  int step = static_cast<int>(threadIdx.x) / 32 - (K::threads / 32 - split_gatherers);
+  ring.skip(step);
+  Pieces x;
+  const int bulk_steps = work.bulk_steps - first;
+  if (step < steps && step >= bulk_steps) x = fetch(step);
+  RIDGE_KEEP_LOOP
+  for (; step < steps; step += split_gatherers, ring.skip(split_gatherers)) {
+    Pieces next;
+    if (step + split_gatherers < steps && step + split_gatherers >= bulk_steps) next = fetch(step + split_gatherers);
+    unsigned char* const tile = shared + ring.stage * wgmma_stage_bytes(c) + K::bytes_wide;
+    if (step < bulk_steps) {  // it lies where it is to be turned
+      sm90::wait(brought + ring.stage, ring.parity);
+      const T* const at = reinterpret_cast<const T*>(tile) + row;
+      const int pitch = static_cast<int>(work.gathered_k);
+      if (there)
+#pragma unroll
+        for (int i = 0; i < of_lane; ++i)
+#pragma unroll
+          for (int e = 0; e < elements; ++e)
+            x.piece[i][e] = at[((first_piece + i * piece_step) * elements + e) * pitch];
+      __syncwarp();
+    } else {
+      sm90::wait(empty + ring.stage, ring.parity ^ 1);
+    }
+    if (there)
+#pragma unroll
+      for (int i = 0; i < of_lane; ++i)
+        simt::store(reinterpret_cast<T*>(tile + sm90::swizzled(row, (first_piece + i * piece_step) * 16)), x.piece[i]);
+    sm90::fence_shared_for_copies();
+    __syncwarp();
+    if (lane == 0) sm90::arrive(full + ring.stage);
+    x = next;
+  }
+}
+
 // epilogue(A B)                     wide: [m, k], narrow: [n, k]; or where `swapped` wide: [n, k], narrow: [m, k]
 // Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+__global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::config.blocks_per_sm)
     gemm_split(const __grid_constant__ tile::sm90::TensorMap map_wide,
                const __grid_constant__ tile::sm90::TensorMap map_narrow, const __grid_constant__ SplitWork work,
                const __grid_constant__ Epilogue epilogue) {
@@ -119,12 +197,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
-    auto *empty = full + c.stages, *got = empty + c.stages;  // got: the others' sums
+    auto *empty = full + c.stages, *brought = empty + c.stages, *got = brought + c.stages;  // got: the others' sums
     const int group = sm90::warpgroup_index();
     const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
     // Tiles of the narrow operand follow each other, and share what they read of the wide one in the L2 cache.
     const unsigned tile = blockIdx.x / split, narrow_tile = tile % work.narrow, rest = tile / work.narrow;
-    const int wide_row = static_cast<int>(rest % work.wide) * c.bm, narrow_row = static_cast<int>(narrow_tile) * c.bn;
+    const int wide_row = static_cast<int>(rest % work.wide) * work.wide_rows,
+              narrow_row = static_cast<int>(narrow_tile) * c.bn;
     const int batch = static_cast<int>(rest / work.wide);
     const int first = static_cast<int>(static_cast<unsigned>(work.steps) * rank / split),
               last = static_cast<int>(static_cast<unsigned>(work.steps) * (rank + 1) / split);
@@ -141,9 +220,17 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
                                               (first + i) * c.bk, batch * work.batch_of_wide, 0);
     };
     const auto load_narrow = [&](int i, int stage) {
-      load_operand<K::axis_narrow, c.bn, false>(&map_narrow, shared + stage * wgmma_stage_bytes(c) + K::bytes_wide,
-                                                full + stage, narrow_row, (first + i) * c.bk,
-                                                batch * work.batch_of_narrow, 0);
+      unsigned char* const to = shared + stage * wgmma_stage_bytes(c) + K::bytes_wide;
+      if constexpr (!K::gathers) {
+        load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to, full + stage, narrow_row, (first + i) * c.bk,
+                                                  batch * work.batch_of_narrow, 0);
+      } else if (first + i < work.bulk_steps) {
+        sm90::arrive_expecting(brought + stage, static_cast<unsigned>(work.bulk_bytes));
+        sm90::copy_bulk(
+            to,
+            static_cast<const T*>(work.gathered) + batch * work.gathered_batch + (first + i) * c.bk * work.gathered_k,
+            static_cast<unsigned>(work.bulk_bytes), brought + stage);
+      }
     };
     const auto load_step = [&](int i) {
       load_wide(i, ring.stage);
@@ -155,8 +242,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     int loaded = 0;
     if (loads) {  // it fills the stages before anybody else knows of them
       for (int s = 0; s < c.stages; ++s) {
-        sm90::init(full + s, 1);
+        sm90::init(full + s, K::gathers ? 2 : 1);
         sm90::init(empty + s, multipliers);
+        if constexpr (K::gathers) sm90::init(brought + s, 1);
       }
       sm90::init(got, 1);
       sm90::fence_init();
@@ -192,6 +280,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           sm90::wait(empty + ring.stage, ring.parity ^ 1);
           load_step(loaded);
         }
+      if constexpr (K::gathers)
+        if (threadIdx.x >= multipliers * 128 + 32)
+          gather_narrow<K, T>(work, shared, full, empty, brought, first, steps, narrow_row, batch);
       __syncwarp();
       await_others();
     } else {
@@ -214,17 +305,34 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const auto release = [&](int stage) {
         if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
       };
-      if constexpr (c.promote > 0) {  // meanwhile another warpgroup multiplies, or memory is what is waited for
-        Sum part[K::sums];
+      if constexpr (c.promote > 0) {
+        // Of a few steps at a time, each one's sums are added up while the next ones multiply. Of wide tiles, whose sums leave
+        // no registers for that, another warpgroup multiplies meanwhile.
+        constexpr int most = c.bn <= 64 ? 4 : 1;
+        Sum parts[most][K::sums];
 #pragma unroll
         for (int j = 0; j < K::sums; ++j) sums[j] = 0;
-        for (int i = 0; i < steps; ++i, ring.next()) {
-          start_step(part, false);
-          sm90::wait_products<0>();
-          release(ring.stage);
+        int left = steps;
+        const auto take = [&]<int... I>(std::integer_sequence<int, I...>) {
+          int stage[sizeof...(I)];
+          const auto start = [&](int i, Sum(&to)[K::sums]) {
+            stage[i] = ring.stage;
+            start_step(to, false);
+            ring.next();
+          };
+          const auto add = [&](int i, const Sum(&part)[K::sums]) {
+            release(stage[i]);
 #pragma unroll
-          for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
-        }
+            for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
+          };
+          constexpr int count = sizeof...(I);
+          for (; left >= count; left -= count) {
+            (start(I, parts[I]), ...);
+            ((sm90::wait_products<count - 1 - I>(), add(I, parts[I])), ...);
+          }
+        };
+        take(std::make_integer_sequence<int, most>{});
+        if constexpr (most > 1) take(std::make_integer_sequence<int, 1>{});
       } else {
         int former = 0;
         for (int i = 0; i < steps; ++i, ring.next()) {
@@ -302,29 +410,38 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       const int wide = wide_row + group * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
                 narrow = narrow_row + 8 * mine + place.narrow;
       const int row = work.swapped ? narrow : wide, col = work.swapped ? wide : narrow;
+      const int wide_end = wide_row + work.wide_rows, m = work.swapped ? work.m : ::min(work.m, wide_end),
+                n = work.swapped ? ::min(work.n, wide_end) : work.n;
       const int row_step = work.swapped ? 8 : 0, col_step = 8 - row_step;
-      using Plain = typename K::Plain;
-      Plain* const d =
-          static_cast<Plain*>(work.plain) + batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col};
-      const std::int64_t step = row_step * work.plain_pitch + col_step;
-      const auto there_is = [&](int p) {
-        return p < share && row + p * row_step < work.m && col + p * col_step < work.n;
+      const std::int64_t first_of_d = batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col},
+                         step = row_step * work.plain_pitch + col_step;
+      const auto there_is = [&](int p) { return p < share && row + p * row_step < m && col + p * col_step < n; };
+      // As Plain, or as they are.
+      const auto with_plain = [&](const auto& store) {
+        using Plain = typename K::Plain;
+        if constexpr (sizeof(T) != 2)
+          if (work.plain_sums) return store(static_cast<Sum*>(work.plain) + first_of_d);
+        if constexpr (sizeof(T) == 2 || is_float8<T>) store(static_cast<Plain*>(work.plain) + first_of_d);
       };
       if (work.plain && work.plain_vectors) {
+        with_plain([&]<class Plain>(Plain* d) {
 #pragma unroll
-        for (int p = 0; p < K::groups; ++p)
-          if (there_is(p))
-            simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
-                                                          Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
+          for (int p = 0; p < K::groups; ++p)
+            if (there_is(p))
+              simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
+                                                            Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
+        });
       } else {
         RIDGE_KEEP_LOOP
         for (int p = 0; p < share; ++p) {  // groups take turns at place 0: the epilogue's code is there once
-          const int left = ::min(work.n - (col + p * col_step), 4);
+          const int left = ::min(n - (col + p * col_step), 4);
           if (there_is(p)) {
             if (work.plain) {
+              with_plain([&]<class Plain>(Plain* d) {
 #pragma unroll
-              for (int v = 0; v < 4; ++v)
-                if (v < left) d[p * step + v] = Plain(sums[v]);
+                for (int v = 0; v < 4; ++v)
+                  if (v < left) d[p * step + v] = Plain(sums[v]);
+              });
             } else {
               epilogue(simt::vec<Sum, 4>{sums[0], sums[1], sums[2], sums[3]},
                        At{batch, row + p * row_step, col + p * col_step, left});
@@ -338,14 +455,32 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
   }
 }
 
-// Launches it with `split` blocks in a cluster. plain: D, where it is the sums and its columns are neighbours; else its
-// data is null, and the epilogue serves. plain_vectors: its rows are whole pieces of four, each on its own size. Precondition:
+// Steps along k of which the copy engine brings a gathered operand as it lies: whole rows along its few columns, in the place
+// that they are turned in.
+template <class T> static int bulk_steps_of(const Config& c, const Operand<T>& o, std::int64_t rows, std::int64_t k) {
+  const auto size = static_cast<std::int64_t>(sizeof(T)), pitch = o.k_stride;
+  if (o.outer_stride != 1 || rows > c.bn || pitch < rows || c.bk * pitch * size > c.bn * wgmma_line_bytes ||
+      o.batch_stride * size % 16 || reinterpret_cast<std::uintptr_t>(o.data) % 16)
+    return 0;
+  return static_cast<int>((pitch * (k - 1) + rows) / (pitch * c.bk));
+}
+
+// What of D a kernel stores without an epilogue: D, where it is the sums and its columns are neighbours; else its data is
+// null, and the epilogue serves.
+struct PlainD {
+  WgmmaOperand d;
+  bool sums = false;     // it is of the sums' type, else of SplitKernel::Plain
+  bool vectors = false;  // its rows are whole pieces of four, each on its own size
+};
+
+// Launches it with `split` blocks in a cluster, whose tiles have `wide_rows` rows of the wide operand: at most bm, or all of
+// them where it does not lie along k; a multiple of four. gathered: the narrow operand, where MN is Major::none. Precondition:
 // split <= steps along k, and a power of two.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
-[[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow,
-                                         const WgmmaOperand& plain, bool plain_vectors, const Shape& shape,
-                                         bool swapped, int split, Copied copied, SplitHints hints,
-                                         const Epilogue& epilogue, Stream stream) {
+[[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow, const PlainD& plain,
+                                         const Shape& shape, bool swapped, int split, int wide_rows, Copied copied,
+                                         SplitHints hints, const Epilogue& epilogue, Stream stream,
+                                         const Operand<T>& gathered = {}) {
   namespace sm90 = tile::sm90;
   using K = SplitKernel<Row, T, MW, MN>;
   constexpr Config c = Row::config;
@@ -354,30 +489,43 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
   // a copy brings all of it, no such rows are asked for: what is multiplied instead becomes rows that D has not.
   const int box_narrow =
       MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
-  const int not_copied = (K::box_narrow - box_narrow) * wgmma_line_bytes;
-  sm90::TensorMap map_wide, map_narrow;
-  RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, K::box_wide, K::fetch_wide));
-  RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
-  const Raster tiles = raster_of(rows_wide, rows_narrow, c.bm, c.bn);
+  const int box_wide = MW == Major::k ? wide_rows : K::box_wide;
+  const int bytes_wide = K::bytes_wide - (K::box_wide - box_wide) * wgmma_line_bytes,
+            bytes_narrow = K::gathers ? 0 : K::bytes_narrow - (K::box_narrow - box_narrow) * wgmma_line_bytes;
+  sm90::TensorMap map_wide, map_narrow{};
+  RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, box_wide, K::fetch_wide));
+  if constexpr (!K::gathers)
+    RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
+  const Raster tiles = raster_of(rows_wide, rows_narrow, wide_rows, c.bn);
   const SplitWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
                        .wide = static_cast<unsigned>(tiles.rows),
                        .narrow = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
+                       .wide_rows = wide_rows,
                        .batch_of_wide = wide.batch_stride ? 1 : 0,
                        .batch_of_narrow = narrow.batch_stride ? 1 : 0,
                        .swapped = swapped,
+                       .gathered = gathered.data,
+                       .gathered_row = gathered.outer_stride,
+                       .gathered_k = gathered.k_stride,
+                       .gathered_batch = gathered.batch_stride,
+                       .narrow_rows = static_cast<int>(rows_narrow),
+                       .k = static_cast<int>(shape.k),
+                       .bulk_steps = K::gathers ? bulk_steps_of(c, gathered, rows_narrow, shape.k) : 0,
+                       .bulk_bytes = static_cast<int>(c.bk * gathered.k_stride * static_cast<int>(sizeof(T))),
                        .share_log2 = split_share_log2(c, split),
-                       .stage_bytes = wgmma_stage_bytes(c) - not_copied,
+                       .stage_bytes = bytes_wide + bytes_narrow,
                        .copied = copied,
                        .hints = hints,
-                       .plain = const_cast<void*>(plain.data),
-                       .plain_vectors = plain_vectors,
-                       .plain_pitch = plain.pitch,
-                       .plain_batch = plain.batch_stride};
+                       .plain = const_cast<void*>(plain.d.data),
+                       .plain_sums = plain.sums,
+                       .plain_vectors = plain.vectors,
+                       .plain_pitch = plain.d.pitch,
+                       .plain_batch = plain.d.batch_stride};
   const simt::Config at{.grid = dim3(static_cast<unsigned>(tiles.tiles() * shape.batch * split)),
-                        .block = dim3(static_cast<unsigned>(threads(c))),
+                        .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_split<Row, T, MW, MN, Epilogue>;

@@ -198,8 +198,9 @@ TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
 
 // ---- tiles that clusters share, by a block that has all of k ---------------------------------------------------------
 
+// A narrow operand of Major::none is stored along its rows.
 template <int I, class T, Major MA, Major MB, bool Swapped>
-void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1) {
+void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wide_rows = 0) {
   std::mt19937 bits(3);
   const auto operand = [&](Major major, int rows) {
     Matrices<T> x = major == Major::k ? Matrices<T>(batch, rows, of_k) : Matrices<T>(batch, of_k, rows);
@@ -214,10 +215,12 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1) {
   epilogue.addends[epilogue.bias].row_stride = 0;
   epilogue.d = d.tensor();
   constexpr Major wide = Swapped ? MB : MA, narrow = Swapped ? MA : MB;
-  const Status status =
-      launch_split<Row<I>, T, wide, narrow>(Swapped ? b.operand() : a.operand(), Swapped ? a.operand() : b.operand(),
-                                            by_epilogue ? WgmmaOperand{} : d.operand(), n % 8 == 0, {m, n, of_k, batch},
-                                            Swapped, 1, Copied::none, SplitHints{2, 1, true}, epilogue, {});
+  Matrices<T>& few = Swapped ? a : b;
+  const Status status = launch_split<Row<I>, T, wide, narrow>(
+      Swapped ? b.operand() : a.operand(), few.operand(),
+      PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, Swapped, 1,
+      wide_rows ? wide_rows : Row<I>::config.bm, Copied::none, SplitHints{2, 1, true}, epilogue, {},
+      Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()});
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {
     return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
@@ -248,6 +251,22 @@ TEST(GemmOnHopper, FewColumnsAreToo) {
     check_split<narrow_16, half, k, k, false>(130, 13, 72, by_epilogue);
     check_split<narrow_16, half, outer, k, false>(136, 24, 200, by_epilogue);
     check_split<split_64x128, bfloat16, k, outer, false>(70, 136, 64 * 9 + 8, by_epilogue);
+  }
+}
+TEST(GemmOnHopper, WhatTmaDoesNotBringIsGathered) {
+  constexpr int narrow_16 = row_named("narrow_16");
+  for (const bool by_epilogue : {false, true}) {
+    check_split<narrow_16, half, k, Major::none, false>(130, 13, 64 * 12 + 8, by_epilogue);
+    check_split<narrow_16, bfloat16, outer, Major::none, false>(72, 35, 40, by_epilogue, 2);
+    check_split<narrow_16, half, Major::none, k, true>(16, 136, 64 * 10, by_epilogue, 2);
+  }
+}
+TEST(GemmOnHopper, TilesOfFewerRowsAreEven) {
+  constexpr int narrow_16 = row_named("narrow_16"), narrow_64 = row_named("narrow_64");
+  for (const bool by_epilogue : {false, true}) {
+    check_split<narrow_16, half, k, k, false>(130, 13, 72, by_epilogue, 1, 40);
+    check_split<narrow_16, half, k, k, true>(13, 136, 200, by_epilogue, 2, 24);
+    check_split<narrow_64, half, k, outer, true>(72, 133, 72, by_epilogue, 1, 52);
   }
 }
 TEST(GemmOnHopper, TwoWarpgroupsHaveHalfOfATileEach) {
