@@ -48,8 +48,8 @@ inline std::int64_t clusters_at_a_time(int sms, int size) {
 }
 
 // Rows of the wide operand that a tile has. A multiprocessor gets no more of memory's rate than any other, so that where some
-// have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow operands, whose
-// products memory's time hides.
+// have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow operands of one tile,
+// whose products memory's time hides.
 inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int split, bool swapped) {
   constexpr std::int64_t step = 8;
   const std::int64_t rows = swapped ? p.n : p.m, narrow = swapped ? p.m : p.n;
@@ -57,7 +57,8 @@ inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int s
   const std::int64_t shares = ceil_of(narrow, c.bn) * p.batch,  // of tiles that have the same rows
       at_a_time = clusters_at_a_time(sms, split), in_turn = ceil_of(ceil_of(rows, c.bm) * shares, at_a_time);
   const bool along_k = (swapped ? major_of_b(p) : major_of_a(p)) != Major::outer || size_of(p.dtype) != 2;
-  if (c.bm != 64 || c.bn > 64 || !along_k || in_turn > c.blocks_per_sm || at_a_time * in_turn < shares) return c.bm;
+  if (c.bm != 64 || c.bn > 64 || narrow > c.bn || !along_k || in_turn > c.blocks_per_sm || at_a_time * in_turn < shares)
+    return c.bm;
   const std::int64_t even = ceil_of(rows, at_a_time * in_turn / shares);
   return static_cast<int>(std::min<std::int64_t>(c.bm, ceil_of(even, step) * step));
 }
