@@ -69,11 +69,10 @@ template <class Job> Status launch_jobs(const Jobs<Job>& jobs, void (*kernel)(Jo
     blocks = std::max(blocks, blocks_of(jobs.job[i]));
     batch = std::max(batch, jobs.job[i].batch);
   }
-  if (blocks == 0 || batch == 0) return {};
-  return tile::launch_overlapping({.grid = dim3(static_cast<unsigned>(blocks), batch, jobs.count),
-                                   .block = dim3(static_cast<unsigned>(threads)),
-                                   .stream = stream.handle},
-                                  kernel, jobs);
+  return simt::launch({.grid = dim3(static_cast<unsigned>(blocks), batch, jobs.count),  // none: nothing is launched
+                       .block = dim3(static_cast<unsigned>(threads)),
+                       .stream = stream.handle},
+                      kernel, jobs);
 }
 
 }  // namespace

@@ -49,7 +49,6 @@ template <class Job> struct Jobs {
 
 // to[batch][row] = from[batch][row], for the batch in y. What follows a row up to 16 bytes is zero.
 __global__ void __launch_bounds__(copy_threads) copy_rows(Jobs<RowCopy> jobs) {
-  tile::await_last();      // it may have written these rows, and read those of another product
   tile::let_next_begin();  // the product waits for these rows, and loads others first
   const RowCopy copy = jobs.job[blockIdx.z];
   if (blockIdx.y >= copy.batch) return;
@@ -108,7 +107,6 @@ __device__ __forceinline__ float rounded_to_tf32(float x) {
 
 // to[batch][outer][k] = from(batch, outer, k), for the batch in y; blocks in x are tiles, along outer first.
 template <class T, bool Parts> __global__ void __launch_bounds__(turn_threads) turn_operand(Jobs<Turn<T>> jobs) {
-  tile::await_last();
   tile::let_next_begin();
   const Turn<T> turn = jobs.job[blockIdx.z];
   constexpr int line = turn_k<T>, pitch = turn_pitch<T>, word = 4 / static_cast<int>(sizeof(T));  // elements of a word
