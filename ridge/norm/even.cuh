@@ -51,7 +51,7 @@ template <class T, int Lanes, int K> struct CachedUnits {
 
 // The sum of squares alone, in the place of Differences.
 struct Squares {
-  float squares = 0;
+  float squares;
   __device__ __forceinline__ void add(float e) { squares = fmaf(e, e, squares); }
   friend __device__ __forceinline__ Squares operator+(const Squares& a, const Squares& b) {
     return {a.squares + b.squares};

@@ -32,10 +32,11 @@ template <class T, int W> struct SpanWords {
   const T* words;
   int before, cols, size;  // elements of the first word that are not the row's; elements of the row; of all words
 
-  // The row starts `start` elements behind room, which lies on words.
-  __device__ __forceinline__ SpanWords(const T* room, int start, int row_cols) : cols(row_cols) {
-    before = start & (W - 1);
-    words = room + (start - before);
+  // Row `row` of those from room + lead on; room lies on words.
+  __device__ __forceinline__ SpanWords(const T* room, int lead, int row, int row_cols) : cols(row_cols) {
+    // Of factors' low bits, as clang 15 does not find how to multiply single bits on AMD.
+    before = (lead + (row & (W - 1)) * (cols & (W - 1))) & (W - 1);
+    words = room + (lead + row * cols - before);
     size = (before + cols + W - 1) & ~(W - 1);
   }
   __device__ __forceinline__ Word load(int at) const {
@@ -147,7 +148,7 @@ __device__ __forceinline__ void of_rows(const typename R::Element* room, int lea
   const int mine = log2_lanes == 0 ? tile::SpanRow<T>(cols).first() : static_cast<int>(threadIdx.x) >> log2_lanes;
   for (int r = mine; r - mine < rows; r += S::threads >> log2_lanes) {
     const int row = ::min(r, rows - 1);  // beyond the last: that one again, as lanes meet
-    const auto result = of_row<R>(SpanWords<T, W>(room, lead + row * cols, cols), own, finish);
+    const auto result = of_row<R>(SpanWords<T, W>(room, lead, row, cols), own, finish);
     if (r < rows && own.rank == 0) y[r * step] = result;
   }
 }
