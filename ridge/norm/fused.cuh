@@ -177,6 +177,24 @@ class PhasedRows {
   }
 };
 
+// gamma of a slice of the row, whose `units` begin behind `head` elements, to shared memory as floats: ones where it is
+// not given, zeros behind the units.      given: [head + units of elements] or null; gamma: [words of a unit][row_units]
+template <int Threads, class T>
+__device__ __forceinline__ void put_gamma(const T* given, int head, int units, tile::Packed* gamma, int row_units) {
+  constexpr int V = tile::unit_elements<T>;
+  for (int u = static_cast<int>(threadIdx.x); u < row_units; u += Threads) {
+    tile::Packed unit{};
+    if (u < units) unit = given ? tile::load_packed_anywhere(given + head + u * V) : tile::packed_fill<T>(1.0f);
+    const tile::Floats<T> floats = tile::unpack_floats<T>(unit);
+#pragma unroll
+    for (int w = 0; w < V / tile::unit_words; ++w)
+      memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(tile::Packed));
+  }
+}
+
+// An element of a row that is in no whole unit, as it is in memory: nothing waits for it where it is loaded.
+template <class T> struct EdgeElement { T x = T(0.0f), dy = T(0.0f); };
+
 // slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] of dy. Block (or cluster) b writes slice b + p for each
 // phase p of its rows, and for the one before them where they begin with a phase: so every slice is written once.
 //
@@ -255,21 +273,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       copies.end_group();
     }
     const T* given = a.gamma.data ? a.gamma.data + slice.begin : nullptr;
-    for (int u = static_cast<int>(threadIdx.x); u < row_units; u += threads) {
-      Packed unit{};
-      if (u < units.units)
-        unit = given ? tile::load_packed_anywhere(given + units.head + u * V) : tile::packed_fill<T>(1.0f);
-      const Floats floats = tile::unpack_floats<T>(unit);
-#pragma unroll
-      for (int w = 0; w < gamma_words; ++w)
-        memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
-    }
+    put_gamma<threads>(given, units.head, units.units, gamma, row_units);
     const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
-    struct Edge {
-      T x = T(0.0f), dy = T(0.0f);  // as they are: nothing waits for them here
-    };
     const auto edge_of = [&](int j) {
-      Edge e;
+      EdgeElement<T> e;
       if (edge_at >= 0 && j < count) e = {row_of(a.x, j)[edge_at], row_of(a.dy, j)[edge_at]};
       return e;
     };
@@ -305,7 +312,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sizes[group][lane / team] = static_cast<float>(elements);
       samples[group][lane / team] = 1.0f / static_cast<float>(sampled > 0 ? sampled : 1);
     }
-    const auto sum_up = [&](int stage, const Edge& edge, RowSums& to) {
+    const auto sum_up = [&](int stage, const EdgeElement<T>& edge, RowSums& to) {
       const Packed* slot = slot_of(stage);
       float base = 0;
       if (!a.rms) {
@@ -327,7 +334,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     };
 
     ColumnSums<T, K> sums;
-    Edge edge = edge_of(group), next_edge = edge_of(group + rows);
+    EdgeElement<T> edge = edge_of(group), next_edge = edge_of(group + rows);
     __syncthreads();  // gamma is there
     if (group < count) {
       copies.await(barriers[group], 0, stages);
@@ -340,7 +347,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       __syncthreads();
       const int turn = j / rows % 2;  // of two places for partial sums
       const int next_stage = stage + 1 == stages ? 0 : stage + 1, part = mates.rank() % parts;
-      const Edge edge_after = edge_of(j + 2 * rows);
+      const EdgeElement<T> edge_after = edge_of(j + 2 * rows);
       if constexpr (!Copies::by_lanes)  // all of the block have read the row before
         if (const int ahead = j + (stages - 1) * rows; j > group && ahead < count)
           bring(stage == 0 ? stages - 1 : stage - 1, ahead);

@@ -85,9 +85,8 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
       return simt::launch(at, kernel, forward_of<T>(args), DistanceSums{});
     };
     if (use == Use::plain) return forward(norm_resident<Row<I>, Team, T, false, DistanceSums>);
-    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
-    else if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
-    else if constexpr (c.overlaps) return Status::error(Code::unsupported, "norm: this variant has no gradient");
+    if (use == Use::added) return forward(norm_resident<Row<I>, Team, T, true, DistanceSums>);
+    if constexpr (c.overlaps) return Status::error(Code::unsupported, "norm: this variant has no gradient");
     else return simt::launch(at, norm_resident_gradient<Row<I>, Team, T>, backward_of<T>(args));
   } else if constexpr (c.cluster > 1) {
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_fused_clusters<T>(args.plan, args.operands, args.stream);

@@ -109,21 +109,10 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
       for (int u = units + static_cast<int>(threadIdx.x); u < row_units; u += threads)
         for (int s = 0; s < 2 * stages; ++s) shared[s * row_units + u] = Packed{};
       const T* given = a.gamma.data ? a.gamma.data + begin : nullptr;
-      for (int u = static_cast<int>(threadIdx.x); u < row_units; u += threads) {
-        Packed unit{};
-        if (u < units)
-          unit = given ? tile::load_packed_anywhere(given + part.head + u * V) : tile::packed_fill<T>(1.0f);
-        const Floats floats = tile::unpack_floats<T>(unit);
-#pragma unroll
-        for (int w = 0; w < words; ++w)
-          memcpy(gamma + w * row_units + u, &floats[w * tile::unit_words], sizeof(Packed));
-      }
+      put_gamma<threads>(given, part.head, units, gamma, row_units);
       const float edge_gamma = edge_at >= 0 && given ? float(given[edge_at]) : 1.0f;
-      struct Edge {
-        T x = T(0.0f), dy = T(0.0f);  // as they are: nothing waits for them here
-      };
       const auto edge_of = [&](int j) {
-        Edge e;
+        EdgeElement<T> e;
         if (edge_at >= 0 && j < count) e = {row_of(a.x, j)[edge_at], row_of(a.dy, j)[edge_at]};
         return e;
       };
@@ -215,10 +204,10 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
           if (of_edges) elements += end - begin - units * V;
           sizes[member] = static_cast<float>(elements);
         }
-        Edge edge = edge_of(0);
+        EdgeElement<T> edge = edge_of(0);
 #pragma unroll 1
         for (int j = 0; j < count; ++j) {
-          const Edge next_edge = edge_of(j + 1);
+          const EdgeElement<T> next_edge = edge_of(j + 1);
           const Packed* slot = shared + stage * 2 * row_units;
           sm90::wait(&slots[stage].full, parity);
           float base = 0;
@@ -269,10 +258,10 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
         const int sender = lane % RoleRows::most_cluster, from = sender < cluster ? sender : 0;
         const float of_sender = sender < cluster ? static_cast<float>(begin_of(sender + 1) - begin_of(sender)) : 0.0f;
         float sum_gamma = 0, sum_beta = 0;
-        Edge edge = edge_of(0);
+        EdgeElement<T> edge = edge_of(0);
 #pragma unroll 1
         for (int j = 0; j < count; ++j) {
-          const Edge next_edge = edge_of(j + 1);
+          const EdgeElement<T> next_edge = edge_of(j + 1);
           sm90::wait(&slots[stage].told, parity);
           ++number;
           const Message& message = inbox[at_inbox * cluster + from];

@@ -165,43 +165,64 @@ template <int Rows> struct FusedRow {
   static constexpr Config config = {.method = Method::fused, .threads = 128, .rows = Rows, .in_registers = 2};
 };
 
-template <class Row, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
-  SCOPED_TRACE(cols);
-  std::mt19937 bits(2);
-  std::normal_distribution<float> normal;
-  const auto n = static_cast<std::size_t>(rows * cols);
-  std::vector<T> x(n), dy(n), gamma(static_cast<std::size_t>(cols));
-  for (auto* tensor : {&x, &dy, &gamma})
-    for (T& e : *tensor) e = T(normal(bits));
-  NormProblem p{.backward = true, .rows = rows, .cols = cols, .dtype = dtype_of<T>, .dgamma = true, .dbeta = true};
-  const Rows lie = Rows::contiguous(rows, cols);
-  p.rows_lie = {lie, lie, lie, lie};
-  constexpr int blocks = 2;
-  const FusedRows shape = fused_rows(Row::config, p, 64 << 10, blocks);
-  ASSERT_GT(shape.stages, 0);
-  const simt::Config at{
-      .grid = dim3(blocks), .block = dim3(Row::config.threads), .smem = static_cast<std::size_t>(shape.smem)};
-  const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {
-    const RowOffsets evenly = RowOffsets::of(lie.outer);
+// Contiguous normal rows, and a kernel of gradients over them.
+template <class T> struct GradientCase {
+  NormProblem problem;
+  std::vector<T> x, dy, gamma;  // [rows, cols], [rows, cols], [cols]
+
+  GradientCase(std::int64_t rows, std::int64_t cols, Norm norm, unsigned seed)
+      : problem{.norm = norm,
+                .backward = true,
+                .rows = rows,
+                .cols = cols,
+                .dtype = dtype_of<T>,
+                .dgamma = true,
+                .dbeta = true},
+        x(static_cast<std::size_t>(rows * cols)),
+        dy(x.size()),
+        gamma(static_cast<std::size_t>(cols)) {
+    std::mt19937 bits(seed);
+    std::normal_distribution<float> normal;
+    for (auto* tensor : {&x, &dy, &gamma})
+      for (T& e : *tensor) e = T(normal(bits));
+    const Rows lie = Rows::contiguous(rows, cols);
+    problem.rows_lie = {lie, lie, lie, lie};
+  }
+  template <class Kernel, class Shape>
+  void run(Kernel kernel, int blocks, int threads, const Shape& shape, const T* with_gamma, std::vector<T>& dx,
+           std::vector<float>& slices) const {
+    const simt::Config at{.grid = dim3(blocks), .block = dim3(threads), .smem = static_cast<std::size_t>(shape.smem)};
+    const RowOffsets evenly = RowOffsets::of((*problem.rows_lie)[0].outer);
     const Backward<T> a{.dy = {dy.data(), evenly},
                         .x = {x.data(), evenly},
                         .dsum = {},
                         .dx = {dx.data(), evenly},
-                        .gamma = {gamma.data()},
-                        .rows = rows,
-                        .cols = cols,
+                        .gamma = {with_gamma},
+                        .rows = problem.rows,
+                        .cols = problem.cols,
                         .eps = 1e-5f,
-                        .rms = false,
+                        .rms = problem.norm == Norm::rms,
                         .statistics = nullptr};
     const Status status = simt::launch(at, kernel, a, slices.data(), shape);
     ASSERT_TRUE(status.ok()) << status.message();
+  }
+};
+
+template <class Row, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
+  SCOPED_TRACE(cols);
+  GradientCase<T> given(rows, cols, Norm::layer, 2);
+  constexpr int blocks = 2;
+  const FusedRows shape = fused_rows(Row::config, given.problem, 64 << 10, blocks);
+  ASSERT_GT(shape.stages, 0);
+  const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {
+    given.run(kernel, blocks, Row::config.threads, shape, given.gamma.data(), dx, slices);
   };
   const auto sums = static_cast<std::size_t>((blocks + shape.phases - 1) * 2 * cols);
-  std::vector<T> dx(n, T(7.0f)), want_dx(n, T(5.0f));
+  std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
   run(norm_fused_gradient<Row, 32, T, BroughtByEngine>, dx, slices);
   run(norm_fused_gradient<Row, 32, T>, want_dx, want_slices);
-  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(float(dx[i]), float(want_dx[i])) << i;
+  for (std::size_t i = 0; i < dx.size(); ++i) ASSERT_EQ(float(dx[i]), float(want_dx[i])) << i;
   for (std::size_t i = 0; i < sums; ++i) ASSERT_EQ(slices[i], want_slices[i]) << i;
 }
 
@@ -223,44 +244,18 @@ template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has
   SCOPED_TRACE(cols);
   using T = bfloat16;
   using Row = RoleRow<K>;
-  std::mt19937 bits(3);
-  std::normal_distribution<float> normal;
-  const auto n = static_cast<std::size_t>(rows * cols);
-  std::vector<T> x(n), dy(n), gamma(static_cast<std::size_t>(cols));
-  for (auto* tensor : {&x, &dy, &gamma})
-    for (T& e : *tensor) e = T(normal(bits));
-  NormProblem p{.norm = rms ? Norm::rms : Norm::layer,
-                .backward = true,
-                .rows = rows,
-                .cols = cols,
-                .dtype = dtype_of<T>,
-                .dgamma = true,
-                .dbeta = true};
-  const Rows lie = Rows::contiguous(rows, cols);
-  p.rows_lie = {lie, lie, lie, lie};
+  GradientCase<T> given(rows, cols, rms ? Norm::rms : Norm::layer, 3);
+  const NormProblem& p = given.problem;
   constexpr int blocks = 2;
   const auto run = [&](auto kernel, int threads, const auto& shape, std::vector<T>& dx, std::vector<float>& slices) {
     ASSERT_GT(shape.stages, 0);
-    const simt::Config at{.grid = dim3(blocks), .block = dim3(threads), .smem = static_cast<std::size_t>(shape.smem)};
-    const RowOffsets evenly = RowOffsets::of(lie.outer);
-    const Backward<T> a{.dy = {dy.data(), evenly},
-                        .x = {x.data(), evenly},
-                        .dsum = {},
-                        .dx = {dx.data(), evenly},
-                        .gamma = {has_gamma ? gamma.data() : nullptr},
-                        .rows = rows,
-                        .cols = cols,
-                        .eps = 1e-5f,
-                        .rms = rms,
-                        .statistics = nullptr};
-    const Status status = simt::launch(at, kernel, a, slices.data(), shape);
-    ASSERT_TRUE(status.ok()) << status.message();
+    given.run(kernel, blocks, threads, shape, has_gamma ? given.gamma.data() : nullptr, dx, slices);
   };
   using One = FusedRow<1>;
   constexpr int limit = 64 << 10;
   const FusedRows of_one = fused_rows(One::config, p, limit, blocks);
   const auto sums = static_cast<std::size_t>((blocks + std::min<std::int64_t>(of_one.phases, rows) - 1) * 2 * cols);
-  std::vector<T> dx(n, T(7.0f)), want_dx(n, T(5.0f));
+  std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
   run(norm_role_gradient<Row, T>, role_threads(Row::config), role_rows(Row::config, p, limit, blocks), dx, slices);
   run(norm_fused_gradient<One, 32, T>, 128, of_one, want_dx, want_slices);

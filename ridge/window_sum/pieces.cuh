@@ -51,6 +51,20 @@ __device__ __forceinline__ void store_piece(T* row, std::int64_t at, std::int64_
   }
 }
 
+// Of a group's lanes: each gets the sum from the group's first lane to its own, and from its own to the last.
+template <class X> struct GroupSums {
+  X from_start, to_end;
+  __device__ __forceinline__ GroupSums(const simt::tile<group>& lanes, X of_first, X of_last)
+      : from_start(of_first), to_end(of_last) {
+#pragma unroll
+    for (int distance = 1; distance < group; distance *= 2) {
+      const X below = lanes.shfl_up(from_start, distance), above = lanes.shfl_down(to_end, distance);
+      if (lanes.rank() >= distance) from_start += below;
+      if (lanes.rank() + distance < group) to_end += above;
+    }
+  }
+};
+
 // Windows that reach no further than the neighbouring pieces. x, y: [rows, n], elements contiguous
 // Preconditions: gridDim.x == rows * tiles; reach < piece.
 template <class Row, class T>
@@ -120,16 +134,10 @@ __global__ void __launch_bounds__(Row::config.threads) window_pieces(const T* x,
     const Sum<T> sum = from_end[0];
     whole[j] = sum;
     if (by_groups) {
-      Sum<T> from_start = sum, to_end = sum;
-#pragma unroll
-      for (int distance = 1; distance < group; distance *= 2) {
-        const Sum<T> below = lanes.shfl_up(from_start, distance), above = lanes.shfl_down(to_end, distance);
-        if (lanes.rank() >= distance) from_start += below;
-        if (lanes.rank() + distance < group) to_end += above;
-      }
-      to_group_end[j] = to_end;
-      from_group_start[j] = from_start;
-      if (lanes.rank() == 0) group_sums[j / group] = to_end;
+      const GroupSums<Sum<T>> scan(lanes, sum, sum);
+      to_group_end[j] = scan.to_end;
+      from_group_start[j] = scan.from_start;
+      if (lanes.rank() == 0) group_sums[j / group] = scan.to_end;
     }
   }
   __syncthreads();

@@ -66,19 +66,13 @@ __global__ void __launch_bounds__(Row::config.threads)
         beginnings[i * (K + 1) + j] = after[i];
       }
     }
-    Sum<T> to_end = before[0], from_start = after[piece - 1];
-    left[j] = to_end;
-    right[j] = from_start;
-#pragma unroll
-    for (int distance = 1; distance < group; distance *= 2) {
-      const Sum<T> below = lanes.shfl_up(from_start, distance), above = lanes.shfl_down(to_end, distance);
-      if (lanes.rank() >= distance) from_start += below;
-      if (lanes.rank() + distance < group) to_end += above;
-    }
-    to_group_end[j] = to_end;
-    from_group_start[j] = from_start;
-    if (lanes.rank() == 0) left_sums[j / group] = to_end;
-    if (lanes.rank() == group - 1) right_sums[j / group] = from_start;
+    left[j] = before[0];
+    right[j] = after[piece - 1];
+    const GroupSums<Sum<T>> scan(lanes, after[piece - 1], before[0]);
+    to_group_end[j] = scan.to_end;
+    from_group_start[j] = scan.from_start;
+    if (lanes.rank() == 0) left_sums[j / group] = scan.to_end;
+    if (lanes.rank() == group - 1) right_sums[j / group] = scan.from_start;
   }
 
   // ---- the elements between them: those of pieces K + 1 ... 2q
