@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/format.sh [--check]: clang-format 14 over every C++ and CUDA file; --check changes nothing, shows the
-# differences, and exits 1 if there are any.
+# differences and the lines of more than 120 columns (comments: clang-format leaves them as they are), and exits 1 if there
+# are any. Tables between `clang-format off` and `on` are as wide as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang_format=${CLANG_FORMAT:-clang-format-14}
@@ -18,6 +19,15 @@ for file in "${files[@]}"; do
 done
 if [[ $differ -gt 0 ]]; then
   echo "$differ of ${#files[@]} files are not formatted; 'make format' does it" >&2
+  exit 1
+fi
+if ! awk '
+    FNR == 1 { table = 0 }
+    /clang-format off/ { table = 1 }
+    /clang-format on/ { table = 0 }
+    !table && length($0) > 120 { printf "%s:%d: %d columns\n", FILENAME, FNR, length($0); long = 1 }
+    END { exit long }' "${files[@]}" >&2; then
+  echo "lines have more than 120 columns" >&2
   exit 1
 fi
 echo "${#files[@]} files, all formatted"

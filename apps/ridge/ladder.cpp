@@ -183,7 +183,7 @@ Json to_json(const Ladder& ladder) {
   return {{"case", ladder.case_text}, {"device", ladder.device}, {"least_us", ladder.least_us}, {"rungs", rungs}};
 }
 
-// ---- by counts: what each row asks of memory, traced on the CPU ------------------------------------------------------
+// ---- by counts: what each row asks of memory, traced on the CPU -----------------------------------------------------
 
 struct Asked {
   simt::trace::Counts global, shared;  // of all launches

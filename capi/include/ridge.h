@@ -108,8 +108,8 @@ typedef struct ridge_plan ridge_plan;
  * nothing is kept of the tensors or the texts. A tensor whose data is NULL counts as fully aligned and as apart from
  * the others (byte_offset is ignored then), so that a plan can come before its tensors.
  *   outputs   n_outputs tensors, of the types and shapes that ridge_infer gives
- *   device    NULL: where the tensors are. "cpu", "cuda", "cuda:1": there, and the tensors have to be there. The name of
- *             a model ("H200", "A100", ...): as if the tensors were on one; such a plan explains and does not run
+ *   device    NULL: where the tensors are. "cpu", "cuda", "cuda:1": there, and the tensors have to be there. The name
+ *             of a model ("H200", "A100", ...): as if the tensors were on one; such a plan explains and does not run
  *   plan      receives the plan, or NULL on failure */
 RIDGE_C_API ridge_status ridge_plan_create(const char* op, const DLTensor* const* inputs, int32_t n_inputs,
                                            const DLTensor* const* outputs, int32_t n_outputs,
@@ -131,7 +131,8 @@ RIDGE_C_API const char* ridge_plan_explain_json(const ridge_plan* plan);
  * synchronisation, no copy, safe under graph capture, whatever device is current. On the CPU it is done on return.
  *   workspace, workspace_bytes   scratch memory on the plan's device, 256-byte aligned, at least
  *                                ridge_plan_workspace_bytes(); NULL and 0 where that is 0
- *   stream                       a cudaStream_t of the plan's device, NULL for the default stream; ignored on the CPU */
+ *   stream                       a cudaStream_t of the plan's device, NULL for the default stream; not looked at on
+ *                                the CPU */
 RIDGE_C_API ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* inputs,
                                         const DLTensor* const* outputs, void* workspace, size_t workspace_bytes,
                                         void* stream);
@@ -139,7 +140,7 @@ RIDGE_C_API ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* 
 /* Work that is queued already is not disturbed. NULL is allowed. */
 RIDGE_C_API void ridge_plan_destroy(ridge_plan* plan);
 
-/* ---- tensors with an owner ----------------------------------------------------------------------------------------- */
+/* ---- tensors with an owner --------------------------------------------------------------------------------------- */
 
 /* The tensor inside one that was handed over with its owner (a "dltensor_versioned" capsule), checked:
  *   RIDGE_UNSUPPORTED        its major version is not DLPack 1's, so nothing else of it can be read

@@ -120,7 +120,7 @@ TEST(Capi, ListsOperatorsAsJson) {
   EXPECT_EQ(ridge_ops_json(), ridge_ops_json()) << "the same text for as long as the process lives";
 }
 
-// ---- a request that is right -----------------------------------------------------------------------------------------
+// ---- a request that is right ----------------------------------------------------------------------------------------
 
 TEST(Capi, InfersOutputs) {
   Request r;
@@ -180,7 +180,7 @@ TEST(Capi, PlansForAModelThatIsNotHereAndDoesNotRunIt) {
 
 TEST(Capi, DestroysNothing) { ridge_plan_destroy(nullptr); }
 
-// ---- forms of tensors ------------------------------------------------------------------------------------------------
+// ---- forms of tensors -----------------------------------------------------------------------------------------------
 
 TEST(Capi, CountsByteOffset) {
   Request r;
@@ -312,7 +312,7 @@ TEST(Capi, ManagedMemoryAloneIsTheGpus) {
   EXPECT_EQ(r.run(on_cpu.get()), RIDGE_OK) << ridge_last_error();
 }
 
-// ---- requests that are wrong -----------------------------------------------------------------------------------------
+// ---- requests that are wrong ----------------------------------------------------------------------------------------
 
 struct Wrong {
   const char* name;
@@ -537,7 +537,7 @@ TEST(Capi, TheLastErrorStaysWhenCallsSucceedAndIsTheThreadsOwn) {
   EXPECT_EQ(other, "");
 }
 
-// ---- runs ------------------------------------------------------------------------------------------------------------
+// ---- runs -----------------------------------------------------------------------------------------------------------
 
 // Each is refused with this sentence, and y stays untouched.
 TEST(Capi, RunsOnlyWhatWasPlanned) {
@@ -627,7 +627,7 @@ TEST(Capi, ThreadsShareAPlan) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
-// ---- tensors with an owner -------------------------------------------------------------------------------------------
+// ---- tensors with an owner ------------------------------------------------------------------------------------------
 
 struct Owned {
   DLManagedTensorVersioned managed{};

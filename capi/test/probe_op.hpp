@@ -1,5 +1,5 @@
-// An operator for the test of the ABI alone: y = a + b of any strides on the CPU, s = the sum of y, in as much workspace
-// as the request says. It keeps what it was planned with, and throws on demand.
+// An operator for the test of the ABI alone: y = a + b of any strides on the CPU, s = the sum of y, in as much
+// workspace as the request says. It keeps what it was planned with, and throws on demand.
 #pragma once
 #include <ridge/core/op.hpp>
 

@@ -12,7 +12,7 @@ namespace picture {
 
 namespace {
 
-// ---- tensors on a device ---------------------------------------------------------------------------------------------
+// ---- tensors on a device --------------------------------------------------------------------------------------------
 
 template <class T> struct Tensor {
   ridge::Buffer buffer;
@@ -37,7 +37,7 @@ template <class T> struct Tensor {
   }
 };
 
-// ---- filters ---------------------------------------------------------------------------------------------------------
+// ---- filters --------------------------------------------------------------------------------------------------------
 
 // What detect() asks of filters of a plane, [1, 1, height, width]. Here they are made of pooling windows.
 class Filters {
@@ -59,7 +59,8 @@ class Filters {
     return y;
   }
 
-  // How much brighter a square is than what is around it, at each pixel: greatest where a disc is as wide as `diameter`.
+  // How much brighter a square is than what is around it, at each pixel:
+  // greatest where a disc is as wide as `diameter`.
   Tensor<float> contrast(const Tensor<float>& x, int diameter) const {
     const Tensor<float> inner = mean(x, odd(0.9 * diameter)), outer = mean(x, odd(1.4 * diameter));
     Tensor<float> negative = plane(), y = plane();
@@ -86,7 +87,7 @@ class Filters {
   Tensor<float> minus_one_;
 };
 
-// ---- boxes -----------------------------------------------------------------------------------------------------------
+// ---- boxes ----------------------------------------------------------------------------------------------------------
 
 constexpr int diameters[] = {20, 24, 28, 32, 36, 40, 45, 50, 56};
 constexpr float least_contrast = 20;  // of 255

@@ -27,8 +27,8 @@ struct Indices {
 struct Sequences {
   Indices from_q, from_k;  // [batch + 1]: where they begin among the rows of q, and of k and v
   Indices lengths;         // [batch]: keys
-  // Of a cache: the numbers of a sequence's pages, [batch][pages of a sequence], of 2^page_bits keys each; how far apart
-  // pages lie.
+  // Of a cache: the numbers of a sequence's pages, [batch][pages of a sequence], of 2^page_bits keys each; how far
+  // apart pages lie.
   Indices pages;
   int page_bits;
   std::int64_t page_k, page_v;
@@ -59,8 +59,8 @@ template <class T> struct Arguments {
 inline constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 inline constexpr float minus_infinity = -__builtin_huge_valf();
 
-// The weight of a key that is not attended to. It adds nothing, and tells the key from one whose weight is too small for
-// its type: 0 of the former is not multiplied with a V that may be NaN.
+// The weight of a key that is not attended to. It adds nothing, and tells the key from one whose weight is too small
+// for its type: 0 of the former is not multiplied with a V that may be NaN.
 inline constexpr float no_weight = -0.0f;
 __device__ __forceinline__ bool is_no_weight(float weight) { return __float_as_uint(weight) == 0x80000000u; }
 

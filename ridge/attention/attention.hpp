@@ -1,5 +1,5 @@
-// attention: O = softmax(scale * Q K^T + mask) V of every batch and head, and the log of the softmax's sum on request; and
-// the gradients of Q, K and V from that of O.
+// attention: O = softmax(scale * Q K^T + mask) V of every batch and head, and the log of the softmax's sum on request;
+// and the gradients of Q, K and V from that of O.
 //
 // Shapes    Q [B, Hq, Sq, D], K [B, Hkv, Sk, D], V [B, Hkv, Sk, Dv], O [B, Hq, Sq, Dv], LSE [B, Hq, Sq]. Strides are
 //           free: tensors stored as [B, S, H, D] are these views with two axes exchanged, heads_first(x). Rows of
@@ -11,35 +11,35 @@
 //           Devices without a row for it, and problems that it does not fit, are computed in float32.
 // Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale is 1 / sqrt(D) where none is
 //           given.
-// Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at the
-//           last key, as in decoding against a cache), and attends to keys from `left` before to `right` after it, both
-//           included; -1 is no bound, and causal is right = 0. A window is placed as causality is: from the upper left,
-//           also without causality, unless lower_right is asked for. And a mask tensor, of a shape that stretches to
-//           [B, Hq, Sq, Sk]: bool, true where a query may attend, or additive, f32 or of Q's type.
+// Masks     Query i stands at position i of the keys (upper_left), or at i + Sk - Sq (lower_right: the last query at
+//           the last key, as in decoding against a cache), and attends to keys from `left` before to `right` after it,
+//           both included; -1 is no bound, and causal is right = 0. A window is placed as causality is: from the upper
+//           left, also without causality, unless lower_right is asked for. And a mask tensor, of a shape that stretches
+//           to [B, Hq, Sq, Sk]: bool, true where a query may attend, or additive, f32 or of Q's type.
 // Values    Where a query may not attend (also by an additive -inf), neither K's nor V's values matter, be they NaN or
 //           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
 //           sum of exp(s). A score that is NaN or +inf makes its row NaN.
-// Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass gave
-//           them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor cores
-//           (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before they
-//           meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no
+// Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass
+//           gave them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor
+//           cores (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before
+//           they meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no
 //           gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query with
 //           nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
 // Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
-//             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and LSE [Hq, total_q].
-//                             Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].
+//             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and
+//                             LSE [Hq, total_q]. Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].
 //             cu_k [B + 1]    the same of K [total_k, Hkv, D] and V [total_k, Hkv, Dv]
 //             lengths [B]     without cu_k: of K's and V's rows, as many of each sequence, from the first on. A cache.
 //             block_table [B, P]   with lengths: K is [pages, page, Hkv, D], V [pages, page, Hkv, Dv], and key j of
 //                             sequence b is row j % page of page block_table[b][j / page]. page is a power of two from
 //                             16.
-//           int32 or int64, of any strides. Sq and Sk above are then a sequence's own, so lower_right is that of each. A
-//           plan knows the tensors' sizes and max_q and max_k, the longest sequence's. A mask tensor is not taken; nor,
-//           where gradients are computed, lengths and pages.
-//           What they hold is not checked. Offsets rise from 0 or more to at most the total, lengths are from 0 on, pages
-//           exist; and of a sequence longer than the maximum the further queries and keys are left out. Rows of Q that are
-//           no sequence's change nothing, and their O, LSE and dQ are not written, nor are dK and dV of such keys. Neither
-//           keys past a sequence's length nor their places in the table are read.
+//           int32 or int64, of any strides. Sq and Sk above are then a sequence's own, so lower_right is that of each.
+//           A plan knows the tensors' sizes and max_q and max_k, the longest sequence's. A mask tensor is not taken;
+//           nor, where gradients are computed, lengths and pages.
+//           What they hold is not checked. Offsets rise from 0 or more to at most the total, lengths are from 0 on,
+//           pages exist; and of a sequence longer than the maximum the further queries and keys are left out. Rows of Q
+//           that are no sequence's change nothing, and their O, LSE and dQ are not written, nor are dK and dV of such
+//           keys. Neither keys past a sequence's length nor their places in the table are read.
 //           A sequence without queries or without keys is as below, whatever the others are.
 // Aliasing  O and LSE overlap nothing, nor do dQ, dK and dV. Q, K and V may.
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.

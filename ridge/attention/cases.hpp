@@ -1,9 +1,9 @@
 // attention's cases: what tests, benchmarks and the command line run.
 //
 // Further keys: dv; mask=1 (bool), 2 (additive, of q's type) or 3 (additive, f32), of the axes mb, mh, mq and sk, which
-// are 1, 1 and sq unless they are given. Where inputs= names cu_q, cu_k or lengths, sequences are of uneven lengths drawn
-// from the seed, the first having sq queries and sk keys: around the edges of tiles, or with uneven=2 from half of these
-// on. paged: keys of a page, 16 unless it is given. wide=1: cu_q and the others are int64.
+// are 1, 1 and sq unless they are given. Where inputs= names cu_q, cu_k or lengths, sequences are of uneven lengths
+// drawn from the seed, the first having sq queries and sk keys: around the edges of tiles, or with uneven=2 from half
+// of these on. paged: keys of a page, 16 unless it is given. wide=1: cu_q and the others are int64.
 #pragma once
 #include <ridge/attention/oracle_of_case.hpp>
 

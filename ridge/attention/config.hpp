@@ -73,16 +73,16 @@ constexpr int tile_floats(const Config& c) {
 }
 
 // ---- Family::gradient_tile: tiles of float32 in shared memory -----------------------------------------------------
-// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two floats
-// of each query. The padding puts rows that follow each other into banks of their own.
+// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two
+// floats of each query. The padding puts rows that follow each other into banks of their own.
 
 constexpr int gradient_floats(const Config& c) {
   return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + 2 * (c.bm > c.bn ? c.bm : c.bn);
 }
 
 // ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
-// Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows are
-// one line of 128 bytes. O leaves through Q's place.
+// Q [bm][d], and two stages of K [bn][d] and V [bn][dv], each in panels of 64 columns, [panels][rows][64], whose rows
+// are one line of 128 bytes. O leaves through Q's place.
 
 inline constexpr int panel = 64;
 constexpr int panels(int columns) { return (columns + panel - 1) / panel; }
@@ -90,8 +90,8 @@ constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * r
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
-// ---- Family::mma_gradient: a block's own rows of a side, Q and dO or K and V, [bm][d] each; two stages of the other's, [bn][d]
-// each, and of two floats of each query.
+// ---- Family::mma_gradient: a block's own rows of a side, Q and dO or K and V, [bm][d] each; two stages of the
+// other's, [bn][d] each, and of two floats of each query.
 
 constexpr int mma_gradient_stage_bytes(const Config& c) { return 2 * mma_tile_bytes(c.bn, c.d) + c.bn * 8; }
 constexpr int mma_gradient_bytes(const Config& c) {
@@ -116,7 +116,7 @@ constexpr int wgmma_o_columns(const Config& c) {
 }
 constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
 
-// ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] ----------
+// ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] --------
 
 // Warps that multiply; of Family::decode_one the last one loads.
 constexpr int decode_warps(const Config& c) { return c.threads / 32 - (c.family == Family::decode_one ? 1 : 0); }
@@ -126,8 +126,8 @@ constexpr int decode_bytes(const Config& c) {
   return mma_tile_bytes(c.bm, c.d) + rings * decode_stage_bytes(c) + rings * 8;  // and a barrier for each stage
 }
 
-// ---- Family::decode_one: Q [8][d] in panels, a ring of tiles of K [bn][d] and V [bn][dv], a part of each multiplying warp,
-// and two barriers for each tile of the ring, one, and a mark.
+// ---- Family::decode_one: Q [8][d] in panels, a ring of tiles of K [bn][d] and V [bn][dv], a part of each multiplying
+// warp, and two barriers for each tile of the ring, one, and a mark.
 // A part: of each of 8 rows the weights' sum and offset, and then O [rows][dv + pad], not yet divided by the sum. Warps
 // leave it in shared memory, blocks in the workspace, where `rows` are those that there are.
 
@@ -142,9 +142,9 @@ constexpr int decode_one_bytes(const Config& c) {
 constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) / (decode_part_floats(c, c.bm) * 4); }
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
-// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each query;
-// of dQ [bn][d] in float32. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves from registers, and dX, in whose
-// place weights were, has more stages.
+// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each
+// query; of dQ [bn][d] in float32. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves from registers, and
+// dX, in whose place weights were, has more stages.
 
 inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
 inline constexpr int gradient_x_stages = 4;  // where there are roles: a block that waits for its turn goes on so long

@@ -1,5 +1,5 @@
-// Runs a case of the book with a gradient that the library does not offer on the CPU, launched as on a GPU and held to the
-// book's tolerances. For tests.
+// Runs a case of the book with a gradient that the library does not offer on the CPU, launched as on a GPU and held to
+// the book's tolerances. For tests.
 #pragma once
 #include <ridge/attention/cases.hpp>
 #include <ridge/attention/launch.hpp>

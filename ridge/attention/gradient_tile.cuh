@@ -1,8 +1,8 @@
 // Gradients with tiles in the registers of each thread: of scores and of dP, of dQ, or of dK and dV.
 //
 // Elements are float32 in shared memory, whatever their type is outside, each tensor's rows as they are. Scores and dP
-// are products of rows: a thread reads four columns of each of its rows by one access, and multiplies each row with each.
-// Sums over the other side's rows are outer products, as in register_tile.cuh.
+// are products of rows: a thread reads four columns of each of its rows by one access, and multiplies each row with
+// each. Sums over the other side's rows are outer products, as in register_tile.cuh.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/register_tile.cuh>
@@ -107,7 +107,8 @@ __device__ __forceinline__ void put_sums(const GradientTile<Row>& mine, const Ma
 
 //   shared  own rows [bm][d + pad], [bm][dv + pad]; the other side's [bn][d + pad], [bn][dv + pad]; P, then dX, turned:
 //           [bn][bm + pad]; facts of the tile's queries, [bm] or [bn]
-// Preconditions: gridDim.x is batch * heads of side S * tiles of its rows, at least 1; d and dv are at most the Config's.
+// Preconditions: gridDim.x is batch * heads of side S * tiles of its rows, at least 1;
+// d and dv are at most the Config's.
 template <Side S, class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_gradient_tile(GradientArguments<T> a) {
@@ -160,7 +161,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       const bool inside = first_query + queries <= a.sq &&
                           all_attend(a, first_query, first_query + queries - 1, first_key, first_key + keys);
       const bool all = inside && a.mask == nullptr;
-      // f(query, key, in the tile, product, dP). What is asked of all of them alike is asked before, not in their midst.
+      // f(query, key, in the tile, product, dP). What is asked of all of them alike is asked before,
+      // not in their midst.
       const auto for_scores = [&](auto f) {
         RIDGE_UNROLL_ON_GPU
         for (int r = 0; r < Tile::RM; ++r) RIDGE_UNROLL_ON_GPU

@@ -1,5 +1,5 @@
-// What every launch of a row of the table makes of its arguments. Everything here is internal to its unit: the same text
-// is compiled by g++ and by nvcc, and the two must not be merged by the linker.
+// What every launch of a row of the table makes of its arguments. Everything here is internal to its unit: the same
+// text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/launch.hpp>

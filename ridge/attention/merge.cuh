@@ -1,5 +1,5 @@
-// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, and the
-// logarithms of those sums.
+// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, and
+// the logarithms of those sums.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 

@@ -37,8 +37,8 @@ inline void adjust_merge(const check::Case& c, std::vector<check::HostTensor>& i
   }
 }
 
-// In units u of float32: a weight exp(x) errs by x u and 4 u, their sum by as much, and the quotient, products and the sum
-// of two by 6 u. Weights below 2^-126 may be 0.
+// In units u of float32: a weight exp(x) errs by x u and 4 u, their sum by as much, and the quotient, products and the
+// sum of two by 6 u. Weights below 2^-126 may be 0.
 inline std::vector<check::Expected> merge_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::int64_t b = c.dim("b"), h = c.dim("hq"), s = c.dim("sq"), dv = c.dim("dv");
   const bool rows_first = c.options.text("layout", "bhsd") == "bshd";

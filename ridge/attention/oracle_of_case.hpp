@@ -5,8 +5,8 @@
 
 namespace ridge::attention_detail {
 
-// What a query makes of every key: masks (-inf where it does not attend) and scores. Of q, k, v by name, wherever they are
-// among a request's tensors.
+// What a query makes of every key: masks (-inf where it does not attend) and scores. Of q, k, v by name, wherever they
+// are among a request's tensors.
 struct CaseRows {
   Request request;
   Sizes s;
@@ -188,13 +188,13 @@ struct GradientSums {
   }
 };
 
-// In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in the
-// forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
-// products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and by
-// 4 u. Each of these meets the others' magnitudes; three products err by 3 u. Where weights and gradients of products are
-// rounded before they meet dO, Q and K, each errs by u16 of itself, or by `lost` where it is below its type's least normal
-// number: so each sum by u16 of its terms' absolute sum, and by `lost` times that of the elements that they meet. Those of
-// dQ and dK err by twice as much, for dX is a product with the rounded weight.
+// In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in
+// the forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
+// products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and
+// by 4 u. Each of these meets the others' magnitudes; three products err by 3 u. Where weights and gradients of
+// products are rounded before they meet dO, Q and K, each errs by u16 of itself, or by `lost` where it is below its
+// type's least normal number: so each sum by u16 of its terms' absolute sum, and by `lost` times that of the elements
+// that they meet. Those of dQ and dK err by twice as much, for dX is a product with the rounded weight.
 inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
                                                     double u16 = 0, double lost = 0) {
   CaseRows rows(c, in);

@@ -28,8 +28,9 @@ std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
 // Whether few queries share keys out among blocks by TMA.
 bool decodes(const Config& c) { return c.family == Family::decode || c.family == Family::decode_one; }
 
-// Of Family::decode and decode_one: as many parts as take the least time, counted in tiles, wave by wave. Measured on an H200, a block's
-// beginning and end take as long as a tile of each of its warps, and what brings parts together as long as two.
+// Of Family::decode and decode_one: as many parts as take the least time, counted in tiles, wave by wave. Measured on
+// an H200, a block's beginning and end take as long as a tile of each of its warps,
+// and what brings parts together as long as two.
 int decode_splits(const Config& c, std::int64_t blocks, std::int64_t places, std::int64_t tiles) {
   const std::int64_t most_parts = c.family == Family::decode_one ? decode_most_parts(c) : 256;
   const std::int64_t warps = decode_warps(c), most = std::clamp<std::int64_t>(tiles / warps, 1, most_parts);
@@ -206,7 +207,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.block.registers = std::min(k.block.registers, 255);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // Every further tile of queries reads its keys again, from the L2 cache, and of whole tiles what covers the problem's sizes.
+  // Every further tile of queries reads its keys again, from the L2 cache,
+  // and of whole tiles what covers the problem's sizes.
   const std::int64_t pack = pack_of(c, p);
   const auto [sq, sk] = lengths_of(p);
   const double packed = sq * static_cast<double>(pack), tiles = std::ceil(packed / c.bm);
@@ -230,9 +232,9 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
                          : !p.backward || tensor ? multiply_adds(p, padded_d ? c.d : p.d, padded_dv ? c.dv : p.dv)
                          : padded_sums           ? static_cast<double>(2 * (p.d + p.dv) + 2 * c.d + c.dv)
                                                  : static_cast<double>(4 * p.d + 3 * p.dv);
-  // Tensor cores take whole tiles of keys. At each edge of a mask, of which a window has two, half of one is met in vain,
-  // and a whole one's scores are looked at one by one and its values searched, which takes half as long again. wgmma's
-  // efficiencies are those without a mask; others' have the edge of a causal one in them.
+  // Tensor cores take whole tiles of keys. At each edge of a mask, of which a window has two, half of one is met in
+  // vain, and a whole one's scores are looked at one by one and its values searched, which takes half as long again.
+  // wgmma's efficiencies are those without a mask; others' have the edge of a causal one in them.
   const bool near = p.rule.right >= 0 && c.family == Family::wgmma;
   const bool far = p.rule.left >= 0 && static_cast<double>(p.rule.left) + 1 < std::max(sq, sk);
   const int edges = tensor && !p.backward ? near + far : 0;
@@ -268,8 +270,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     k.block_us += ends_us * std::max(0.0, 1 - 1 / std::max(in_turn, 1.0));
   }
   if (c.family == Family::decode_one) {
-    // Measured on an H200: the warp that loads waits for room alone, so that memory's reading rate is what counts; where
-    // there are parts, the block that is the last to arrive has them to itself.
+    // Measured on an H200: the warp that loads waits for room alone, so that memory's reading rate is what counts;
+    // where there are parts, the block that is the last to arrive has them to itself.
     constexpr double parts_us = 1.4;
     k.overlap = 8;
     k.memory_share = 0.98;

@@ -1,8 +1,9 @@
 // Attention in float32 with a tile of scores, and one of O, in the registers of each thread.
 //
 // Both products are sums of outer products: a thread reads 4 or 8 neighbours of either operand by 16-byte accesses, and
-// multiplies each with each. Q and K are turned on their way to shared memory, so that the neighbours are queries and keys;
-// the weights are written as they are read, and V lies as it is. While one product runs, the other's operand is copied.
+// multiplies each with each. Q and K are turned on their way to shared memory, so that the neighbours are queries and
+// keys; the weights are written as they are read, and V lies as it is. While one product runs,
+// the other's operand is copied.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/tile/async_copy.cuh>
@@ -48,7 +49,8 @@ template <int N, int Step> __device__ __forceinline__ void read_fragments(const 
   }
 }
 
-// sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first on
+// sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first
+//                                                   on
 // With SkipNone, an a that is no_weight is not multiplied. Precondition: steps is a multiple of 4.
 template <bool SkipNone, int StepA, int StepB, int M, int N>
 __device__ __forceinline__ void add_products(const float* a, int pitch_a, const float* b, int pitch_b, int steps,
@@ -94,8 +96,8 @@ __device__ __forceinline__ void add_products_of_rows(const float* a, int pitch_a
   }
 }
 
-// Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width` up
-// to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
+// Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width`
+// up to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
 template <int Rows, int Width, int Threads>
 __device__ __forceinline__ void start_turned(float* to, int pitch, const float* from, const Strides& s, int rows,
                                              int width) {

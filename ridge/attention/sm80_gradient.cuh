@@ -1,11 +1,11 @@
-// Gradients on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f16 and bf16, with everything that
-// the forward pass knows but pages and lengths. What is computed is in gradient.cuh.
+// Gradients on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f16 and bf16, with
+// everything that the forward pass knows but pages and lengths. What is computed is in gradient.cuh.
 //
-// A block owns rows of one side and walks over those of the other, and a kernel takes one sum: dQ of queries, dK or dV of
-// keys. With its own rows as those of the products, weights and dX lie in a warp's registers as the left operand of the sum
-// does: what sm80_mma.cuh has for one query's O serves all three, and nothing but the other side's tiles goes through shared
-// memory. Scores are computed in each kernel and dP in two, eight products in place of five; in exchange a warp has room
-// for the sums of 32 rows, each of which has one writer, and one order.
+// A block owns rows of one side and walks over those of the other, and a kernel takes one sum: dQ of queries, dK or dV
+// of keys. With its own rows as those of the products, weights and dX lie in a warp's registers as the left operand of
+// the sum does: what sm80_mma.cuh has for one query's O serves all three, and nothing but the other side's tiles goes
+// through shared memory. Scores are computed in each kernel and dP in two, eight products in place of five; in exchange
+// a warp has room for the sums of 32 rows, each of which has one writer, and one order.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm80_mma.cuh>
@@ -14,8 +14,8 @@ namespace ridge::attention_kernels {
 
 enum class Sum { dq, dk, dv };
 
-// Where tiles lie in shared memory: a block's own rows of x and y (gradient.cuh, SideRows); stages of the other side's x and
-// y, and of facts of queries.
+// Where tiles lie in shared memory: a block's own rows of x and y (gradient.cuh, SideRows); stages of the other side's
+// x and y, and of facts of queries.
 template <class Row> struct MmaGradientKernel {
   static constexpr Config c = Row::config;
   static_assert(c.d == c.dv, "x and y share what tiles are");
@@ -67,8 +67,8 @@ __device__ __forceinline__ void clear_special(unsigned char* tile) {
 
 // Rows of the gradient that the kernel is for.                                          shapes: see GradientArguments
 //   shared  own x [bm][d]  y [bm][d]; 2 x (the other's x [bn][d]  y [bn][d], facts [bn])
-// Preconditions: cc 80 or later; facts are there; gridDim.x is batch * heads of the side that it is a gradient of * tiles of
-// its rows, at least 1; d and dv are at most the Config's.
+// Preconditions: cc 80 or later; facts are there; gridDim.x is batch * heads of the side that it is a gradient of *
+// tiles of its rows, at least 1; d and dv are at most the Config's.
 template <Sum Of, class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_gradient_mma(GradientArguments<T> a) {
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       });
       const unsigned sum_over = tile::sm80::shared_address(summed);
       if constexpr (of_products) {
-        // A pair that meets a NaN in Q or K has a NaN for dX anyway, and others must not meet it. With softcap one that meets an
-        // infinite number has 0.
+        // A pair that meets a NaN in Q or K has a NaN for dX anyway, and others must not meet it. With softcap one that
+        // meets an infinite number has 0.
         if (special) {
           __syncthreads();  // all have their scores
           clear_special<c.bn, c.d, c.threads, T>(summed);

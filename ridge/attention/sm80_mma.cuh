@@ -1,7 +1,7 @@
 // Attention on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f16 and bf16.
 //
-// A warp has 16 or 32 queries, and their scores and their O in its registers: the sums of one product lie in the lanes as
-// the next one's operand does, so that weights never leave them. K and V come by asynchronous copies, each while the
+// A warp has 16 or 32 queries, and their scores and their O in its registers: the sums of one product lie in the lanes
+// as the next one's operand does, so that weights never leave them. K and V come by asynchronous copies, each while the
 // product before its own runs. (Dao, "FlashAttention-2", 2023.)
 #pragma once
 #include <ridge/attention/arguments.cuh>
@@ -69,9 +69,9 @@ __device__ __forceinline__ bool find_special(const unsigned char* tile) {
 }
 
 // Values that are NaN or infinite, beside queries that may not attend to them: 0 times NaN would reach their O. The
-// product is taken without such values, and they are counted in a product of their own, in which a weight is 1 for a key
-// that is attended to. The counts of a tile of 64 keys have places of their own in one sum: 1 is +inf, 128 -inf, 16,384
-// NaN, each of which both types have.
+// product is taken without such values, and they are counted in a product of their own, in which a weight is 1 for a
+// key that is attended to. The counts of a tile of 64 keys have places of their own in one sum: 1 is +inf, 128 -inf,
+// 16,384 NaN, each of which both types have.
 inline constexpr float count_minus = 128, count_nan = 16384;
 
 template <class T> __device__ __forceinline__ unsigned special_counts(unsigned word) {
@@ -341,9 +341,9 @@ template <class Row, class T> class MmaWarp {
   float s_[M][2 * N][4], o_[M][2 * V][4];  // [16 queries][8 keys or columns]
 };
 
-// Writes a warp's rows of O, times `scale`, of whose block's tile `rows` rows of `width` columns exist. They go through its
-// rows of a tile in shared memory that nobody else reads, so that it writes whole sectors. row_at(r): where row r of the
-// block's tile begins.
+// Writes a warp's rows of O, times `scale`, of whose block's tile `rows` rows of `width` columns exist. They go through
+// its rows of a tile in shared memory that nobody else reads, so that it writes whole sectors. row_at(r): where row r
+// of the block's tile begins.
 template <class Row, class T, class RowAt>
 __device__ __forceinline__ void put_rows(const MmaWarp<Row, T>& warp, unsigned char* place, int rows, int width,
                                          std::int64_t step, bool vectors, float scale, RowAt row_at) {
@@ -395,9 +395,9 @@ template <int Tile, bool Paged> struct TilePages {
   }
 };
 
-// Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that
-// heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to
-// `partial`, for attention_merge_kernel.
+// Rows of a block's tile are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so
+// that heads which share K and V share a block. With more than one split, gridDim.y is their number, and O and LSE go
+// to `partial`, for attention_merge_kernel.
 //   shared  Q [bm][d], 2 x (K [bn][d]  V [bn][dv])
 // Preconditions: cc 80 or later; gridDim.x is batch * heads / pack * tiles of rows; d and dv are at most the Config's;
 // without Uneven, all sequences are of one length; keys in pages need Uneven and split.

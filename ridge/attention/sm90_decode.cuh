@@ -1,10 +1,10 @@
-// Few queries against many keys, on Hopper: f16 and bf16. K and V are read once, so what counts is how many of their bytes
-// are on the way.
+// Few queries against many keys, on Hopper: f16 and bf16. K and V are read once, so what counts is how many of their
+// bytes are on the way.
 //
-// A block has up to 16 rows, (query, head) pairs that share K and V, and every one of its warps has all of them. Warps share
-// out the keys, tile by tile, and each has a ring of tiles in shared memory that it fills itself, by TMA, and empties itself:
-// none waits for another one before the end. Then their sums are brought together, and those of blocks that have other parts
-// of the keys by a second kernel, which begins before the first one has ended.
+// A block has up to 16 rows, (query, head) pairs that share K and V, and every one of its warps has all of them. Warps
+// share out the keys, tile by tile, and each has a ring of tiles in shared memory that it fills itself, by TMA, and
+// empties itself: none waits for another one before the end. Then their sums are brought together, and those of blocks
+// that have other parts of the keys by a second kernel, which begins before the first one has ended.
 #pragma once
 #include <ridge/attention/merge.cuh>
 #include <ridge/attention/sm80_mma.cuh>
@@ -13,7 +13,8 @@
 
 namespace ridge::attention_kernels {
 
-// K and V [batch or pages, heads of K, rows, columns], in boxes of `box` rows of 64 columns. box divides bn, and a page.
+// K and V [batch or pages, heads of K, rows, columns], in boxes of `box` rows of 64 columns. box divides bn,
+// and a page.
 struct DecodeMaps {
   tile::sm90::TensorMap k, v;
   int box;
@@ -30,8 +31,8 @@ template <class Row> struct DecodeWarp {
                                     .rows = Row::config.bm};
 };
 
-// Where a block's tiles lie in shared memory: Q, the warps' rings, and a barrier for each of their stages. After the last
-// key, a warp's sums of O [bm][dv] and of weights [bm], and their offsets [bm], lie in its ring.
+// Where a block's tiles lie in shared memory: Q, the warps' rings, and a barrier for each of their stages. After the
+// last key, a warp's sums of O [bm][dv] and of weights [bm], and their offsets [bm], lie in its ring.
 template <class Row> struct DecodeKernel {
   static constexpr Config c = Row::config;
   static constexpr int warps = decode_warps(c);
@@ -70,8 +71,9 @@ template <int Bytes, class T> __device__ __forceinline__ bool warp_finds_special
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
 // Rows and parts are as attention_mma's: see there.
-// Preconditions: cc 90; gridDim is (batch * heads / pack * tiles of rows, splits); rows of K and V start on 16 bytes, as
-// their maps say; dv is a multiple of 4; no mask tensor; without Uneven, all sequences are of one length and lie outside of pages.
+// Preconditions: cc 90; gridDim is (batch * heads / pack * tiles of rows, splits); rows of K and V start on 16 bytes,
+// as their maps say; dv is a multiple of 4; no mask tensor; without Uneven,
+// all sequences are of one length and lie outside of pages.
 template <class Row, class T, bool Uneven>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_decode(const __grid_constant__ DecodeMaps maps, Arguments<T> a) {
@@ -237,9 +239,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
 inline constexpr int decode_merge_warps = 8;
 
-// What attention_merge_kernel does, of float32 parts that have all been written: a block for each row, whose warps share out
-// the parts, and have all that they read on its way at once. Its code is run once for nothing while the kernel before is at
-// work: else it would come from memory, line by line, when all wait for it.
+// What attention_merge_kernel does, of float32 parts that have all been written: a block for each row, whose warps
+// share out the parts, and have all that they read on its way at once. Its code is run once for nothing while the
+// kernel before is at work: else it would come from memory, line by line, when all wait for it.
 //   partial_o [splits][rows][dv]   partial_lse [splits][rows]   o [batch, heads, sq, dv]
 // Preconditions: gridDim.x is batch * heads * sq; dv is a multiple of 4 and at most Columns, a multiple of 64.
 template <class T, int Columns>

@@ -1,12 +1,12 @@
-// One query against many keys, on Hopper: f16 and bf16, sequences of one length. What sm90_decode.cuh does for up to 16 rows
-// and any mask, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind the keys
-// that have been asked for.
+// One query against many keys, on Hopper: f16 and bf16, sequences of one length. What sm90_decode.cuh does for up to 16
+// rows and any mask, for a call that finds nothing in any cache: there, memory brings the code too, line by line,
+// behind the keys that have been asked for.
 //
-// So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short: up to 8
-// rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V, which takes
-// half of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as zeros. The block
-// that is the last to arrive with its part of the keys brings the parts together, by the code that brought its own warps'
-// parts together.
+// So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short:
+// up to 8 rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V,
+// which takes half of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as
+// zeros. The block that is the last to arrive with its part of the keys brings the parts together, by the code that
+// brought its own warps' parts together.
 #pragma once
 #include <ridge/attention/sm80_mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
@@ -104,8 +104,8 @@ template <class Row, class T> class DecodeOneWarp {
         if (n * 16 + e / 2 * 8 + lane_ / 4 >= keys) s_[n][e] = minus_infinity;
   }
 
-  // Scores become weights, 2^(factor s - offset). The offset follows the greatest score where that is far above it: what
-  // a power of two all weights are multiplied with is the same to every sum.
+  // Scores become weights, 2^(factor s - offset). The offset follows the greatest score where that is far above it:
+  // what a power of two all weights are multiplied with is the same to every sum.
   __device__ __forceinline__ void weigh(float factor) {
     constexpr float far = 8;
     float top[columns];
@@ -188,8 +188,8 @@ template <class Row, class T> class DecodeOneWarp {
   float s_[N][4], o_[V][4];  // [16 keys][8 rows], [16 columns][8 rows]
 };
 
-// Four neighbours of a row of O, of `count` parts that follow each other in shared memory, `step` floats apart. They are not
-// divided by the weights' sum, which is relative to the offset.
+// Four neighbours of a row of O, of `count` parts that follow each other in shared memory, `step` floats apart. They
+// are not divided by the weights' sum, which is relative to the offset.
 struct DecodePiece {
   simt::vec<float, 4> o;
   float sum, offset;
@@ -229,7 +229,8 @@ __device__ __forceinline__ DecodePiece bring_together(const float* facts, const 
 
 // o = softmax(factor q k^T) v                                                         shapes: see DecodeOneArguments
 // Preconditions: cc 90; gridDim is (heads of K, parts, batch), of whose parts number p has the tiles from p a.tiles on;
-// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0; there are at most decode_most_parts.
+// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0;
+// there are at most decode_most_parts.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {

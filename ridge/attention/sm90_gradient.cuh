@@ -12,15 +12,15 @@
 // Without a mask blocks follow each other at the distance of an addition, and those of several heads take turns in
 // beginning, so that fewer of a head run at a time.
 //
-// Zero times NaN would reach sums from rows that a pair may not meet in. Where that can be, at the edges of masks, spare
-// warps look through the tiles, and what they find is left out of the products that sum over it.
+// Zero times NaN would reach sums from rows that a pair may not meet in. Where that can be, at the edges of masks,
+// spare warps look through the tiles, and what they find is left out of the products that sum over it.
 #pragma once
 #include <ridge/attention/sm90_gradient_steps.cuh>
 
 namespace ridge::attention_kernels {
 
-// A multiplier's part: 64 keys, of which a thread has two rows' scores and dP with a tile of queries, their dK and dV; and
-// 64 x 64 of the tile's dQ.
+// A multiplier's part: 64 keys, of which a thread has two rows' scores and dP with a tile of queries, their dK and dV;
+// and 64 x 64 of the tile's dQ.
 template <class Row, class T, bool AsIs> class GradientMultiplier : public GradientSteps<Row, T, AsIs> {
   using Steps = GradientSteps<Row, T, AsIs>;
   using Steps::c, Steps::first_, Steps::thread_;
@@ -61,8 +61,8 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
     tile::sm90::commit_products();
   }
 
-  // Products become weights, rounded: kept so, they leave room for the products under way. span(r): of the tile's queries,
-  // those that meet row r.
+  // Products become weights, rounded: kept so, they leave room for the products under way. span(r): of the tile's
+  // queries, those that meet row r.
   template <bool MayMiss, class SpanOf>
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span) {
     this->template weigh_each<MayMiss>(
@@ -129,9 +129,9 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
 };
 
 // dK, dV, and of dQ the sums in the workspace, without the scale.                      shapes: see GradientArguments
-// Preconditions: cc 90; maps as WgmmaGradientMaps says; rows of the tensors are whole units of 16 bytes; no mask tensor;
-// the start's kernel has run; AsIs as Scores says; d and dv are at most the Config's; gridDim.x is batch * key heads *
-// tiles of keys.
+// Preconditions: cc 90; maps as WgmmaGradientMaps says; rows of the tensors are whole units of 16 bytes; no mask
+// tensor; the start's kernel has run; AsIs as Scores says; d and dv are at most the Config's; gridDim.x is batch * key
+// heads * tiles of keys.
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,

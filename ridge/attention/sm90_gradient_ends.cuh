@@ -1,5 +1,5 @@
-// The kernels before and behind those that multiply for gradients on Hopper's tensor cores: facts of every query, and dQ
-// from the sums that blocks have added up.
+// The kernels before and behind those that multiply for gradients on Hopper's tensor cores: facts of every query, and
+// dQ from the sums that blocks have added up.
 #pragma once
 #include <ridge/attention/sm90_gradient_steps.cuh>
 
@@ -9,8 +9,8 @@ inline constexpr int gradient_start_threads = 256;
 
 // Facts of every query; turns, and where there are none, sums are set to 0. Rows past the last query have facts that
 // nobody looks at.
-// Preconditions: gridDim.x * gradient_start_threads / (dv / 8 of the Config) is at least batch * heads * tiles * bn; rows
-// of o and grad_o are whole vectors.
+// Preconditions: gridDim.x * gradient_start_threads / (dv / 8 of the Config) is at least batch * heads * tiles * bn;
+// rows of o and grad_o are whole vectors.
 template <class Row, class T>
 __global__ void __launch_bounds__(gradient_start_threads)
     attention_wgmma_gradient_start(GradientArguments<T> a, GradientWork work) {
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(gradient_start_threads)
 inline constexpr int gradient_end_threads = 256;
 
 // grad_q = scale * sums, 8 columns of a thread.
-// Preconditions: gridDim.x * gradient_end_threads is at least batch * heads * sq * d / 8 of the Config; rows of grad_q are
-// whole vectors.
+// Preconditions: gridDim.x * gradient_end_threads is at least batch * heads * sq * d / 8 of the Config; rows of grad_q
+// are whole vectors.
 template <class Row, class T>
 __global__ void __launch_bounds__(gradient_end_threads)
     attention_wgmma_gradient_end(GradientArguments<T> a, GradientWork work) {

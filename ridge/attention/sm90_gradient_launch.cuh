@@ -19,9 +19,9 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
   work.in_order = !call.problem.rule.nondeterministic;
-  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ. Where an addition and its turn
-  // take longer than a tile's products, the more of a head run at a time the longer they wait, and the last heads longest:
-  // two thirds, and groups of heads alike. More than the cache holds was measured: slower behind causal masks.
+  // Half of the L2 cache holds what the blocks of heads that take turns meet: Q, dO and dQ. Where an addition and its
+  // turn take longer than a tile's products, the more of a head run at a time the longer they wait, and the last heads
+  // longest: two thirds, and groups of heads alike. More than the cache holds was measured: slower behind causal masks.
   const bool waits = work.in_order && has_gradient_roles(c);
   const AttentionProblem& p = call.problem;
   const std::int64_t heads = std::max<std::int64_t>(1, p.b * p.hkv);

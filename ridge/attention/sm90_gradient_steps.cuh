@@ -1,5 +1,6 @@
-// What both kernels of gradients on Hopper's tensor cores stand on (sm90_gradient.cuh, sm90_gradient_wide.cuh): tensors and
-// workspace as they find them, shared memory, the walk over tiles of queries, and the steps from products to weights and dX.
+// What both kernels of gradients on Hopper's tensor cores stand on (sm90_gradient.cuh, sm90_gradient_wide.cuh): tensors
+// and workspace as they find them, shared memory, the walk over tiles of queries,
+// and the steps from products to weights and dX.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_wgmma.cuh>
@@ -8,8 +9,8 @@
 
 namespace ridge::attention_kernels {
 
-// The tensors as [batch, heads, rows, columns], in boxes of bm (k, v), bn (q, grad_o) and 64 (grad_k, grad_v) rows and 64
-// columns.
+// The tensors as [batch, heads, rows, columns], in boxes of bm (k, v), bn (q, grad_o) and 64 (grad_k, grad_v) rows and
+// 64 columns.
 struct WgmmaGradientMaps {
   tile::sm90::TensorMap q, k, v, grad_o, grad_k, grad_v;
 };
@@ -25,13 +26,13 @@ struct GradientWork {
   bool in_order;      // blocks add to a tile of sums in the order of their keys
 };
 
-// The unit of 4 floats of a tile of dQ, of which a thread has the sums 4 j to 4 j + 3 of 64 x 64 (wgmma.cuh): which of these
-// it is comes first, among the tile's queries or its columns.
+// The unit of 4 floats of a tile of dQ, of which a thread has the sums 4 j to 4 j + 3 of 64 x 64 (wgmma.cuh): which of
+// these it is comes first, among the tile's queries or its columns.
 constexpr int dq_unit(int part, int j, int thread) { return (part * 8 + j) * 128 + thread; }
 constexpr bool sums_by_queries(const Config& c) { return c.bn == 128; }
 
-// Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of 16-bit
-// types are in panels of 64 columns.
+// Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of
+// 16-bit types are in panels of 64 columns.
 template <class Row> struct WgmmaGradientKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = 2, loader_registers = 24, multiplier_registers = 240;  // of 65,536: 504 * 128
@@ -225,8 +226,8 @@ template <class Row, class T, bool AsIs> class GradientSteps {
       }
     }
   }
-  // Where in shared memory this lane's row of four 8 x 8 matrices lies, from query n on: lines of 64 queries, one for each
-  // key, in a tile at `tile`.
+  // Where in shared memory this lane's row of four 8 x 8 matrices lies, from query n on: lines of 64 queries, one for
+  // each key, in a tile at `tile`.
   __device__ __forceinline__ unsigned matrices_at(unsigned tile, int n) const {
     const int key = first_ + warp_ * 16 + lane_ / 8 % 2 * 8 + lane_ % 8, right = lane_ / 16 * 8;
     return tile + static_cast<unsigned>(mma_tile_bytes(c.bm, n / panel * panel)) +
@@ -258,8 +259,8 @@ template <class Row, class T, bool AsIs> class GradientSteps {
             tile::pack_pair<T>(sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale);
       }
   }
-  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their queries:
-  // those that products have met already are added once more, which changes nothing.
+  // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their
+  // queries: those that products have met already are added once more, which changes nothing.
   template <int Sums, class Value, class SpanOf>
   __device__ __forceinline__ void add_special_to(float (&dv)[Sums], Value value, SpanOf span) const {
     const Span of[2] = {span(0), span(1)};

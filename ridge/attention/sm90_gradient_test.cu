@@ -1,5 +1,5 @@
-// Hopper's gradients on the CPU runtime, which emulates TMA, bulk copies, mbarrier and wgmma: cases of the book, launched as
-// on a GPU and held to the book's tolerances.
+// Hopper's gradients on the CPU runtime, which emulates TMA, bulk copies, mbarrier and wgmma: cases of the book,
+// launched as on a GPU and held to the book's tolerances.
 #include <ridge/attention/gradient_case.hpp>
 #include <ridge/attention/sm90_gradient_launch.cuh>
 

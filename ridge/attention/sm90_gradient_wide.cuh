@@ -7,9 +7,10 @@
 //   dx        dP = V dO^T, dX in the weights' place,    dK += dX Q
 //   dq        dQ = dX^T K, which leaves from registers by additions to global memory
 //
-// Scores of the next tile of queries are under way before dV's product of this one, and weights are taken beside it; dX's
-// warpgroup does the same, and the third follows up to four tiles behind. So tensor cores are never without a product.
-// Tiles of dQ are added to in the order that sm90_gradient.cuh describes, of which the loader's spare warps keep count.
+// Scores of the next tile of queries are under way before dV's product of this one, and weights are taken beside it;
+// dX's warpgroup does the same, and the third follows up to four tiles behind. So tensor cores are never without a
+// product. Tiles of dQ are added to in the order that sm90_gradient.cuh describes,
+// of which the loader's spare warps keep count.
 //
 // At the edges of masks who sums over a tile looks through it first, for what is NaN or infinite.
 #pragma once
@@ -19,8 +20,8 @@
 
 namespace ridge::attention_kernels {
 
-// Sums of a warpgroup, 64 rows of `Columns`, by half_columns: no instruction asks for more registers than the kernel begins
-// with.
+// Sums of a warpgroup, 64 rows of `Columns`, by half_columns: no instruction asks for more registers than the kernel
+// begins with.
 inline constexpr int half_columns = 128, dq_columns = 64;
 template <int Columns> using HalfSums = float[Columns / half_columns][half_columns / 2];
 template <int Columns> __device__ __forceinline__ void clear_sums(HalfSums<Columns>& sums) {
@@ -53,9 +54,9 @@ template <class Row> struct WideGradientKernel {
   static_assert(wgmma_gradient_bytes(c) <= hopper_smem);
 
   // Named barriers: weights of a step are there (whoever makes them is at most a step ahead), dX is, and both have been
-  // read; the first two warpgroups; each alone; part of a tile of dQ has been added. The third warpgroup is through with
-  // K: the first one once more, where whoever makes weights has come for the last time, and must not come again, for it
-  // may be there before the weights are read.
+  // read; the first two warpgroups; each alone; part of a tile of dQ has been added. The third warpgroup is through
+  // with K: the first one once more, where whoever makes weights has come for the last time, and must not come again,
+  // for it may be there before the weights are read.
   static constexpr int weights = 1, dx = weights + c.stages, read = dx + x_stages, both = read + x_stages,
                        own = both + 1, added = own + 3, read_k = weights;
   static_assert(added <= 15, "the barriers that there are");
@@ -67,8 +68,8 @@ template <class Row> struct WideGradientKernel {
 template <int Stages> struct WideGradientSync {
   tile::sm90::Barrier full_k, full_v, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], may_add;
   unsigned number;  // the block's
-  // The latest of even and of odd steps, counted from 1, in which each of two warpgroups found NaN or infinite values in
-  // its tile: one is read while a faster warp may be at the next. And whether K has some.
+  // The latest of even and of odd steps, counted from 1, in which each of two warpgroups found NaN or infinite values
+  // in its tile: one is read while a faster warp may be at the next. And whether K has some.
   int special[2][2], special_k;
 };
 

@@ -1,5 +1,6 @@
-// What a multiplying warpgroup of sm90_wgmma.cuh has: 64 queries' scores, weights and O in its registers, and the products
-// that it starts on tiles in shared memory. Who brings the tiles and when they may be read is its caller's to know.
+// What a multiplying warpgroup of sm90_wgmma.cuh has: 64 queries' scores, weights and O in its registers, and the
+// products that it starts on tiles in shared memory. Who brings the tiles and when
+// they may be read is its caller's to know.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/special.cuh>
@@ -12,8 +13,8 @@
 
 namespace ridge::attention_kernels {
 
-// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of K
-// and V; the place that O leaves through; barriers.
+// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of
+// K and V; the place that O leaves through; barriers.
 template <class Row> struct WgmmaKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = c.bm / 64, loaders = c.schedule == Schedule::alone ? 0 : 1;
@@ -39,7 +40,8 @@ template <class Row> struct WgmmaKernel {
   static constexpr int checkers = 96;  // the loader's other warps
 };
 
-// A multiplier's part: 64 queries, of which a thread has two rows' scores with a tile of keys, their weights and their O.
+// A multiplier's part: 64 queries, of which a thread has two rows' scores with a tile of keys,
+// their weights and their O.
 template <class Row, class T> class WgmmaMultiplier {
   static constexpr Config c = Row::config;
   using K = WgmmaKernel<Row>;

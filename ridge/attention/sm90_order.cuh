@@ -1,14 +1,14 @@
-// Which tiles blocks of Hopper's kernels take: of queries, block by block, and of their keys. Plain arithmetic, that says
-// nothing of how tiles come or what is made of them.
+// Which tiles blocks of Hopper's kernels take: of queries, block by block, and of their keys. Plain arithmetic, that
+// says nothing of how tiles come or what is made of them.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 
 namespace ridge::attention_kernels {
 
 // The tiles of queries in the order in which blocks take them: heads one after the other, so that blocks share the keys
-// that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at once,
-// and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest, and a block
-// has one of the longer tiles and one of the shorter ones at a time: all such pairs take alike.
+// that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at
+// once, and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest, and
+// a block has one of the longer tiles and one of the shorter ones at a time: all such pairs take alike.
 struct WgmmaOrder {
   unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
   bool pairs;
@@ -80,8 +80,8 @@ template <class T> struct WgmmaSequence<T, true> {
   __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
 };
 
-// The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and its
-// values are looked through while its scores are computed.
+// The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and
+// its values are looked through while its scores are computed.
 template <class Row, class T> struct WgmmaWalk {
   static constexpr Config c = Row::config;
   static constexpr int bn = c.bn;

@@ -1,6 +1,6 @@
-// The ladder's first step on Hopper's tensor cores, for which sm90_wgmma.cuh is the last: tiles that TMA brings and wgmma
-// reads, by warpgroups of which all have all to do. A tile's scores, their weights and its values follow each other; the
-// next tile is on its way meanwhile, and a barrier of the block says when its place is free.
+// The ladder's first step on Hopper's tensor cores, for which sm90_wgmma.cuh is the last: tiles that TMA brings and
+// wgmma reads, by warpgroups of which all have all to do. A tile's scores, their weights and its values follow each
+// other; the next tile is on its way meanwhile, and a barrier of the block says when its place is free.
 #pragma once
 #include <ridge/attention/sm90_wgmma.cuh>
 

@@ -380,7 +380,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 #pragma unroll
         for (int p = 0; p < K::k_panels; ++p) {
           sm90::wait(sync.full + ring.stage, ring.parity);
-          // Read before the product, which takes all four warps: when it is done and the place given back, all have read.
+          // Read before the product, which takes all four warps: when it is done and the place given back,
+          // all have read.
           taken.special |= sync.special[ring.stage] == ++seen;
           sm90::fence_sums();
           f(p, sm90::shared_address(slot(ring.stage)));

@@ -1,11 +1,11 @@
 // Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
 //
 // A block has one warpgroup that brings K and V by TMA, and two to four that multiply, each with 64 queries of its own.
-// Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the last
-// is divided and stored.
+// Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the
+// last is divided and stored.
 // A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
-// both run (Shah et al., "FlashAttention-3", 2024). Multipliers do not take turns in starting products, as they do there:
-// measured, they fall into step by themselves, and turns cost up to 5 %.
+// both run (Shah et al., "FlashAttention-3", 2024). Multipliers do not take turns in starting products, as they do
+// there: measured, they fall into step by themselves, and turns cost up to 5 %.
 //
 // Zero times NaN would reach O from values that a query may not attend to. Where that can be, at the edges of masks,
 // spare warps look through the tile first: they put 0 in the place of values that are NaN or infinite, and multipliers
@@ -25,8 +25,8 @@ struct WgmmaMaps {
   tile::sm90::TensorMap q, k, v, o;
 };
 
-// Barriers and marks in shared memory. Q is each multiplier's own; K and V have stages of their own. Values that are to be
-// looked through arrive at the checkers, who say that they are full.
+// Barriers and marks in shared memory. Q is each multiplier's own; K and V have stages of their own. Values that are to
+// be looked through arrive at the checkers, who say that they are full.
 template <int Multipliers, int Stages> struct WgmmaSync {
   tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_k[Stages], full_v[Stages], empty_k[Stages],
       empty_v[Stages], arrived[Stages];

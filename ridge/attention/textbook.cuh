@@ -1,5 +1,5 @@
-// The textbook's attention, for any strides: a block per query with three passes over the keys, and 16x16 tiles in shared
-// memory with the softmax online.
+// The textbook's attention, for any strides: a block per query with three passes over the keys, and 16x16 tiles in
+// shared memory with the softmax online.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/tile/block_reduce.cuh>
@@ -69,9 +69,10 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum());
 }
 
-// 16 rows of a block, 16 keys at a time: a thread has one score of a tile, and of its row's O every 16th column. Rows are
-// queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that heads which share K and V share
-// a block. With more than one split, gridDim.y is their number, and O and LSE go to `partial`, for attention_merge_kernel.
+// 16 rows of a block, 16 keys at a time: a thread has one score of a tile, and of its row's O every 16th column. Rows
+// are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that heads which share K
+// and V share a block. With more than one split, gridDim.y is their number, and O and LSE go to `partial`,
+// for attention_merge_kernel.
 //   shared  q [16][d + 1]  k [16][d + 1]  v [16][dv]
 // Precondition: gridDim.x is batch * heads / pack * tiles of rows, at least 1. Keys in pages need split.
 template <class Row, class T, int Warp>

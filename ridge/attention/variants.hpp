@@ -120,8 +120,8 @@ constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
   return (p.sk + c.bm - 1) / c.bm * p.b * p.hkv;
 }
 
-// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query, by
-// whole tiles of queries; a word of each tile, and one.
+// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query,
+// by whole tiles of queries; a word of each tile, and one.
 struct WgmmaGradientParts {
   std::int64_t tiles, sums, facts, words;  // tiles: of bn queries
   std::int64_t bytes() const { return sums + facts + words; }
@@ -131,7 +131,8 @@ constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const Attenti
   return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all * gradient_turns_of_tile(c) + 1) * 4};
 }
 
-// Keys that the query of a problem with one query attends to, all of whose sequences are of one length; but for the mask tensor.
+// Keys that the query of a problem with one query attends to, all of whose sequences are of one length;
+// but for the mask tensor.
 struct KeyRange {
   std::int64_t first, last;  // one past
 };

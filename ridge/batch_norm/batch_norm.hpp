@@ -4,8 +4,8 @@
 //   batch_norm_stats   mean and var of x, over everything but the channel; var is the biased one (over n, not n - 1)
 //   batch_norm_train   both: mean, var, and y by them
 //
-// Shapes    x and y [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c]. Strides are
-//           free as long as the spatial axes of x and y together merge into two; contiguous tensors are fast.
+// Shapes    x and y [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c]. Strides
+//           are free as long as the spatial axes of x and y together merge into two; contiguous tensors are fast.
 // Types     x f32 f16 bf16; y has x's type. Given mean, var, gamma and beta are f32 or of x's type, each; computed mean
 //           and var are f32. Everything is computed in float32.
 // Options   gamma and beta each on their own; without gamma the scale is 1, without beta the shift 0.

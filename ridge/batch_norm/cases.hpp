@@ -105,8 +105,8 @@ inline check::CaseBook book_of(BatchNorm f) {
                        .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const std::vector<std::string> types{"f32", "f16", "bf16"};
-  // Planes around 16 bytes and below, whole units or not, one channel and more than a block's; positions around the 4 of
-  // a thread; slices of several steps.
+  // Planes around 16 bytes and below, whole units or not, one channel and more than a block's; positions around the 4
+  // of a thread; slices of several steps.
   for (const std::string& type : types) {
     for (const char* size : {"n=1,c=1,h=1,w=1", "n=2,c=3,h=1,w=1", "n=2,c=3,h=1,w=3", "n=2,c=5,h=1,w=4",
                              "n=2,c=3,h=1,w=9", "n=3,c=4,h=7,w=7", "n=2,c=3,h=8,w=8", "n=5,c=1,h=4,w=4"})

@@ -268,8 +268,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
-// Small planes: a block has V channels, whose planes are one stretch of an image, and a thread the same 16 bytes of it in
-// several images. What is found of each place in the stretch comes together in shared memory, a warp to a channel.
+// Small planes: a block has V channels, whose planes are one stretch of an image, and a thread the same 16 bytes of it
+// in several images. What is found of each place in the stretch comes together in shared memory, a warp to a channel.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
 // Preconditions: images_on_units(); a plane has s.columns <= threads elements; gridDim.x == groups * slices < 2^31.
 // Shared memory: mean [levels][columns * V], squares the same, count [levels]. Of one slice, the results are written at

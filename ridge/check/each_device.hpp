@@ -1,5 +1,5 @@
-// For tests that run on the CPU and on a GPU: INSTANTIATE_TEST_SUITE_P(cpu, Suite, testing::Values(DeviceKind::cpu)), and
-// the same for cuda, which is skipped where there is no GPU.
+// For tests that run on the CPU and on a GPU: INSTANTIATE_TEST_SUITE_P(cpu, Suite, testing::Values(DeviceKind::cpu)),
+// and the same for cuda, which is skipped where there is no GPU.
 #pragma once
 #include <ridge/core/device.hpp>
 

@@ -1,6 +1,7 @@
-// Tensors of more than 2^31 elements, on a GPU that has 40 GB: everywhere but at a few places they hold one value, so that
-// what an operator makes of their last elements is known, and pieces of it alone are copied back. Of bfloat16 (two bytes),
-// or single bytes. On the CPU the same runs on tensors of some thousand elements, so that what is expected is held too.
+// Tensors of more than 2^31 elements, on a GPU that has 40 GB: everywhere but at a few places they hold one value, so
+// that what an operator makes of their last elements is known, and pieces of it alone are copied back. Of bfloat16 (two
+// bytes), or single bytes. On the CPU the same runs on tensors of some thousand elements,
+// so that what is expected is held too.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/op.hpp>

@@ -42,9 +42,10 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 // Tolerance, with u the roundoff of float32: a sum of n products, each rounded or fused, in any order, errs by at most
 // (n + 1) u of the products' absolute sum; bias and a residual before the activation by one roundoff more each of the
-// whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one unit
-// around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into the type. What
-// underflows on the way is lost whole. As TF32 either factor loses less than 2^-10 of itself. Small whole numbers are exact.
+// whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one
+// unit around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into the type. What
+// underflows on the way is lost whole. As TF32 either factor loses less than 2^-10 of itself.
+// Small whole numbers are exact.
 inline void expect(check::Expected& e, const check::Case& c, const Term& of, const Request& r, double bias,
                    double residual) {
   const std::string_view fill = c.options.text("fill", "normal");
@@ -209,7 +210,8 @@ inline check::CaseBook book() {
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const char* const both[] = {"", ":backward"};
   const char* const layouts[] = {"", ":layout=nhwc"};
-  // Empty and one: no images, channels, filters; one pixel; an image that is padding alone; a filter of the whole image.
+  // Empty and one: no images, channels, filters; one pixel; an image that is padding alone;
+  // a filter of the whole image.
   for (const char* size : {"n=0,c=2,h=4,w=4,k=3,r=3", "n=2,c=0,h=4,w=5,k=3,r=3", "n=2,c=3,h=4,w=4,k=0,r=3",
                            "n=1,c=1,h=1,w=1,k=1,r=1", "n=2,c=3,h=4,w=5,k=2,r=4,s=5"})
     for (const char* layout : layouts)
@@ -253,8 +255,8 @@ inline check::CaseBook book() {
     for (const char* fill : {"ints", "normal"})
       for (const char* layout : layouts) test("f32:" + std::string(size) + ":fill=" + fill + layout);
   for (const char* layout : layouts) test("f32:n=1,c=5,h=6,w=6,k=4,r=3:pad=1:fill=constant,1e38" + std::string(layout));
-  // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps that
-  // some places of x do not meet.
+  // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps
+  // that some places of x do not meet.
   for (const char* rest :
        {"n=2,c=3,h=13,w=11,k=5,r=3:stride=2:pad=1", "n=1,c=4,h=15,w=14,k=6,r=3:dilation=2:pad=2:groups=2",
         "n=1,c=2,h=16,w=13,k=3,r=3:stride=2,3:dilation=2,3:pad=2,1,0,3", "n=1,c=3,h=12,w=9,k=4,r=1:stride=3",
@@ -270,8 +272,9 @@ inline check::CaseBook book() {
   // Places of x that no tap meets, and more filters than a step on tensor cores.
   for (const char* type : {"f16", "bf16"})
     test(std::string(type) + ":n=1,c=8,h=7,w=8,k=136,r=2:stride=3:layout=nhwc:backward");
-  // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across images;
-  // more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere, which is too.
+  // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across
+  // images; more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere,
+  // which is too.
   for (const char* rest :
        {"n=1,c=64,h=8,w=16,k=64,r=1", "n=3,c=72,h=7,w=7,k=72,r=3:pad=1", "n=1,c=8,h=1,w=129,k=128,r=1",
         "n=2,c=136,h=7,w=9,k=264,r=2,s=1:stride=2,1:dilation=2:pad=0,3,1,2", "n=1,c=64,h=3,w=127,k=65,r=1",

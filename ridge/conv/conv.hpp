@@ -6,19 +6,19 @@
 // and its gradients:  dx[n, c, i, j] = sum of dy w over the outputs that x[n, c, i, j] is in
 //                     dw[k, c, a, b] = sum over n, i, j of dy[n, k, i, j] x[n, c, i stride_h - top + a dilation_h, ...]
 //
-// Shapes    x [n, c, h, w], w [k, c / groups, r, s], y and residual [n, k, oh, ow]; with ConvLayout::nhwc x [n, h, w, c],
-//           w [k, r, s, c / groups], y [n, oh, ow, k]. dy is as y, dx as x, dw as w. bias [k].
+// Shapes    x [n, c, h, w], w [k, c / groups, r, s], y and residual [n, k, oh, ow]; with ConvLayout::nhwc
+//           x [n, h, w, c], w [k, r, s, c / groups], y [n, oh, ow, k]. dy is as y, dx as x, dw as w. bias [k].
 //           oh = (h + top + bottom - ((r - 1) dilation_h + 1)) / stride_h + 1, rounded down; ow alike.
 //           Filter k sees the channels of its group: c / groups neighbours, of k / groups neighbouring filters.
 //           Strides are free, alignment too.
-// Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused, and
-//           so is a filter whose extent is larger than the padded input.
-// Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32, unless
-//           ConvMath::tf32 lets either factor of f32 be rounded to 10 bits of fraction. Gradients do not.
+// Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused,
+//           and so is a filter whose extent is larger than the padded input.
+// Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32,
+//           unless ConvMath::tf32 lets either factor of f32 be rounded to 10 bits of fraction. Gradients do not.
 //           Of 3 x 3 filters in float32 the sums may be Winograd's, F(2x2, 3x3): their error is bounded by the
 //           magnitudes of the 4 x 4 inputs around an output, not by those of its own 3 x 3.
-// Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN or
-//           an infinity in a filter makes NaN of the outputs whose windows reach into the padding. relu(NaN) is NaN.
+// Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN
+//           or an infinity in a filter makes NaN of the outputs whose windows reach into the padding. relu(NaN) is NaN.
 // Epilogue  The residual is added after the activation, as gemm does, or before it (residual_first), as residual
 //           networks want it. Gradients are those of the sum alone.
 // Aliasing  Outputs must not overlap inputs or each other; y may be the residual itself.
@@ -76,7 +76,8 @@ struct ConvProblem {
   ConvEpilogue epilogue = {};
   ConvMath math = ConvMath::exact;  // the least that products must be
   bool backward = false;
-  // Axes in the order n, c, h, w and k, c, r, s, whatever the layout. y: or dy. dx and dw are empty in a forward problem.
+  // Axes in the order n, c, h, w and k, c, r, s, whatever the layout. y: or dy.
+  // dx and dw are empty in a forward problem.
   Layout x = {}, w = {}, y = {}, dx = {}, dw = {};
   std::optional<Layout> bias = {}, residual = {};
   int alignment = 16;  // bytes that all addresses are multiples of, 16 at most
@@ -106,8 +107,8 @@ class ConvPlan {
   DeviceInfo device;
   int variant = 0;  // row of the table in variants.hpp
   int split = 1;    // slices of a sum's terms that blocks share; of the filters' gradient, of its pixels
-  // Of a forward row that goes along the terms in steps: how many, those of a slice, and where in the workspace the slices'
-  // sums begin.
+  // Of a forward row that goes along the terms in steps: how many, those of a slice, and where in the workspace the
+  // slices' sums begin.
   std::int64_t steps = 0, slice_steps = 0;
   std::size_t slices_at = 0;  // bytes
   std::size_t workspace = 0;  // bytes

@@ -32,7 +32,8 @@ double padded(std::int64_t size, std::int64_t tile) { return real(ceil_div(size,
 
 constexpr double stem_patch_clocks = 550;  // of a patch and 64 filters: reads of shared memory, by threads and by wgmma
 
-// Clocks of a multiprocessor's busiest pipe, for all blocks together; instructions from the source, four warps' in a clock.
+// Clocks of a multiprocessor's busiest pipe, for all blocks together; instructions from the source,
+// four warps' in a clock.
 double clocks_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
   const double warps = real(p.y.count()) / 32, terms = real(terms_of(p));
@@ -215,8 +216,8 @@ roofline::Kernel winograd_kernel(const Config& c, const ConvProblem& p, const De
   k.launches = static_cast<int>(1 + 3 * parts.parts);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long. The filters'
-  // sums are written and read once.
+  // The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long. The
+  // filters' sums are written and read once.
   const double gbs = std::max(1.0, device.memory_gbs), share = 2 * transformed < real(device.l2_bytes) ? 0.3 : 1;
   // Turning tiles of NHWC costs a few barriers' waits of each transform, and a part of memory's rate; measured.
   const bool turns = p.geometry.layout == ConvLayout::nhwc;

@@ -21,10 +21,10 @@ struct DirectShape {
 // y = epilogue(conv(x, w)), filters of Config::size, stride and dilation 1          x: [n, c, h, w]  y: [n, k, oh, ow]
 //
 // A block makes direct_rows() x direct_columns outputs of every filter of a group. A thread has direct_strip
-// neighbouring outputs of Config::rows rows below one another, of Config::filters filters at a time: for one channel and
-// one row of the filters it reads one new row of inputs (direct_window() floats, its neighbours' strips 16 bytes apart)
-// and the row's elements of all of its filters, which is the same address in every lane. Of 6 x 6 and 6 filters, 12
-// accesses of 16 bytes serve 288 multiply-adds.
+// neighbouring outputs of Config::rows rows below one another, of Config::filters filters at a time: for one channel
+// and one row of the filters it reads one new row of inputs (direct_window() floats, its neighbours' strips 16 bytes
+// apart) and the row's elements of all of its filters, which is the same address in every lane. Of 6 x 6 and 6 filters,
+// 12 accesses of 16 bytes serve 288 multiply-adds.
 // Shared memory: inputs [channels][direct_input_rows()][direct_pitch()], filters [groups of them][channels][size]
 // [direct_filter_row()], outputs [direct_rows()][direct_columns].
 // Preconditions: gridDim.x is direct_grid() < 2^31; planes of less than 2^31 elements; direct_smem_bytes().

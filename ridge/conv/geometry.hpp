@@ -5,8 +5,8 @@
 
 namespace ridge::conv_detail {
 
-// Output i and tap t meet input `scale` i + `shift` + `step` t, which may be outside. Outputs and taps are every `pitch`-th
-// of the tensor's, from `first` on.
+// Output i and tap t meet input `scale` i + `shift` + `step` t, which may be outside. Outputs and taps are every
+// `pitch`-th of the tensor's, from `first` on.
 struct AxisMap {
   std::int64_t outputs = 0, first_output = 0, output_pitch = 1;
   std::int64_t taps = 0, first_tap = 0, tap_pitch = 1;

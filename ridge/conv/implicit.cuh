@@ -7,8 +7,8 @@
 //   dw        filters            channels and taps     pixels of y           dy            x
 //
 // (*) of one class of places (geometry.hpp). An element of the gathered operand lies where a pixel and a tap meet: the
-// sum of an offset of either. A column's is known once, those of the sum's next elements are worked out by a few threads,
-// a step ahead; no other thread divides.
+// sum of an offset of either. A column's is known once, those of the sum's next elements are worked out by a few
+// threads, a step ahead; no other thread divides.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/naive.cuh>
@@ -212,8 +212,9 @@ template <class Row, bool PixelsAreRows> struct ImplicitTileRow {
 };
 
 // output(product)                                   ImplicitShape says of what; a block has one tile of one part
-// Preconditions: gridDim.x is the number of tiles, y of parts, z of groups or less; offsets, sides and sizes fit an int,
-// sides are below 2^30; smem_bytes() of the tile of dynamic shared memory. P is Pass::filters, or output for y and dx.
+// Preconditions: gridDim.x is the number of tiles, y of parts, z of groups or less; offsets, sides and sizes fit an
+// int, sides are below 2^30; smem_bytes() of the tile of dynamic shared memory. P is Pass::filters,
+// or output for y and dx.
 template <class Row, class T, Pass P, bool ChannelsLast, class Output>
 __global__ void __launch_bounds__(Row::config.threads,
                                   implicit_residency(Row::config, P == Pass::filters || ChannelsLast))
@@ -224,8 +225,8 @@ __global__ void __launch_bounds__(Row::config.threads,
   constexpr int threads = Row::config.threads, K = implicit_step;
   static_assert(threads == gemm_kernels::threads(c));
   constexpr int pitch_a = c.bm + gemm_kernels::padding(c), pitch_b = c.bn + gemm_kernels::padding(c);
-  // Which way lanes go. Of the gathered operand: pixels of a row are neighbours, or channels. Of the dense one: elements
-  // of a filter are, pixels of dy, or with channels innermost the filters of dy.
+  // Which way lanes go. Of the gathered operand: pixels of a row are neighbours, or channels. Of the dense one:
+  // elements of a filter are, pixels of dy, or with channels innermost the filters of dy.
   constexpr bool along_dense = !(weights && ChannelsLast), along_gathered = weights != ChannelsLast;
 
   float* shared = simt::dynamic_shared<float>();  // [2][a | b]

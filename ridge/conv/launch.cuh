@@ -206,8 +206,8 @@ static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, co
   return output;
 }
 
-// launch(output, shape) of a product whose sums become `output`; where it is in slices, of their sums into the workspace,
-// which are then added up.
+// launch(output, shape) of a product whose sums become `output`; where it is in slices, of their sums into the
+// workspace, which are then added up.
 template <class Output, class Launch>
 static Status launch_in_slices(const Arguments& args, const Output& output, Launch&& launch) {
   const ConvPlan& plan = args.plan;

@@ -31,7 +31,7 @@ Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOpt
       record);
 }
 
-// ---- run -------------------------------------------------------------------------------------------------------------
+// ---- run ------------------------------------------------------------------------------------------------------------
 
 Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorView& x, Workspace workspace) {
   if (!given) return given.error();

@@ -1,5 +1,6 @@
-// Convolutions in float32 by multiply-adds, whose operands TMA brings to shared memory: the loader is that of the tensor
-// cores' rows (sm90_image.cuh), and no multiplying thread works out an address or looks whether a pixel is there.
+// Convolutions in float32 by multiply-adds, whose operands TMA brings to shared memory: the loader is that of the
+// tensor cores' rows (sm90_image.cuh), and no multiplying thread works out an address
+// or looks whether a pixel is there.
 #pragma once
 #include <ridge/conv/sm90_image.cuh>
 
@@ -8,8 +9,8 @@ namespace ridge::conv_detail {
 // A row's tile, as the loader and the threads have it. In shared memory a step is
 //   pixels   [bm] lines of 32 channels
 //   filters  [bn / 32] groups of lines, one for each of the 32 channels, of 32 filters
-// and a warp has fma_pixel_lanes x fma_filter_lanes threads: a thread's pixels are 8 apart, so that neighbouring lanes have
-// neighbours, and its filters are two fours that are 16 apart.
+// and a warp has fma_pixel_lanes x fma_filter_lanes threads: a thread's pixels are 8 apart, so that neighbouring lanes
+// have neighbours, and its filters are two fours that are 16 apart.
 template <class Row> struct FmaTile {
   static constexpr Config config = Row::config;
   static constexpr gemm_kernels::Config c = fma_tile(config);  // what the loader asks for
@@ -104,8 +105,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       float sums[F][P] = {};
       // Of one step; Channels: of each four, the others are zeros.
       const auto add_products = [&]<int Channels>(const unsigned char* pixels, const unsigned char* filters, int here) {
-        // Pieces of 16 bytes change places by their line's number, modulo 8 (tile/sm90/swizzle.hpp). A lane's pixels are
-        // lines of one number; its pieces of filters' line k are at the places of line k % 4, exchanged where k % 8 > 3.
+        // Pieces of 16 bytes change places by their line's number, modulo 8 (tile/sm90/swizzle.hpp). A lane's pixels
+        // are lines of one number; its pieces of filters' line k are at the places of line k % 4,
+        // exchanged where k % 8 > 3.
         const unsigned char* lines[unit];
         RIDGE_UNROLL_ON_GPU
         for (int e = 0; e < unit; ++e) lines[e] = filters + e * K::c.line + (filter_lane ^ e) * 16;

@@ -7,7 +7,8 @@
 
 namespace ridge::conv_detail {
 
-// A: rows are pixels of y, and a step is 64 channels of x where one tap meets them. B: the filters' same tap and channels.
+// A: rows are pixels of y, and a step is 64 channels of x where one tap meets them. B:
+// the filters' same tap and channels.
 struct ImageLoader {
   tile::sm90::TensorMap image, filters;  // filters: [taps, k, channels]
   Divider columns, rows;                 // of a plane of y
@@ -76,8 +77,8 @@ struct ImageLoader {
     at.offset_w = 0;
     at.offset_h += tap_h;
     if (--at.rows_left > 0) return;
-    // The last slice's further steps are zeros of both operands: whole steps beyond the last channel, on an address that
-    // the engine takes of windows too, whose channels are not whole units.
+    // The last slice's further steps are zeros of both operands: whole steps beyond the last channel, on an address
+    // that the engine takes of windows too, whose channels are not whole units.
     at.left = at.rows_left = 1;
     at.offset_h = 0;
     at.channel = at.first_channel = steps_of_tap * step;
@@ -172,8 +173,8 @@ template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& j
 }
 
 // to = from, and zeros outside of it, of one job after the other.
-// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' units, below 2^28; `to`
-// is on 16 bytes.
+// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' units, below 2^28;
+// `to` is on 16 bytes.
 template <class T>
 __global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
   const bool first = blockIdx.x < jobs.blocks;

@@ -1,10 +1,11 @@
 // How the rows on Hopper's tensor cores see a problem: pixels of `channels` neighbours, which a copy engine gathers in
 // columns, one for each tap. x and w are read where they lie, or from copies in the workspace. Plain arithmetic.
 //
-// A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zeros for channels
-// that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a pixel: with
-// a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 numbers, 8 from
-// one window to the next. The columns then overlap, and a filter has 7 taps of 28 channels in place of 49 of 3.
+// A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zeros for
+// channels that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a
+// pixel: with a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28
+// numbers, 8 from one window to the next. The columns then overlap,
+// and a filter has 7 taps of 28 channels in place of 49 of 3.
 #pragma once
 #include <ridge/conv/variants.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
@@ -197,8 +198,8 @@ constexpr bool is_walkable(const Walk& walk) {
 //   products_of_byte   multiply-adds that take as long as a byte of memory, about, at what either reaches
 //   copy_start         and bytes that take as long as another kernel's start
 // Preconditions: there are outputs and terms; strides are at most most_image_step, and no tap is further than
-// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time; across: how it
-// reads filters.
+// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time; across:
+// how it reads filters.
 inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;

@@ -84,8 +84,8 @@ template <class T>
   return simt::launch(at, copy_images<T>, jobs);
 }
 
-// x and w where they are, or were copied to; `element` is both's. bm, box: pixels of a tile, and lines of filters that a
-// copy brings.
+// x and w where they are, or were copied to; `element` is both's. bm, box: pixels of a tile, and lines of filters that
+// a copy brings.
 static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
                                  const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
@@ -132,7 +132,8 @@ static inline void set_slices(ImageLoader& loader, const gemm_kernels::Shape& sh
   loader.slice_steps = whole(shape.slice_k);
 }
 
-// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly, and nothing added but the bias.
+// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly,
+// and nothing added but the bias.
 static inline bool is_by_columns(const ConvProblem& p, const Layout& y) { return !p.residual && is_matrix(p, y); }
 
 // Row: a config of gemm's kernel.

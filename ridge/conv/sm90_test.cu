@@ -1,5 +1,5 @@
-// Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma: against the sum in double. Elements are small
-// whole numbers, so that sums are exact and what comes out of them is one rounding.
+// Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma: against the sum in double. Elements are
+// small whole numbers, so that sums are exact and what comes out of them is one rounding.
 #include <ridge/conv/oracle.hpp>
 #include <ridge/conv/plan.hpp>
 #include <ridge/conv/sm90_launch.cuh>
@@ -114,8 +114,8 @@ ConvPlan plan_of(const ConvProblem& problem, int row) {
   return {problem, device, row};
 }
 
-// A plan and its workspace, on 128 bytes as the library has it: NaN where nothing is copied, and what must not be written
-// to behind it.
+// A plan and its workspace, on 128 bytes as the library has it: NaN where nothing is copied, and what must not be
+// written to behind it.
 struct Bench {
   ConvPlan plan;
   std::size_t bytes;
@@ -460,7 +460,7 @@ TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
                                  2);
 }
 
-// ---- float32 as TF32, of which small whole numbers lose nothing -------------------------------------------------------
+// ---- float32 as TF32, of which small whole numbers lose nothing -----------------------------------------------------
 
 TEST(ConvOnHopperTf32, TilesCrossRowsAndImages) {
   const Case t{.about = "144 pixels", .n = 3, .c = 36, .h = 9, .w = 7, .k = 72, .r = 2, .s = 2};

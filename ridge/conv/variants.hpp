@@ -96,8 +96,8 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, as are
-// tensor cores of TF32; other tensor cores are for 16-bit types.
+// Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, as
+// are tensor cores of TF32; other tensor cores are for 16-bit types.
 constexpr bool is_compiled(const Config& c, DType dtype) {
   switch (c.method) {
     case Method::direct:
@@ -353,8 +353,8 @@ constexpr int fma_smem_bytes(const Config& c) {
   return c.stages * ((c.tile_pixels + c.tile_filters) * 128 + 2 * 8);  // and barriers: full, empty
 }
 
-// Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards: enough
-// for two blocks per multiprocessor, each of 256 pixels at least.
+// Parts of the pixels whose sums are kept apart in the filters' gradient, and added up in their order afterwards:
+// enough for two blocks per multiprocessor, each of 256 pixels at least.
 inline constexpr int least_part = 256, max_split = 256;
 inline std::int64_t split_of(const Config& c, const ConvProblem& p, int sms) {
   if (!p.backward) return 1;

@@ -15,9 +15,9 @@
 // would reach outputs that it is no part of: where an output of a tile is not finite, the tile's are computed again, by
 // definition.
 //
-// Lanes follow what is contiguous. In NCHW a thread has a tile (or a filter), and lanes follow tiles. In NHWC lanes follow
-// channels, and filters in y, where u, v and m lie as before, so that the products are the same kernel's: a block has 32
-// of them, of four tiles or filters to a thread, and turns what it reads or writes in shared memory.
+// Lanes follow what is contiguous. In NCHW a thread has a tile (or a filter), and lanes follow tiles. In NHWC lanes
+// follow channels, and filters in y, where u, v and m lie as before, so that the products are the same kernel's: a
+// block has 32 of them, of four tiles or filters to a thread, and turns what it reads or writes in shared memory.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/variants.hpp>
@@ -197,8 +197,8 @@ __global__ void __launch_bounds__(Row::config.threads) conv_winograd_inputs(cons
   for (int e = 0; e < winograd_products; ++e) to[e * (p.channels * p.pitch)] = d[e / 4][e % 4];
 }
 
-// The same two of channels that are neighbours. What is beyond the last is the last again, and is not stored; of the last
-// four tiles or filters, it is where no product reads.
+// The same two of channels that are neighbours. What is beyond the last is the last again, and is not stored; of the
+// last four tiles or filters, it is where no product reads.
 // Preconditions: gridDim.x covers 32 channels by WinogradBlock::columns of a block, below 2^31.
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads)

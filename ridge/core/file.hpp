@@ -9,7 +9,8 @@ namespace ridge {
 // All that is in it; nothing where it cannot be read.
 std::optional<std::string> read_file(const std::filesystem::path&);
 
-// Writes it under another name first, so that whoever reads it finds the old text or the new one. False where it cannot.
+// Writes it under another name first, so that whoever reads it finds the old text or the new one.
+// False where it cannot.
 bool replace_file(const std::filesystem::path&, std::string_view text);
 
 }  // namespace ridge

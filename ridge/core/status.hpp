@@ -25,8 +25,8 @@ enum class Code : unsigned char {
 
 RIDGE_API std::string_view name(Code);
 
-// Every source of the library reads this class. What it holds is known to status.cpp alone: <memory>, and a shared_ptr's
-// code in each object, would take a third of the time that a small source takes to compile.
+// Every source of the library reads this class. What it holds is known to status.cpp alone: <memory>, and a
+// shared_ptr's code in each object, would take a third of the time that a small source takes to compile.
 class [[nodiscard]] Status {
  public:
   Status() = default;

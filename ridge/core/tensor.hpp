@@ -63,8 +63,8 @@ template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> 
           device};
 }
 
-// The view stretched to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1 or
-// missing is repeated. A shape that does not stretch so comes back as it is, for the operator to refuse.
+// The view stretched to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1
+// or missing is repeated. A shape that does not stretch so comes back as it is, for the operator to refuse.
 RIDGE_API TensorView broadcast_to(const TensorView&, const Layout& shape);
 
 // The same elements with the last two axes exchanged; nothing moves. Precondition: rank 2 or more.

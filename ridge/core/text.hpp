@@ -1,6 +1,6 @@
-// Text put together piece by piece with <<, numbers as a stream prints them. Not a stream: those hold a locale, and where
-// two copies of the C++ library are in one process (a program that links its own in, beside Python's) the one's streams
-// find the other's facets and crash.
+// Text put together piece by piece with <<, numbers as a stream prints them. Not a stream: those hold a locale, and
+// where two copies of the C++ library are in one process (a program that links its own in, beside Python's) the one's
+// streams find the other's facets and crash.
 #pragma once
 #include <concepts>
 #include <cstdio>

@@ -1,7 +1,8 @@
-// Tuning: which variant was the fastest of a problem on a device, as `ridge bench --all-variants --tune FILE` measured it.
+// Tuning: which variant was the fastest of a problem on a device,
+// as `ridge bench --all-variants --tune FILE` measured it.
 //
-// A plan takes it as an argument, so that it stays a pure function. Plans by name and the one-line functions read the file
-// that RIDGE_TUNE_CACHE names, once per process; nothing but the command above writes it.
+// A plan takes it as an argument, so that it stays a pure function. Plans by name and the one-line functions read the
+// file that RIDGE_TUNE_CACHE names, once per process; nothing but the command above writes it.
 #pragma once
 #include <ridge/core/status.hpp>
 

@@ -23,9 +23,9 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 }
 
 // Sums of n products in float32: n roundings. On tensor cores, in units u of float32 and of the terms' magnitudes: an
-// operand is kept to 2 u twice, the product of the two remainders (4 u) is left out, and eight additions of a chunk drop
-// bits at 2 u each. Then one rounding into the type. Sums beyond the type's range are infinite, and may have become so
-// before a term of the other sign.
+// operand is kept to 2 u twice, the product of the two remainders (4 u) is left out, and eight additions of a chunk
+// drop bits at 2 u each. Then one rounding into the type. Sums beyond the type's range are infinite, and may have
+// become so before a term of the other sign.
 inline void expect(check::Expected& e, DType dtype, const Term& of, double eps) {
   const double u = check::roundoff(f32), want = of.sum + eps;
   const double n = static_cast<double>(of.terms);
@@ -65,12 +65,12 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {dk, dw};
 }
 
-// What the transforms of a row add, in units u of float32. Of k levels of two each (log2 of the points), one adds at most
-// 7 u to a signal's norm: sixteen numbers meet in four additions (4 u), a product by a constant (3.5 u), and one by a root
-// that is itself a product of up to four (4 * 2 u + 3 * 2.8 u + 2.8 u), 28 u for four levels. Two transforms and their
-// product are off by (14 k + 3) u of the product of both norms, each output of the one back by 7 k u more, and as many
-// tiles are added up as there are: by Cauchy and Schwarz, of the norms of all tiles, in which a step of q stands twice.
-// The other row of a pair, scaled to the same power of two, is at most twice as large at every step.
+// What the transforms of a row add, in units u of float32. Of k levels of two each (log2 of the points), one adds at
+// most 7 u to a signal's norm: sixteen numbers meet in four additions (4 u), a product by a constant (3.5 u), and one
+// by a root that is itself a product of up to four (4 * 2 u + 3 * 2.8 u + 2.8 u), 28 u for four levels. Two transforms
+// and their product are off by (14 k + 3) u of the product of both norms, each output of the one back by 7 k u more,
+// and as many tiles are added up as there are: by Cauchy and Schwarz, of the norms of all tiles, in which a step of q
+// stands twice. The other row of a pair, scaled to the same power of two, is at most twice as large at every step.
 constexpr double spectral_levels = 13;
 inline double spectral_error(double p_squares, double q_squares, double tiles) {
   return (21 * spectral_levels + 3 + tiles) * check::roundoff(f32) * std::sqrt(2 * p_squares * q_squares);

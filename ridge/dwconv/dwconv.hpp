@@ -7,16 +7,19 @@
 //
 // Shapes    k, y, dy, dk [B, C, T]; w, dw [C, L]; any B, C, T and L. The last element of a filter is that of lag 0. A
 //           filter shorter than T looks back L - 1 steps; of a longer one only the last T elements count, and the
-//           gradient of the others is 0. There is no wrap. Strides are free; time that is contiguous takes the fast path.
+//           gradient of the others is 0. There is no wrap. Strides are free;
+//           time that is contiguous takes the fast path.
 // Types     f32 f16 bf16, one for all tensors. Sums are float32. On tensor cores a float32 is two float16 and a scale,
-//           which keeps 22 bits of each operand; what that does not fit (NaN, infinities, and magnitudes 2^27 apart within
-//           one row of 64 steps or one filter; for w's gradient, within 32 rows) is computed in float32 as it is.
-// Accuracy  A sum of n terms is within (n + 26) 2^-24 of the sum of their magnitudes. Rows by Fourier transforms (fft_*),
-//           which plans choose for long filters, bound it by norms instead: an output is within 33 log2(points) 2^-24,
-//           or 2.6e-5 at 8,192 points, of the product of the row's and the filter's norms. Where few or small terms
-//           meet, as in a row's first outputs, that is more than an error of the direct sum. Other rows, also by name,
-//           have the first bound.
-// Values    Only the terms of the sums count: a NaN in k at step u reaches no output before u, and none after u + L - 1.
+//           which keeps 22 bits of each operand; what that does not fit (NaN, infinities, and magnitudes 2^27 apart
+//           within one row of 64 steps or one filter; for w's gradient,
+//           within 32 rows) is computed in float32 as it is.
+// Accuracy  A sum of n terms is within (n + 26) 2^-24 of the sum of their magnitudes. Rows by Fourier transforms
+//           (fft_*), which plans choose for long filters, bound it by norms instead: an output is within 33
+//           log2(points) 2^-24, or 2.6e-5 at 8,192 points, of the product of the row's and the filter's norms. Where
+//           few or small terms meet, as in a row's first outputs, that is more than an error of the direct sum. Other
+//           rows, also by name, have the first bound.
+// Values    Only the terms of the sums count: a NaN in k at step u reaches no output before u, and none after u + L -
+//           1.
 // Aliasing  Outputs must not overlap inputs or each other.
 // Empty     No batch, channels or steps: nothing is launched for k's gradient or y, and dw is 0. L = 0: y is eps.
 // Repeats   bit for bit.

@@ -1,8 +1,8 @@
 // A block's Fourier transform of N complex numbers, sixteen of them in each thread's registers.
 //
-// N is 16^passes times 1, 2, 4 or 8. A pass takes sixteen numbers that are a sixteenth of a span apart, and leaves sixteen
-// spans of that length; what is left over is a last, smaller pass. Frequencies come out in the order that the passes leave
-// them in, and the way back takes them in that order: products of two transforms need no other.
+// N is 16^passes times 1, 2, 4 or 8. A pass takes sixteen numbers that are a sixteenth of a span apart, and leaves
+// sixteen spans of that length; what is left over is a last, smaller pass. Frequencies come out in the order that the
+// passes leave them in, and the way back takes them in that order: products of two transforms need no other.
 #pragma once
 #include <ridge/dwconv/variants.hpp>
 #include <ridge/simt/simt.hpp>
@@ -87,8 +87,8 @@ template <int N> struct BlockFft {
   Complex* exchange;     // [fft_words(N)]
   const Complex* roots;  // fft_roots(N): of each pass [4][span / 16]
 
-  // shared: fft_words(N) + fft_roots(N) in shared memory. The first forward() has the barrier before which nobody reads.
-  // e^(-2 pi i n b / span) of places n in a pass's span and b = 1, 2, 4, 8: all others are products of these.
+  // shared: fft_words(N) + fft_roots(N) in shared memory. The first forward() has the barrier before which nobody
+  // reads. e^(-2 pi i n b / span) of places n in a pass's span and b = 1, 2, 4, 8: all others are products of these.
   __device__ __forceinline__ explicit BlockFft(Complex* shared)
       : thread(static_cast<int>(threadIdx.x)), exchange(shared), roots(shared + fft_words(N)) {
     Complex* to = shared + fft_words(N);
@@ -139,8 +139,9 @@ template <int N> struct BlockFft {
     const int step = span / 16;
     return thread / step * span + thread % step;
   }
-  // From the places of one pass to those of the next. Nobody else reads or writes a thread's places of one pass. They are
-  // sixteenths of a span apart, so the free places between them add up: place(first + e step) = place(first) + place(e step).
+  // From the places of one pass to those of the next. Nobody else reads or writes a thread's places of one pass. They
+  // are sixteenths of a span apart, so the free places between them add up:
+  // place(first + e step) = place(first) + place(e step).
   __device__ __forceinline__ void pass_on(Complex (&z)[16], int from, int to) const {
 #pragma unroll
     for (int e = 0; e < 16; ++e) exchange[fft_place(first_of(thread, from)) + fft_place(e * (from / 16))] = z[e];

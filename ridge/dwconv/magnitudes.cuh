@@ -25,7 +25,8 @@ struct Magnitudes {
     m.least = lanes.reduce(least, [](unsigned a, unsigned b) { return ::min(a, b); });
     return m;
   }
-  // Of N neighbouring lanes, which all of their warp get at once: a shuffle of fewer takes a mask that differs among lanes.
+  // Of N neighbouring lanes, which all of their warp get at once:
+  // a shuffle of fewer takes a mask that differs among lanes.
   template <int N> __device__ __forceinline__ Magnitudes across_each() const {
     const simt::tile<32> warp;
     Magnitudes m = *this;

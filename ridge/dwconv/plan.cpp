@@ -84,7 +84,7 @@ Status validate(const DwconvProblem& p) {
   return {};
 }
 
-// ---- which row takes what --------------------------------------------------------------------------------------------
+// ---- which row takes what -------------------------------------------------------------------------------------------
 
 constexpr std::int64_t max_steps = std::int64_t{1} << 30;  // of int arithmetic within a row
 
@@ -138,7 +138,7 @@ std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& d
   return {};
 }
 
-// ---- cost --------------------------------------------------------------------------------------------------------------
+// ---- cost -----------------------------------------------------------------------------------------------------------
 
 // Products of one row of k and one filter: lags below L, each as often as it fits.
 double products(const DwconvProblem& p) {
@@ -170,7 +170,8 @@ double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   }
   const double outputs = static_cast<double>(ceil_div(p.time, tiles.outputs));
   if (tiles.steps == c.points) return channels * outputs * (2 * pairs + static_cast<double>(tiles.groups));
-  // Tile i of outputs meets the tiles of steps up to i, as far as the filter looks back; each transforms the filter too.
+  // Tile i of outputs meets the tiles of steps up to i, as far as the filter looks back;
+  // each transforms the filter too.
   const double reach = std::min(outputs, static_cast<double>(ceil_div(lags(p) + tiles.outputs - 1, tiles.steps)));
   const double tiles_met = reach * (reach + 1) / 2 + (outputs - reach) * reach;
   return channels * pairs * (2 * tiles_met + outputs);
@@ -198,8 +199,8 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
   const double all = channels * rows * products(p);
   if (c.method == Method::element) return all / 32 * 4;  // two loads and their addresses for a product
   if (c.method == Method::tiled) {
-    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing the
-    // tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
+    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing
+    // the tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
     const double g = tile_rows(c, summed), r = c.outputs;
     const double waste = summed ? 1 : std::ceil(rows / g) * g / rows;
     const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
@@ -208,8 +209,8 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
   }
   if (c.method == Method::spectral) {
     // A pass of a thread: 330 instructions, of which 128 start in a clock, and 32 accesses of 8 bytes to shared memory,
-    // two wavefronts for a warp each. Loading and measuring a row is about one pass more. Barriers stand between passes,
-    // so that arithmetic and memory hide little of each other; on an H200 it is a tenth more than their sum.
+    // two wavefronts for a warp each. Loading and measuring a row is about one pass more. Barriers stand between
+    // passes, so that arithmetic and memory hide little of each other; on an H200 it is a tenth more than their sum.
     const double passes = std::log2(c.points) / std::log2(fft_radix);
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
@@ -221,14 +222,15 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * slack;
   }
   if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
-    // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it, and
-    // two blocks hide more of each other's than one. Measured on an H200.
+    // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it,
+    // and two blocks hide more of each other's than one. Measured on an H200.
     const std::int64_t smem = whole_rows_bytes(p) + device.smem_reserved;
     const bool two = c.blocks_per_sm > 1 && 2 * smem <= device.smem_per_sm;
     return whole_products(p) * (summed ? 700 : two ? 510 : c.threads > 256 ? 530 : 800);
   }
-  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it. What splitting
-  // float32 and adding up its sums cost, and what bringing 16-bit rows does, was measured on an H200, at 768 steps.
+  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it. What
+  // splitting float32 and adding up its sums cost, and what bringing 16-bit rows does, was measured on an H200,
+  // at 768 steps.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
   const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
   const double edge = static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / static_cast<double>(p.time);

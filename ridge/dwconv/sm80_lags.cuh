@@ -134,7 +134,8 @@ template <class T> struct Lags {
 };
 
 // A block per channel.                                                              s: w's gradient
-// Preconditions: cc 80 or later; gridDim.x is the number of channels; band_smem_bytes(); p has elements; sizes below 2^31.
+// Preconditions: cc 80 or later; gridDim.x is the number of channels; band_smem_bytes(); p has elements;
+// sizes below 2^31.
 template <class T>
 __global__ void __launch_bounds__(band_threads) dwconv_lags(Sum<T> s, Segments segments, bool dy_units, bool k_units) {
   if constexpr (tile::sm80::available) {

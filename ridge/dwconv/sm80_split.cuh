@@ -1,9 +1,9 @@
 // Operands of the tensor cores: 16-bit elements as they are, a float32 as two float16 and a scale.
 //
-// The scale is a power of two that brings the greatest magnitude of some elements to [2^14, 2^15). With it x is hi + lo /
-// 2^11, hi the nearest float16 and lo the nearest to what is left, 2^11 times as large. That keeps 22 bits of every x down
-// to 2^-27 of the greatest. Elements that are not `tame`, because they span more, or are not finite, are zeros here, and
-// whoever asked computes their part of the sum in float32.
+// The scale is a power of two that brings the greatest magnitude of some elements to [2^14, 2^15). With it x is hi + lo
+// / 2^11, hi the nearest float16 and lo the nearest to what is left, 2^11 times as large. That keeps 22 bits of every x
+// down to 2^-27 of the greatest. Elements that are not `tame`, because they span more, or are not finite, are zeros
+// here, and whoever asked computes their part of the sum in float32.
 #pragma once
 #include <ridge/dwconv/magnitudes.cuh>
 #include <ridge/dwconv/sum.cuh>
@@ -51,15 +51,15 @@ template <class T> struct Split {
   }
 };
 
-// ---- rows of signals -------------------------------------------------------------------------------------------------
+// ---- rows of signals ------------------------------------------------------------------------------------------------
 
 // N neighbouring elements of a row as they lie in memory, so that nothing waits for them before they are used.
 template <class T, int N> struct Elements {
   static constexpr int V = N * sizeof(T) > 16 ? 16 / static_cast<int>(sizeof(T)) : N;  // of an access
   simt::vec<T, V> raw[N / V];
 
-  // Those from x on; 0 where they are not in [0, end). `units`: N elements that begin at a multiple of N are whole accesses
-  // (units_aligned() below). A step below 0 goes through memory backwards.
+  // Those from x on; 0 where they are not in [0, end). `units`: N elements that begin at a multiple of N are whole
+  // accesses (units_aligned() below). A step below 0 goes through memory backwards.
   __device__ __forceinline__ void load(const T* row, std::int64_t step, int x, int end, bool units) {
     if (units && x >= 0 && x + N <= end) {
       const T* from = step > 0 ? row + x : row - (x + N - 1);
@@ -90,8 +90,8 @@ template <class T> static bool units_aligned(const Signal<T>& s, int alignment) 
   return alignment >= 16 && s.batch % V == 0 && s.channel % V == 0 && (s.step == 1 || s.size % V == 0);
 }
 
-// Which of a block's places, of which later ones have more to do, a warp takes: the quarters of a multiprocessor have every
-// fourth warp, and get theirs in turn from either end.
+// Which of a block's places, of which later ones have more to do, a warp takes: the quarters of a multiprocessor have
+// every fourth warp, and get theirs in turn from either end.
 __device__ __forceinline__ int place_of(int warp) { return warp / 4 % 2 ? warp / 4 * 4 + 3 - warp % 4 : warp; }
 
 }  // namespace ridge::dwconv_detail

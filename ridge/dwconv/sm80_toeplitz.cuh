@@ -1,8 +1,9 @@
 // The convolution and k's gradient on tensor cores: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
-// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp that makes 16 M outputs needs
-// M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. They lie ready in shared memory, by lag: entry d
-// is the four registers of a lane whose first element is h(d), with the pairs h(e), h(e - 1) of e = d, d + 8, d - 8, d.
+// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp that makes 16 M outputs
+// needs M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. They lie ready in shared memory, by
+// lag: entry d is the four registers of a lane whose first element is h(d), with the pairs h(e), h(e - 1) of e = d,
+// d + 8, d - 8, d.
 #pragma once
 #include <ridge/dwconv/sm80_split.cuh>
 #include <ridge/tile/sm80/mma.cuh>
@@ -186,7 +187,8 @@ template <class Row, class T> struct Toeplitz {
 };
 
 // A block per channel, group of rows and strip of time.                    s: the convolution, or k's gradient
-// Preconditions: cc 80 or later; gridDim.x is tensor_grid(); tensor_smem_bytes(); p and q have elements; sizes below 2^31.
+// Preconditions: cc 80 or later; gridDim.x is tensor_grid(); tensor_smem_bytes(); p and q have elements;
+// sizes below 2^31.
 // units: p's rows can be read in whole accesses.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)

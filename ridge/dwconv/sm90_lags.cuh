@@ -1,8 +1,9 @@
 // w's gradient by wgmma: dh(d) is the sum over rows and t of dy[t] k[t - d], the sums along the diagonals of dy^T k.
 //
-// A block keeps a channel's dy and k in shared memory, all of their steps, 32 rows of the batch at a time. Products of a
-// chunk of dy by one of k that are j chunks apart lie on the same diagonals wherever they are in time, so a warpgroup adds
-// up all of them within the tensor cores: 64 x 64 sums for each j, whose k is the batch. Then it adds up their diagonals.
+// A block keeps a channel's dy and k in shared memory, all of their steps, 32 rows of the batch at a time. Products of
+// a chunk of dy by one of k that are j chunks apart lie on the same diagonals wherever they are in time, so a warpgroup
+// adds up all of them within the tensor cores: 64 x 64 sums for each j, whose k is the batch.
+// Then it adds up their diagonals.
 #pragma once
 #include <ridge/dwconv/sm90_lines.cuh>
 #include <ridge/tile/sm90/mbarrier.cuh>
@@ -35,8 +36,8 @@ struct WholeLags {
     }
   };
 
-  // Splits what was fetched of a signal's rows, all with one scale, and returns its inverse. A row that it does not serve
-  // is zeros, and marked.
+  // Splits what was fetched of a signal's rows, all with one scale, and returns its inverse. A row that it does not
+  // serve is zeros, and marked.
   static __device__ __forceinline__ float split(unsigned char* lines, unsigned* range, int* wild, std::int64_t step,
                                                 int chunks) {
     typename K::Values x;
@@ -134,11 +135,11 @@ struct WholeLags {
   }
 };
 
-// Blocks go from channel to channel, and in each from 32 rows of the batch to the next. Lags of j chunks need dy from chunk j
-// on and as many of k's first ones: where nobody needs a chunk any more, that of the next rows is fetched.
+// Blocks go from channel to channel, and in each from 32 rows of the batch to the next. Lags of j chunks need dy from
+// chunk j on and as many of k's first ones: where nobody needs a chunk any more, that of the next rows is fetched.
 //                                                                                         s: w's gradient
-// Preconditions: cc 90; whole_lags_smem_bytes(); p has elements; chunks of 64 steps cover it, most_whole_chunks at most; lags
-// have terms. dy_whole, k_whole: rows can be read in accesses of 16 bytes.
+// Preconditions: cc 90; whole_lags_smem_bytes(); p has elements; chunks of 64 steps cover it, most_whole_chunks at
+// most; lags have terms. dy_whole, k_whole: rows can be read in accesses of 16 bytes.
 template <class T>
 __global__ void __launch_bounds__(whole_lags_threads, 1)
     dwconv_whole_lags(Sum<T> s, int chunks, int lags, bool dy_whole, bool k_whole) {

@@ -1,6 +1,6 @@
-// A channel's rows of float32 in shared memory, as wgmma takes them: chunks of 64 steps, of 32 rows of the batch. A chunk is
-// 64 lines of 128 bytes in the 128-byte swizzle: the rows' lo parts, then their hi parts (sm80_split.cuh). As they lie they
-// are an operand whose k is time (K-major), and one whose k is the batch (MN-major).
+// A channel's rows of float32 in shared memory, as wgmma takes them: chunks of 64 steps, of 32 rows of the batch. A
+// chunk is 64 lines of 128 bytes in the 128-byte swizzle: the rows' lo parts, then their hi parts (sm80_split.cuh). As
+// they lie they are an operand whose k is time (K-major), and one whose k is the batch (MN-major).
 #pragma once
 #include <ridge/dwconv/sm80_split.cuh>
 #include <ridge/tile/async_copy.cuh>
@@ -11,8 +11,8 @@
 namespace ridge::dwconv_detail {
 
 //
-// Until a chunk is split its float32 lie in the same place: a row's 256 bytes in its two lines. The threads that fetch a row,
-// all of one warp, split it too, so that nobody else has to wait for them.
+// Until a chunk is split its float32 lie in the same place: a row's 256 bytes in its two lines. The threads that fetch
+// a row, all of one warp, split it too, so that nobody else has to wait for them.
 template <int Threads> struct Lines {
   static constexpr int unit = 4;                                    // elements of an access of 16 bytes
   static constexpr int units = band_rows * chunk / Threads / unit;  // of a thread and a chunk
@@ -31,7 +31,8 @@ template <int Threads> struct Lines {
                                     tile::sm90::swizzled(line, first(u) % in_line * sizeof(float)));
   }
 
-  // Starts to fetch a chunk, units in memory's order. Steps from `end` on are 0. whole: rows can be read in whole units.
+  // Starts to fetch a chunk, units in memory's order. Steps from `end` on are 0. whole:
+  // rows can be read in whole units.
   static __device__ __forceinline__ void fetch(unsigned char* lines, int number, const float* row, std::int64_t step,
                                                int end, bool whole) {
 #pragma unroll

@@ -1,9 +1,9 @@
 // The convolution and k's gradient by wgmma: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
 // W is the operand in registers. A lane's four registers of 16 x 16 elements are pairs h(d), h(d - 1) of d = e, e + 8,
-// e - 8 and e again, e depending on t - u alone: they are read from a list of pairs, a word for each lag. The other operand
-// is k as a block keeps it in shared memory, all of its steps: 32 rows of lo and 32 of hi. So one product of 64 columns is
-// hi lo and hi hi, and one of 32 adds lo hi to the former.
+// e - 8 and e again, e depending on t - u alone: they are read from a list of pairs, a word for each lag. The other
+// operand is k as a block keeps it in shared memory, all of its steps: 32 rows of lo and 32 of hi. So one product of 64
+// columns is hi lo and hi hi, and one of 32 adds lo hi to the former.
 #pragma once
 #include <ridge/dwconv/sm90_lines.cuh>
 #include <ridge/tile/block_reduce.cuh>
@@ -140,11 +140,11 @@ template <class Row> struct WholeRows {
   }
 };
 
-// Blocks go from item to item, an item being a channel and 32 rows of the batch. Its last outputs need all of its steps, the
-// others fewer and fewer: where nobody needs a chunk any more, that of the next item is fetched.
+// Blocks go from item to item, an item being a channel and 32 rows of the batch. Its last outputs need all of its
+// steps, the others fewer and fewer: where nobody needs a chunk any more, that of the next item is fetched.
 //                                                                          s: the convolution, or k's gradient
-// Preconditions: cc 90; items is whole_items(); whole_smem_bytes(); p and q have elements; chunks of 64 steps cover p, whose
-// size is y's. whole: p's rows can be read in accesses of 16 bytes.
+// Preconditions: cc 90; items is whole_items(); whole_smem_bytes(); p and q have elements; chunks of 64 steps cover p,
+// whose size is y's. whole: p's rows can be read in accesses of 16 bytes.
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     dwconv_whole_rows(Sum<float> s, int chunks, unsigned items, bool whole) {

@@ -1,11 +1,13 @@
-// The same sum by Fourier transforms: tiles of p, and the places of q that a tile of outputs meets, multiplied by frequency.
+// The same sum by Fourier transforms: tiles of p, and the places of q that a tile of outputs meets,
+// multiplied by frequency.
 //
-// A block's outputs are a tile. For each tile of p's steps it transforms p's and the window of q that the two are apart,
-// and adds up the products; one transform back gives the outputs. Rows of the batch go in pairs, as the real and the
-// imaginary part of one signal. Where a filter meets them, so do the outputs. Where pairs meet pairs, as in w's gradient,
-// the real part is the sum over both.
+// A block's outputs are a tile. For each tile of p's steps it transforms p's and the window of q that the two are
+// apart, and adds up the products; one transform back gives the outputs. Rows of the batch go in pairs, as the real and
+// the imaginary part of one signal. Where a filter meets them, so do the outputs. Where pairs meet pairs, as in w's
+// gradient, the real part is the sum over both.
 //
-// Errors are those of a transform: relative to the norms of a row and of the filter, and not to each output's own terms.
+// Errors are those of a transform: relative to the norms of a row and of the filter,
+// and not to each output's own terms.
 #pragma once
 #include <ridge/dwconv/fft.cuh>
 #include <ridge/dwconv/magnitudes.cuh>
@@ -55,8 +57,8 @@ struct RowScale {
   }
 };
 
-// Two rows as one: rows b and, if `second`, b + 1, from step x on, places from 0 to before `places`. Those after that are 0,
-// or where Around the steps before x. A row that is not tame is 0.
+// Two rows as one: rows b and, if `second`, b + 1, from step x on, places from 0 to before `places`. Those after that
+// are 0, or where Around the steps before x. A row that is not tame is 0.
 template <int N, bool Around, class T>
 __device__ __forceinline__ void load_pair(Complex (&z)[fft_radix], const Signal<const T>& of, std::int64_t b,
                                           std::int64_t c, int x, int places, const Steps& steps,
@@ -73,7 +75,7 @@ __device__ __forceinline__ void load_pair(Complex (&z)[fft_radix], const Signal<
   }
 }
 
-// A block per channel, group of pairs and tile of outputs.      y: [batch, channels, size], or [channels, size] if Summed
+// A block per channel, group of pairs and tile of outputs.    y: [batch, channels, size], or [channels, size] if Summed
 // Preconditions: gridDim.x is spectral_grid(); spectral_smem_bytes(); p and q have elements; sizes below 2^30; tiles is
 // spectral_tiles().
 template <class Row, class T, bool Summed>

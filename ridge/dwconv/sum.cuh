@@ -13,7 +13,8 @@
 
 namespace ridge::dwconv_detail {
 
-// [batch, channels, size] in any strides; a filter's batch stride is 0. Reversed: data is the last element, step below 0.
+// [batch, channels, size] in any strides; a filter's batch stride is 0. Reversed: data is the last element,
+// step below 0.
 template <class T> struct Signal {
   T* data;
   std::int64_t batch, channel, step, size;

@@ -130,8 +130,8 @@ struct Errors {
   }
 };
 
-// Whether variants' errors are at most twice those of multiply-adds in float32, in y and both gradients: the greatest one,
-// and the root of the squares.
+// Whether variants' errors are at most twice those of multiply-adds in float32, in y and both gradients: the greatest
+// one, and the root of the squares.
 void expect_float32(const DeviceInfo& on, std::int64_t B, std::int64_t C, std::int64_t T,
                     std::initializer_list<const char*> names) {
   std::mt19937 random(7);

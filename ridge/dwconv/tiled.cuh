@@ -4,9 +4,9 @@
 
 namespace ridge::dwconv_detail {
 
-// The sums of R neighbouring outputs and G rows of p, over the steps of one tile. From output to output and from step to
-// step, q's elements are the same, one place on: a thread has those of R outputs in registers and fetches four more for
-// every four steps.
+// The sums of R neighbouring outputs and G rows of p, over the steps of one tile. From output to output and from step
+// to step, q's elements are the same, one place on: a thread has those of R outputs in registers and fetches four more
+// for every four steps.
 template <int R, int G> struct ThreadSums {
   static constexpr int steps = 4;  // at a time: one 16-byte access
   float sums[G][R] = {};

@@ -83,7 +83,8 @@ constexpr std::int64_t tiled_grid(const Config& c, const DwconvProblem& p, std::
 
 inline constexpr int fft_radix = 16;  // numbers of a thread
 constexpr int fft_threads(int points) { return points / fft_radix; }
-// Numbers in shared memory: one is left free behind every sixteen, so that lanes that are sixteen apart differ in banks.
+// Numbers in shared memory: one is left free behind every sixteen,
+// so that lanes that are sixteen apart differ in banks.
 constexpr int fft_place(int i) { return i + i / fft_radix; }
 constexpr int fft_words(int points) { return fft_place(points); }
 // Roots of unity in shared memory: four for each thread's place in a span, as long as spans are longer than a pass.
@@ -102,9 +103,9 @@ constexpr int spectral_smem_bytes(const Config& c) {
   return 2 * static_cast<int>(sizeof(float)) * (fft_words(c.points) + fft_roots(c.points) + c.points);
 }
 
-// Magnitudes that a transform serves, as exponents of a row's greatest. A row that is scaled: where scale and inverse are
-// normal numbers. A sum over the batch, which is not: products of 2^14 elements, added up over 2^17 tiles and transformed
-// back, stay below 2^127, and what is lost below 2^-149 is less than a rounding of the largest product.
+// Magnitudes that a transform serves, as exponents of a row's greatest. A row that is scaled: where scale and inverse
+// are normal numbers. A sum over the batch, which is not: products of 2^14 elements, added up over 2^17 tiles and
+// transformed back, stay below 2^127, and what is lost below 2^-149 is less than a rounding of the largest product.
 inline constexpr int spectral_exponent = 100, least_summed_exponent = -60, most_summed_exponent = 30;
 
 // What a block makes: `outputs` neighbours, from tiles of `steps` of p. A transform of N places has room for both where
@@ -163,8 +164,8 @@ constexpr int parts(DType dtype) { return dtype == f32 ? 2 : 1; }  // 16-bit ele
 constexpr int tensor_batch(const Config& c) { return sum_cols * c.batches; }
 constexpr int warp_outputs(const Config& c) { return sum_rows * c.row_tiles; }
 constexpr int strip(const Config& c) { return c.threads / 32 * warp_outputs(c); }  // outputs of a block
-// Lags that a chunk needs (strip + chunk), and those of the next one, which reach 8 entries to either side; as a power of
-// two, so that their place is a mask.
+// Lags that a chunk needs (strip + chunk), and those of the next one, which reach 8 entries to either side; as a power
+// of two, so that their place is a mask.
 constexpr int lag_ring(const Config& c) {
   int ring = 1;
   while (ring < strip(c) + 2 * chunk + 16) ring *= 2;
@@ -172,7 +173,8 @@ constexpr int lag_ring(const Config& c) {
 }
 // A fragment is read as 16 rows, also where k has eight.
 constexpr int line_rows(const Config& c, DType dtype) { return std::max(parts(dtype) * tensor_batch(c), 16); }
-// Two chunks of k, four registers by lag, scales of rows for two chunks, a mark per row, and what a block's reduction takes.
+// Two chunks of k, four registers by lag, scales of rows for two chunks, a mark per row,
+// and what a block's reduction takes.
 constexpr int scratch_words = 32;
 constexpr int tensor_smem_bytes(const Config& c, DType dtype) {
   return 2 * line_rows(c, dtype) * line_bytes +

@@ -15,8 +15,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
       {c.dim("wide", 0) ? i64 : i32, c.has("b") ? std::vector{c.dim("b"), n} : std::vector{n}}};
 }
 
-// Indices go all over the table, and in tests now and then out of it, by little and by much: what benchmarks measure reads
-// a row for each.
+// Indices go all over the table, and in tests now and then out of it, by little and by much: what benchmarks measure
+// reads a row for each.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const double far[] = {-1, static_cast<double>(c.dim("rows")), -2147483648.0, 2147483647.0};
   constexpr std::size_t most_of_tests = 4096;

@@ -5,8 +5,8 @@
 // Shapes    table [rows, cols], indices [...] of 0 to 7 axes, y [..., cols]. Strides are free; rows that are contiguous
 //           and start on 16 bytes take the fast path.
 // Types     table f32 f16 bf16; y has the table's type. indices i32 or i64.
-// Values    An index below 0 or from `rows` on gives a row of zeros, and nothing is read. With scale 1, the default, rows
-//           are copied as they are; otherwise they are multiplied in float32 and rounded once.
+// Values    An index below 0 or from `rows` on gives a row of zeros, and nothing is read. With scale 1, the default,
+//           rows are copied as they are; otherwise they are multiplied in float32 and rounded once.
 // Aliasing  y must not overlap table or indices.
 // Empty     nothing is launched. A table without rows gives zeros.
 // Repeats   bit for bit.

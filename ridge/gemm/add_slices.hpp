@@ -1,5 +1,6 @@
-// Products cut into slices along what they sum over: each slice's sums pass through memory, and a second kernel adds them
-// up in an order that the sizes give (add_slices.cuh). How they are cut, where sums lie, and the time that adding them up takes.
+// Products cut into slices along what they sum over: each slice's sums pass through memory, and a second kernel adds
+// them up in an order that the sizes give (add_slices.cuh). How they are cut, where sums lie,
+// and the time that adding them up takes.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/gemm/config.hpp>
@@ -28,8 +29,8 @@ inline constexpr int slice_columns = 2;  // neighbours that a thread adds up: mo
 inline constexpr int slices_at_once = 8;
 constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_vector - 1) / slice_vector * slice_vector; }
 
-// Threads that share the slices of so many times slice_columns elements: until each reads its slices at once, or a device
-// has enough to do.
+// Threads that share the slices of so many times slice_columns elements: until each reads its slices at once, or a
+// device has enough to do.
 inline constexpr int max_slice_depth = 16;
 constexpr int slice_depth(std::int64_t units, std::int64_t slices) {
   constexpr std::int64_t enough = std::int64_t{1} << 17;

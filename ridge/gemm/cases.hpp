@@ -39,11 +39,11 @@ inline double as_stored(DType dtype, double x) {
   return std::isnan(x) ? 0 : std::clamp(std::nearbyint(x), -128.0, 127.0);
 }
 
-// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or fused,
-// in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias: 3 roundings more of
-// the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of
-// one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale: 2 roundings.
-// Then one rounding into D's type. What underflows on the way is lost whole.
+// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or
+// fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias: 3 roundings
+// more of the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8
+// operations of one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale:
+// 2 roundings. Then one rounding into D's type. What underflows on the way is lost whole.
 //
 // What tensor cores lose, of the products' absolute sum: TF32 rounds either input to 11 bits, by 2^-11 of it at most.
 // Three products of parts err by 2^-20 (gemm.hpp). Those of 8-bit floats bring 32 products and the sum so far to the
@@ -242,8 +242,8 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=40,n=72,k=56:epilogue=silu+gate", layout));
     test(with_layout("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=padded", layout));
   }
-  // Of tensor cores too: edges of 64 and 128, more tiles than blocks run at a time, one step and more than there are buffers;
-  // D of rows that start anywhere, and what is copied first.
+  // Of tensor cores too: edges of 64 and 128, more tiles than blocks run at a time, one step and more than there are
+  // buffers; D of rows that start anywhere, and what is copied first.
   for (const char* layout : layouts) {
     test(with_layout("bf16:m=130,n=136,k=72:fill=ints:epilogue=gate", layout));
     test(with_layout("f16:m=200,n=264,k=328:fill=ints:epilogue=bias+relu+gate:scale=2", layout));
@@ -305,7 +305,8 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=reversed", layout));
   }
   test("f8e4m3:m=64,n=72,k=96:math=fast");
-  // Few rows or columns, and parts of k: one step to more than a cluster's blocks have stages; edges of 16, 32, 64, 128.
+  // Few rows or columns, and parts of k: one step to more than a cluster's blocks have stages; edges of 16, 32, 64,
+  // 128.
   for (const char* layout : layouts)
     for (const char* size : {"m=1,n=200,k=72", "m=13,n=136,k=520", "m=17,n=72,k=1096", "m=48,n=264,k=328",
                              "m=200,n=9,k=264", "m=130,n=56,k=456", "m=9,n=72,k=2120", "m=128,n=128,k=192"})

@@ -1,5 +1,5 @@
-// Products of which each reads what the one before wrote, and writes what that one read: on Hopper a kernel begins before
-// the one before it has ended.
+// Products of which each reads what the one before wrote, and writes what that one read: on Hopper a kernel begins
+// before the one before it has ended.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/gemm.hpp>

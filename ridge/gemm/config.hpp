@@ -32,7 +32,7 @@ enum class Schedule : std::uint8_t {
 // How operands are read from global memory.
 enum class Loads : std::uint8_t {
   strided,   // element by element, any strides
-  elements,  // from operands whose elements are neighbours in one axis and whose rows start anywhere: element by element
+  elements,  // the same, of operands whose elements are neighbours in one axis and whose rows start anywhere
   vectors,   // 16 bytes at a time, from such operands whose rows start on 16 bytes
 };
 
@@ -132,14 +132,14 @@ constexpr int rows_of_multiplier(const Config& c) {
   return c.schedule == Schedule::cooperative ? c.bm / multipliers(c) : c.bm;
 }
 
-// Sums in registers of a thread that multiplies: of a tile, and with Config::promote of a part of k. Where there is room, of
-// two parts, one of which is added to the tile's while the other is under way.
+// Sums in registers of a thread that multiplies: of a tile, and with Config::promote of a part of k. Where there is
+// room, of two parts, one of which is added to the tile's while the other is under way.
 inline constexpr int most_sums = 192;
 constexpr int tile_sums(const Config& c) { return rows_of_multiplier(c) / 64 * c.bn / 2; }
 constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
 
-// Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one. Each
-// 64 rows have a warpgroup; a further warp loads.
+// Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one.
+// Each 64 rows have a warpgroup; a further warp loads.
 constexpr int split_multipliers(const Config& c) { return c.bm / 64; }
 
 constexpr int threads(const Config& c) {
@@ -182,8 +182,8 @@ constexpr int mma_smem_bytes(const Config& c, DType dtype) {
   return std::max(c.stages * mma_stage_bytes(c, dtype), threads(c) / 32 * warp);
 }
 
-// Family::wmma multiplies 16 x 16 by 16 x 16. Rows of its tiles in shared memory, of elements of 16 bits: 16 bytes longer
-// than they need be, so that those below each other begin in different banks.
+// Family::wmma multiplies 16 x 16 by 16 x 16. Rows of its tiles in shared memory, of elements of 16 bits: 16 bytes
+// longer than they need be, so that those below each other begin in different banks.
 inline constexpr int wmma_edge = 16;
 constexpr int wmma_pitch(int elements) { return elements + 8; }
 constexpr int wmma_smem_bytes(const Config& c) {
@@ -209,16 +209,16 @@ constexpr int wgmma_bias_at(const Config& c) {
 constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
 constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
 
-// Family::wgmma_split. Of a tile each block of a cluster adds up a share of the narrow operand's columns, in groups of 8, a
-// power of two of them; blocks for which there are none left add nothing.
+// Family::wgmma_split. Of a tile each block of a cluster adds up a share of the narrow operand's columns, in groups of
+// 8, a power of two of them; blocks for which there are none left add nothing.
 inline constexpr int max_split = 8;  // blocks of a cluster, on every device that has clusters; a power of two
 constexpr int split_share_log2(const Config& c, int split) {
   int log2 = 0;
   while ((split * 8 << log2) < c.bn) ++log2;
   return log2;
 }
-// Shared memory: [stages][wide | narrow], the sums that a block receives, [from another block of the cluster][group of 8
-// columns of its share][thread][4], barriers. Large sums take the stages' place, when all products are done.
+// Shared memory: [stages][wide | narrow], the sums that a block receives, [from another block of the cluster][group of
+// 8 columns of its share][thread][4], barriers. Large sums take the stages' place, when all products are done.
 constexpr int split_received_bytes(const Config& c, int split) {
   return (split - 1) * (c.bm * 8 * 4 << split_share_log2(c, split));
 }
@@ -229,23 +229,23 @@ constexpr int split_barriers_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + (split_sums_apart(c) ? split_sums_bytes(c) : 0);
 }
 constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + (3 * c.stages + 1) * 8; }
-// Narrow operands of 16 rows that TMA does not bring as wgmma reads them (Major::none): the loader's warpgroup has three more
-// warps, which gather them.
+// Narrow operands of 16 rows that TMA does not bring as wgmma reads them (Major::none): the loader's warpgroup has
+// three more warps, which gather them.
 inline constexpr int split_gatherers = 3;
 constexpr bool split_gathers(const Config& c) { return c.family == Family::wgmma_split && c.bn == 16; }
 constexpr int split_threads(const Config& c, bool gathers) { return threads(c) + (gathers ? split_gatherers * 32 : 0); }
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 
-// Family::tma_tile: [stages][down | across] of float, whose place each group's sums take in the end, then two barriers and
-// a count for each stage.
+// Family::tma_tile: [stages][down | across] of float, whose place each group's sums take in the end, then two barriers
+// and a count for each stage.
 constexpr int tma_tile_barriers_at(const Config& c) {
   return std::max(c.stages * (c.bm + c.bn) * c.bk, c.k_groups * c.bm * (c.bn + 4)) * 4;
 }
 constexpr int tma_tile_smem_bytes(const Config& c) { return tma_tile_barriers_at(c) + c.stages * 20; }
 
-// Blocks along a grid's x: the tiles of D, or those that groups may have, wherever they begin; of such, shape's batch is
-// the number.
+// Blocks along a grid's x: the tiles of D, or those that groups may have, wherever they begin; of such, shape's batch
+// is the number.
 constexpr std::int64_t tiles_of(const Config& c, const Shape& shape) {
   const Raster tiles = raster_of(shape.m, shape.n, c.bm, columns(c));
   return c.grouped ? group_slots(shape.m, shape.batch, c.bm) * tiles.cols : tiles.tiles();

@@ -13,10 +13,11 @@
 //           workspace, into which it first copies such operands as its tensor cores read them.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
 //           A gate G is [K, N], or with a batch, as B is. B and G may be views of one tensor.
-//           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory. Rows
-//           from offsets[g] to offsets[g + 1] of D are those of A times B[g]. Groups may be empty. Offsets are read when the
-//           product runs, and may be others each time; they rise from 0 or more to M or less. What of them is beyond that
-//           is taken as 0 or M, and nothing outside of the tensors is touched. Rows of D in no group are not written.
+//           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory.
+//           Rows from offsets[g] to offsets[g + 1] of D are those of A times B[g]. Groups may be empty. Offsets are
+//           read when the product runs, and may be others each time; they rise from 0 or more to M or less. What of
+//           them is beyond that is taken as 0 or M, and nothing outside of the tensors is touched.
+//           Rows of D in no group are not written.
 // Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
 //             f64             f64                                              float64
@@ -29,8 +30,8 @@
 //             i8              f32 f16 bf16 i8                                  int32, the epilogue in float32
 //           float32 means float32, and anything less exact is asked for by scalars.math, which a variant that is more
 //           exact serves too (where there are no tensor cores for it, the product is computed in float32):
-//             tf32    f32 inputs are rounded to 10 bits of fraction, those of 2^128 (1 - 2^-12) and more to infinity; sums
-//                     in float32
+//             tf32    f32 inputs are rounded to 10 bits of fraction, those of 2^128 (1 - 2^-12) and more to infinity;
+//                     sums in float32
 //             tf32x3  three TF32 products of the inputs' high and low parts: within 2^-20 of the product of each two
 //                     elements. An infinite input may give NaN
 //             fast    f8: all of a sum stays in tensor cores, which keep about 13 bits of its fraction

@@ -18,9 +18,9 @@ struct Groups {
   }
 };
 
-// Tile rows of `bm`. Group g has the slots from first(g) / bm + g on, up to those of g + 1: no fewer than the tiles that
-// it has, for a run of n rows is cut by at most n / bm + 1 multiples of bm. So a block finds its group by bisection, with
-// no sum over those before it; each group leaves at most one slot unused.
+// Tile rows of `bm`. Group g has the slots from first(g) / bm + g on, up to those of g + 1: no fewer than the tiles
+// that it has, for a run of n rows is cut by at most n / bm + 1 multiples of bm. So a block finds its group by
+// bisection, with no sum over those before it; each group leaves at most one slot unused.
 RIDGE_HD constexpr std::int64_t group_slots(std::int64_t rows, std::int64_t groups, int bm) {
   return rows / bm + groups;
 }

@@ -1,5 +1,5 @@
-// Launches the portable row of the table that a plan chose, for operands of type T. Everything here is internal to its unit: the
-// same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
+// Launches the portable row of the table that a plan chose, for operands of type T. Everything here is internal to its
+// unit: the same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
 #pragma once
 #include <ridge/gemm/grouped.cuh>
 #include <ridge/gemm/launch_arguments.cuh>

@@ -1,8 +1,8 @@
 // linear: y = act(x w^T + bias) + residual, a layer's product over the last axis of x, whatever axes lead.
 //
-// Shapes    x [..., in], w [out, in], y and residual [..., out], bias [out]. x may have 1 to 8 axes; those before the last
-//           are rows. Strides are free where the leading axes of x, y and residual, seen together, lie as rows of one
-//           matrix or as a batch of matrices; else refused, which says so.
+// Shapes    x [..., in], w [out, in], y and residual [..., out], bias [out]. x may have 1 to 8 axes; those before the
+//           last are rows. Strides are free where the leading axes of x, y and residual, seen together, lie as rows of
+//           one matrix or as a batch of matrices; else refused, which says so.
 // Types     as gemm has them, x and w for A and B, y for D; bias and residual have any type that y may have. Sums in
 //           float32 (float64 for f64, int32 for i8).
 // Values    in == 0: neither x nor w is read, and y is act(bias) + residual.

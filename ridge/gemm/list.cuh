@@ -6,9 +6,9 @@
 
 namespace ridge::gemm_kernels {
 
-// The walk of a persistent block through the tiles of all items, which are numbered item by item. Each lane has one of 32
-// items that follow each other, the window, and knows how many tiles it and those before it have. All threads of the block
-// walk, and come to the same tile.
+// The walk of a persistent block through the tiles of all items, which are numbered item by item. Each lane has one of
+// 32 items that follow each other, the window, and knows how many tiles it and those before it have. All threads of the
+// block walk, and come to the same tile.
 template <class Row> class ListWalk {
   static constexpr Config c = Row::config;
   static constexpr int width = 32;

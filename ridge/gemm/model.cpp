@@ -48,8 +48,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // ---- the time of a variant, in clocks of one multiprocessor -------------------------------------------------------
 
-// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, the double rate of data sheets
-// is that of tensor cores on the chips that have such.
+// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, the double rate of data
+// sheets is that of tensor cores on the chips that have such.
 double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
   const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz);
   if (dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
@@ -147,7 +147,8 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
   }
   const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
   if (c.family != Family::thread_tile) {
-    // A multiply-add for two loads; those of naive go through the L1 cache, 4 lanes' addresses at a time in one of them.
+    // A multiply-add for two loads; those of naive go through the L1 cache,
+    // 4 lanes' addresses at a time in one of them.
     const double k = c.family == Family::naive ? 1 : c.bk, loads = c.family == Family::naive ? 6 : 2;
     const double work = (c.gated ? 2 : 1) * warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
     return {work + (c.family == Family::shared ? 2 * (load_latency / 2 + barrier_clocks) / resident : 0),
@@ -160,8 +161,8 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
   const double copied = static_cast<double>(c.bm + c.bn) * staged / threads(c);
   const double conflicts = p.dtype != f64 && p.dtype != i8 && rate > schedulers / 2 * 1.5 ? register_conflicts : 1;
   const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate * conflicts;
-  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes read
-  // every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
+  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes
+  // read every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
   // What is copied passes the same port.
   const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
   const double busy = std::min(1.0, resident * warps / schedulers);  // of the schedulers, those that have a warp
@@ -211,8 +212,8 @@ constexpr double further_launch_us = 2.5;    // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120;
 
-// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere. quick: of D of
-// 16 bits by columns (tile/quick_gelu.cuh).
+// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere. quick:
+// of D of 16 bits by columns (tile/quick_gelu.cuh).
 double epilogue_instructions(const GemmProblem& p, bool quick = false) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1
@@ -224,8 +225,8 @@ double epilogue_instructions(const GemmProblem& p, bool quick = false) {
          (vectors ? 0 : single_stores);
 }
 
-// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between which
-// there are x rows or more with probability exp(-x groups / m).
+// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between
+// which there are x rows or more with probability exp(-x groups / m).
 double wgmma_tiles(const Config& c, const GemmProblem& p) {
   const Raster tiles = wgmma_raster(c, p.m, p.n);
   if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);

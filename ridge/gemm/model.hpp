@@ -39,8 +39,8 @@ struct Arrangement {
   Clocks clocks = {};
 };
 
-// The time of a run in us, and its parts: launch, copies, the adding up of slices, `clocks` at the full clock, and what is
-// beyond these.
+// The time of a run in us, and its parts: launch, copies, the adding up of slices, `clocks` at the full clock, and what
+// is beyond these.
 struct Prediction {
   double us = 0, copies_us = 0, slices_us = 0;
   Clocks clocks;

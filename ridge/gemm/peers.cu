@@ -1,5 +1,5 @@
-// cuBLAS, by the choice of its own heuristics; and the fastest of those that cublasLt's heuristics propose, with its own
-// fused epilogues. The libraries are looked for when a benchmark asks for peers, by their
+// cuBLAS, by the choice of its own heuristics; and the fastest of those that cublasLt's heuristics propose, with its
+// own fused epilogues. The libraries are looked for when a benchmark asks for peers, by their
 // file names, so that no program of Ridge is linked to them; only their headers are needed here, and where there are
 // none, there is no peer.
 #if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)

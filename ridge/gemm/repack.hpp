@@ -1,7 +1,7 @@
 // What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
 // bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of
-// one operand, or of both. A narrow operand of 16 rows of 16-bit elements is gathered by the product's own warps instead.
-// Facts that plan and launch share.
+// one operand, or of both. A narrow operand of 16 rows of 16-bit elements is gathered by the product's own warps
+// instead. Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -29,9 +29,9 @@ inline bool tma_reads(const GemmOperand& o, std::int64_t pitch, std::int64_t row
   return starts_on(o, pitch, access_bytes) && (rows <= 1 || pitch > 0) && o.batch_stride >= 0;
 }
 
-// Of Family::tma_tile: whether an operand that lies along k is turned although it could lie down the tile. Rows of such a
-// one are gathered, and the compiler finds registers of either bank less often: 5 % of the time of large tiles. Turning takes
-// less where each element is used often.
+// Of Family::tma_tile: whether an operand that lies along k is turned although it could lie down the tile. Rows of such
+// a one are gathered, and the compiler finds registers of either bank less often: 5 % of the time of large tiles.
+// Turning takes less where each element is used often.
 inline bool turns_down(const Config& c, const GemmProblem& p) {
   constexpr std::int64_t uses = 2048;
   return c.k_groups == 1 && std::min(p.m, p.n) > uses;
@@ -40,16 +40,16 @@ inline bool turns_down(const Config& c, const GemmProblem& p) {
 // Of Family::wgmma_split: whether B is the wide operand, of which tiles have rows; it is the larger matrix.
 inline bool is_wider_across(const GemmProblem& p) { return p.n > p.m; }
 
-// Clusters of so many blocks that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have odd ones
-// left over.
+// Clusters of so many blocks that run at a time, a block to a multiprocessor: the chip's groups of multiprocessors have
+// odd ones left over.
 inline std::int64_t clusters_at_a_time(int sms, int size) {
   constexpr double left_over = 0.025;  // of multiprocessors, for each block of a cluster but the first
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(sms * (1 - left_over * (size - 1)) / size));
 }
 
-// Rows of the wide operand that a tile has. A multiprocessor gets no more of memory's rate than any other, so that where some
-// have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow operands of one tile,
-// whose products memory's time hides.
+// Rows of the wide operand that a tile has. A multiprocessor gets no more of memory's rate than any other, so that
+// where some have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow
+// operands of one tile, whose products memory's time hides.
 inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int split, bool swapped) {
   constexpr std::int64_t step = 8;
   const std::int64_t rows = swapped ? p.n : p.m, narrow = swapped ? p.m : p.n;
@@ -96,7 +96,8 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swapped) {
     return r;
   }
   const bool wide_k = size != 2, narrow_k = wide_k || narrow_is_k_major(c);
-  // Of any length along k where the copy engine brings it as it lies; else, of many steps, threads' loads would be waited for.
+  // Of any length along k where the copy engine brings it as it lies; else, of many steps,
+  // threads' loads would be waited for.
   const auto gathered = [&](const Repacked& to, const GemmOperand& o, std::int64_t rows, std::int64_t row_stride,
                             std::int64_t k_stride) {
     constexpr std::int64_t most_loaded = 1024;

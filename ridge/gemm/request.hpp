@@ -49,7 +49,8 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
   return std::optional(*out);
 }
 
-// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast  out=DTYPE
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
+//                     out=DTYPE
 inline Result<Request> request_of(const Options& options, bool grouped = false) {
   const std::string_view op = grouped ? "grouped_gemm" : "gemm";
   Request r;

@@ -28,7 +28,8 @@ TEST(GemmSlicesOfK, AreWholeStepsAndAllOfK) {
     }
 }
 
-// A matrix [batch, rows, cols] on a device, of whole numbers, whose sums are the same in any order; by columns if `turned`.
+// A matrix [batch, rows, cols] on a device, of whole numbers, whose sums are the same in any order;
+// by columns if `turned`.
 template <class T> struct Numbers {
   Buffer memory;
   TensorView view;

@@ -1,5 +1,5 @@
-// GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, and
-// signed bytes along k.
+// GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32,
+// and signed bytes along k.
 //
 // Operands come to shared memory as they lie, by asynchronous copies some steps ahead; a warp reads fragments of them,
 // and keeps a tile of D in registers. With Config::gated half of its columns are of A B, and half the same ones of A G.
@@ -77,8 +77,8 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
   }
 
   // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
-  // whole sectors and the epilogue's code is there once. Each warp has a part of scratch to itself. With Config::gated it
-  // is called as epilogue(sums, gates, at).
+  // whole sectors and the epilogue's code is there once. Each warp has a part of scratch to itself. With Config::gated
+  // it is called as epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(unsigned char* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {

@@ -1,5 +1,5 @@
-// The kernel for mma.sync on the CPU runtime, which emulates its instructions: rows of the table, in each layout that they
-// take, against products in double.
+// The kernel for mma.sync on the CPU runtime, which emulates its instructions: rows of the table, in each layout that
+// they take, against products in double.
 #include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm80_mma.cuh>
 

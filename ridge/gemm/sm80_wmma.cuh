@@ -1,5 +1,5 @@
-// GEMM by the WMMA interface of CUDA C++: tensor cores without a look at which lane has what. A step of the ladder, between
-// multiply-adds and mma.sync (sm80_mma.cuh): one buffer, and every wait is met.
+// GEMM by the WMMA interface of CUDA C++: tensor cores without a look at which lane has what. A step of the ladder,
+// between multiply-adds and mma.sync (sm80_mma.cuh): one buffer, and every wait is met.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
@@ -27,7 +27,8 @@ template <class T> __device__ __forceinline__ void put_unit(T* to, const T* from
 }
 
 // epilogue(A B)                                      a: [m, k], along k  b: [n, k], along n
-// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; every row of a and b starts on 16 bytes.
+// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles;
+// every row of a and b starts on 16 bytes.
 template <class Row, class T, class Epilogue>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
     gemm_wmma(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {

@@ -36,8 +36,8 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
   }
 }
 
-// The code of each activation is there once, for four sums; gelu's two, which are short, for all. Turns: how many sums have
-// gelu at a time; few where another warpgroup's products are to go on beside it.
+// The code of each activation is there once, for four sums; gelu's two, which are short, for all. Turns: how many sums
+// have gelu at a time; few where another warpgroup's products are to go on beside it.
 template <class T, int Turns = part_sums>
 __device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
   if constexpr (sizeof(T) == 2) {

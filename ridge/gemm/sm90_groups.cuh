@@ -10,12 +10,14 @@ struct WgmmaTile {
   int end;              // past the last row of D, or of the group
 };
 
-// Tiles are numbered group by group, so that those which run at the same time share a group's B and A in the L2 cache, and
-// within a group by the raster. A block's are those of number x, x + gridDim.x and so on, with x its own number: there is no
-// number without a tile, as there is for blocks of their own (groups.hpp), or blocks would have fewer tiles than others.
+// Tiles are numbered group by group, so that those which run at the same time share a group's B and A in the L2 cache,
+// and within a group by the raster. A block's are those of number x, x + gridDim.x and so on, with x its own number:
+// there is no number without a tile, as there is for blocks of their own (groups.hpp),
+// or blocks would have fewer tiles than others.
 //
-// Each warp that walks does so with all its lanes. Each lane has one of 32 groups that follow each other, the window, and
-// knows how many tiles it and those before it have; finding a tile is a ballot, and moving the window reads 33 offsets.
+// Each warp that walks does so with all its lanes. Each lane has one of 32 groups that follow each other, the window,
+// and knows how many tiles it and those before it have; finding a tile is a ballot,
+// and moving the window reads 33 offsets.
 template <class Row> class GroupedTileWalk {
   static constexpr Config c = Row::config;
   static constexpr int width = 32;

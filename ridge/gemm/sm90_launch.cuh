@@ -10,8 +10,8 @@
 namespace ridge::gemm_detail {
 namespace {
 
-// Whether ColumnEpilogue serves: D of type `out`, as TMA stores it, and nothing added but a bias along N. Rows are whole
-// accesses: of a 1x1 matrix of f16 TMA stores four bytes.
+// Whether ColumnEpilogue serves: D of type `out`, as TMA stores it, and nothing added but a bias along N. Rows are
+// whole accesses: of a 1x1 matrix of f16 TMA stores four bytes.
 bool is_by_columns(const GemmProblem& p, DType out) {
   return *p.out == out && p.n * static_cast<std::int64_t>(size_of(out)) % access_bytes == 0 && p.d->col_stride == 1 &&
          starts_on(*p.d, p.d->row_stride, access_bytes) && (p.m == 1 || p.d->row_stride > 0) &&
@@ -107,7 +107,8 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   SplitHints hints;
   if (copied == Copied::none && args.plan.split > 1)
     hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
-  // Either half of the L2 cache has a copy of what its multiprocessors read: a call finds no more than half of it again.
+  // Either half of the L2 cache has a copy of what its multiprocessors read:
+  // a call finds no more than half of it again.
   hints.once = tiles.cols == 1 && p.batch == 1 &&
                (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes / 2;
   const auto launch = [&]<Major MW, Major MN>() {

@@ -1,7 +1,7 @@
 // GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors: the
-// blocks of a cluster each multiply a part of k of one tile of D. Each keeps the sums of its share of the narrow operand's
-// columns in registers, sends the others' to the threads that have these elements there, and adds up what it is sent, its
-// own first, then in the blocks' order. No workspace, no atomics, and the same bits from run to run.
+// blocks of a cluster each multiply a part of k of one tile of D. Each keeps the sums of its share of the narrow
+// operand's columns in registers, sends the others' to the threads that have these elements there, and adds up what it
+// is sent, its own first, then in the blocks' order. No workspace, no atomics, and the same bits from run to run.
 //
 // Sums of 8-bit floats leave the tensor cores after each step (Config::promote); those of signed bytes stay integers.
 //
@@ -27,8 +27,9 @@ struct SplitHints {
   bool once = false;      // the wide operand along k is read once, and need not stay in the L2 cache
 };
 
-// Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this one's
-// end. Where that one has room on each multiprocessor at once, these are as many as it has stages. `blocks`: of a launch.
+// Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this
+// one's end. Where that one has room on each multiprocessor at once, these are as many as it has stages. `blocks`:
+// of a launch.
 constexpr SplitHints split_hints(const Config& c, std::int64_t blocks, int sms) {
   if (c.bn > 16) return {};
   return blocks <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
@@ -70,16 +71,16 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
   static_assert(gathers ? split_gathers(c) : MN == Major::k || !narrow_is_k_major(c));
-  // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get two
-  // where there is room for them, and others none.
+  // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get
+  // two where there is room for them, and others none.
   __host__ __device__ static constexpr bool overlaps(unsigned split) { return split > 1 || c.blocks_per_sm == 1; }
   static_assert((groups & (groups - 1)) == 0, "shares are powers of two");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
 
-// A thread has four sums of two rows of the wide operand, 8 apart, and of two columns of the narrow one. Lanes exchange them
-// until each has four neighbours of D: at(), from the first of the warp's 16 rows and 8 columns. Along the narrow operand
-// one of two lanes takes the upper row, and one the lower.
+// A thread has four sums of two rows of the wide operand, 8 apart, and of two columns of the narrow one. Lanes exchange
+// them until each has four neighbours of D: at(), from the first of the warp's 16 rows and 8 columns. Along the narrow
+// operand one of two lanes takes the upper row, and one the lower.
 struct Place {
   int wide, narrow;
 };
@@ -114,9 +115,9 @@ __device__ __forceinline__ Place along_wide() {
   return {lane / 16 * 4 + lane / 8 % 2 * 8, lane % 4 * 2 + lane / 4 % 2};
 }
 
-// Brings the narrow operand's part of each step to shared memory as TMA would. A warp has every third step of the block, and
-// the next one's elements on their way while it stores one's. What of a row is behind k is zero; rows that there are not
-// become rows that D has not, and are not stored.
+// Brings the narrow operand's part of each step to shared memory as TMA would. A warp has every third step of the
+// block, and the next one's elements on their way while it stores one's. What of a row is behind k is zero; rows that
+// there are not become rows that D has not, and are not stored.
 template <class K, class T, class Barrier>
 __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned char* shared, Barrier* full,
                                               Barrier* empty, Barrier* brought, int first, int steps, int narrow_row,
@@ -267,7 +268,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
     if (K::overlaps(split) && work.hints.left >= steps) tile::let_next_begin();
     tile::await_last();  // before D is written, and what is added to it read
     __syncthreads();
-    // Sums are sent when all blocks have begun, or, where they take the stages' place, when all have done their products.
+    // Sums are sent when all blocks have begun, or, where they take the stages' place,
+    // when all have done their products.
     if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();
     const auto await_others = [&] {
       if (split == 1) return;
@@ -306,8 +308,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
       };
       if constexpr (c.promote > 0) {
-        // Of a few steps at a time, each one's sums are added up while the next ones multiply. Of wide tiles, whose sums leave
-        // no registers for that, another warpgroup multiplies meanwhile.
+        // Of a few steps at a time, each one's sums are added up while the next ones multiply. Of wide tiles, whose
+        // sums leave no registers for that, another warpgroup multiplies meanwhile.
         constexpr int most = c.bn <= 64 ? 4 : 1;
         Sum parts[most][K::sums];
 #pragma unroll
@@ -347,8 +349,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       sm90::wait_products<0>();
       sm90::take_sums(sums);
       await_others();
-      // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at place
-      // p is group p ^ mine.
+      // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at
+      // place p is group p ^ mine.
       const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
       const bool owns = mine < K::groups;
       Sum* const received =
@@ -455,8 +457,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
   }
 }
 
-// Steps along k of which the copy engine brings a gathered operand as it lies: whole rows along its few columns, in the place
-// that they are turned in.
+// Steps along k of which the copy engine brings a gathered operand as it lies: whole rows along its few columns, in the
+// place that they are turned in.
 template <class T> static int bulk_steps_of(const Config& c, const Operand<T>& o, std::int64_t rows, std::int64_t k) {
   const auto size = static_cast<std::int64_t>(sizeof(T)), pitch = o.k_stride;
   if (o.outer_stride != 1 || rows > c.bn || pitch < rows || c.bk * pitch * size > c.bn * wgmma_line_bytes ||
@@ -465,17 +467,17 @@ template <class T> static int bulk_steps_of(const Config& c, const Operand<T>& o
   return static_cast<int>((pitch * (k - 1) + rows) / (pitch * c.bk));
 }
 
-// What of D a kernel stores without an epilogue: D, where it is the sums and its columns are neighbours; else its data is
-// null, and the epilogue serves.
+// What of D a kernel stores without an epilogue: D, where it is the sums and its columns are neighbours; else its data
+// is null, and the epilogue serves.
 struct PlainD {
   WgmmaOperand d;
   bool sums = false;     // it is of the sums' type, else of SplitKernel::Plain
   bool vectors = false;  // its rows are whole pieces of four, each on its own size
 };
 
-// Launches it with `split` blocks in a cluster, whose tiles have `wide_rows` rows of the wide operand: at most bm, or all of
-// them where it does not lie along k; a multiple of four. gathered: the narrow operand, where MN is Major::none. Precondition:
-// split <= steps along k, and a power of two.
+// Launches it with `split` blocks in a cluster, whose tiles have `wide_rows` rows of the wide operand: at most bm, or
+// all of them where it does not lie along k; a multiple of four. gathered: the narrow operand, where MN is Major::none.
+// Precondition: split <= steps along k, and a power of two.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow, const PlainD& plain,
                                          const Shape& shape, bool swapped, int split, int wide_rows, Copied copied,
@@ -485,8 +487,8 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
   using K = SplitKernel<Row, T, MW, MN>;
   constexpr Config c = Row::config;
   const std::int64_t rows_wide = swapped ? shape.n : shape.m, rows_narrow = swapped ? shape.m : shape.n;
-  // What of a tile there is not would be copied as zeros, which takes longer than to copy rows. Where there is one tile and
-  // a copy brings all of it, no such rows are asked for: what is multiplied instead becomes rows that D has not.
+  // What of a tile there is not would be copied as zeros, which takes longer than to copy rows. Where there is one tile
+  // and a copy brings all of it, no such rows are asked for: what is multiplied instead becomes rows that D has not.
   const int box_narrow =
       MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
   const int box_wide = MW == Major::k ? wide_rows : K::box_wide;

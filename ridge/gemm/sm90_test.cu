@@ -196,7 +196,7 @@ TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
 }
 
-// ---- tiles that clusters share, by a block that has all of k ---------------------------------------------------------
+// ---- tiles that clusters share, by a block that has all of k --------------------------------------------------------
 
 // A narrow operand of Major::none is stored along its rows.
 template <int I, class T, Major MA, Major MB, bool Swapped>

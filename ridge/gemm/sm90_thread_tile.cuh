@@ -11,8 +11,8 @@
 // - x[i] is kept while j runs; then j turns back, so that y[j] is kept when x changes, at a j whose sum is in the other
 //   bank.
 //
-// Where there are fewer tiles than multiprocessors could have warps for (Config::k_groups), groups of a block's warps have
-// every so many-th step each and all of the tile, and their sums are added up in the groups' order at the end.
+// Where there are fewer tiles than multiprocessors could have warps for (Config::k_groups), groups of a block's warps
+// have every so many-th step each and all of the tile, and their sums are added up in the groups' order at the end.
 #pragma once
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>

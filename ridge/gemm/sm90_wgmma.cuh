@@ -4,8 +4,8 @@
 // multiply by up to `stages` steps, and goes on with the next tile while this one is stored. Blocks of a cluster have
 // tiles below each other, and each loads its part of the columns of B that they share, for all of them.
 //
-// With Config::gated a tile has half of its columns from B and half from G, the same ones, so that a thread has both sums
-// of an element. With Config::grouped its rows are of one group, and B is that group's.
+// With Config::gated a tile has half of its columns from B and half from G, the same ones, so that a thread has both
+// sums of an element. With Config::grouped its rows are of one group, and B is that group's.
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
@@ -77,8 +77,8 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   using Store = ColumnStore<Out, columns, c.grouped>;
 };
 
-// The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each other.
-// In 32 bits, which divide in line.
+// The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each
+// other. In 32 bits, which divide in line.
 template <class Row> struct TileWalk {
   static constexpr Config c = Row::config;
   unsigned rows, cols, total, index;  // of clusters
@@ -135,8 +135,9 @@ struct Gate {
 };
 struct NoGate {};
 
-// What brings a stage's tiles of A and B, and has `full` expect their bytes. An operand that is not a matrix has a class
-// like this one in its place (conv/sm90_image.cuh): its maps, where a tile's steps begin, and how the next is loaded.
+// What brings a stage's tiles of A and B, and has `full` expect their bytes. An operand that is not a matrix has a
+// class like this one in its place (conv/sm90_image.cuh): its maps, where a tile's steps begin,
+// and how the next is loaded.
 template <bool Gated> struct MatrixLoader {
   tile::sm90::TensorMap a, b;
   int term_steps, low;         // of math 3xtf32 alone; else all steps, and 0
@@ -513,7 +514,8 @@ template <class T>
                                      tile::sm90::line_bytes, fetch);
 }
 
-// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps: of bk.
+// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps:
+// of bk.
 // offsets: of Config::grouped, where shape.batch is the number of groups.
 template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
 [[nodiscard]] static Status launch_wgmma(const Loader& loader, Store store, const WgmmaOperand& d, const Shape& shape,

@@ -198,8 +198,8 @@ __device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
 // Where shape has slices, the epilogue gets a slice's sums, and At::batch is batch * slices + slice.
-// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are neighbours, and
-// with Loads::vectors every row of them starts on 16 bytes.
+// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are
+// neighbours, and with Loads::vectors every row of them starts on 16 bytes.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
     gemm_thread_tile(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {

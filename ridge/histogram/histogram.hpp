@@ -1,7 +1,7 @@
 // Histogram: counts[k] = how many samples of x fall in bin k of `bins` even bins over [lo, hi].
 //
-// Bins      Edge k is the float64 number lo + k * ((hi - lo) / bins), and edge `bins` is hi: numpy.linspace's edges. Bin
-//           k holds the samples with edge k <= x < edge k+1; the last bin also holds x == hi. A sample is compared
+// Bins      Edge k is the float64 number lo + k * ((hi - lo) / bins), and edge `bins` is hi: numpy.linspace's edges.
+//           Bin k holds the samples with edge k <= x < edge k+1; the last bin also holds x == hi. A sample is compared
 //           exactly, whatever its type, so the counts are those of numpy.histogram(x.astype(float64), bins, (lo, hi))
 //           on every device. Samples below lo, samples above hi and NaN are not counted.
 // Range     lo < hi, finite, and hi - lo finite; a bin may not be narrower than float64 can tell apart near lo and hi

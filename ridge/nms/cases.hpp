@@ -14,8 +14,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Corners on whole pixels, sides of 1 to 32, dense enough that some boxes overlap many others; now and then a box without
-// an area, or inside out. What is not finite stays. With ties scores are one of 1 + n / 8 numbers.
+// Corners on whole pixels, sides of 1 to 32, dense enough that some boxes overlap many others; now and then a box
+// without an area, or inside out. What is not finite stays. With ties scores are one of 1 + n / 8 numbers.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const std::int64_t n = c.dim("n"), field = 32 + static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(n)));
   std::uint64_t state = 1;

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   fill_rest<threads>(kept, count, n);
 }
 
-// ---- by the mask -------------------------------------------------------------------------------------------------------
+// ---- by the mask ----------------------------------------------------------------------------------------------------
 
 // Of 64 boxes those that are kept, by one warp (32 lanes with boxes `lane` and 32 + `lane`). overlaps: those before it
 // that each box overlaps; alive: the boxes that none before the 64 struck out. Every round decides on all boxes whose
@@ -69,8 +69,8 @@ __device__ __forceinline__ void put_kept(const Kept& to, const unsigned* order, 
     if (kept >> i & 1) to.indices[(count + __popcll(kept & ((Word{1} << i) - 1))) * to.step] = order[first + i];
 }
 
-// Strikes out what `rows` of the mask overlap, in words from `from` on: a thread per word, or where there are more threads
-// than words, one per word and every so many of the rows. `helper`: this thread's number among `Helpers`.
+// Strikes out what `rows` of the mask overlap, in words from `from` on: a thread per word, or where there are more
+// threads than words, one per word and every so many of the rows. `helper`: this thread's number among `Helpers`.
 template <int Helpers>
 __device__ __forceinline__ void strike(unsigned* struck, const Word* mask, const unsigned char* rows, int row_count,
                                        unsigned words, unsigned from, int helper) {
@@ -86,10 +86,11 @@ __device__ __forceinline__ void strike(unsigned* struck, const Word* mask, const
   }
 }
 
-// Tile after tile of 64 boxes. Without `ahead` a tile is decided, then what its rows overlap is struck out. With it, the
-// first warp decides on tile t by itself: which of its boxes tile t - 1 strikes out is in words of their own rows, which
-// were fetched before, while the other warps strike out what tile t - 1 overlaps after that.
-//                                                                                         mask: [n][words], see nms_mask
+// Tile after tile of 64 boxes. Without `ahead` a tile is decided, then what its rows overlap is struck out. With it,
+// the first warp decides on tile t by itself: which of its boxes tile t - 1 strikes out is in words of their own rows,
+// which were fetched before, while the other warps strike out what tile t - 1 overlaps after that.
+//                                                                                         mask: [n][words], see
+//                                                                                         nms_mask
 // Preconditions: one block of a multiple of 32 threads, at least 64; n > 0; choose_smem_bytes().
 template <class Row>
 __global__ void __launch_bounds__(Row::config.threads)

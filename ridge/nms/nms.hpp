@@ -1,8 +1,8 @@
 // nms: non-maximum suppression of boxes. By falling score, a box is kept unless it overlaps one that was kept before.
 //
-// Shapes    boxes [n, 4] of x1, y1, x2, y2; scores [n]; classes [n], optional: boxes of different classes do not overlap.
-//           indices [n]: the kept boxes' numbers by falling score, then -1; count [1]: how many were kept. Strides are
-//           free.
+// Shapes    boxes [n, 4] of x1, y1, x2, y2; scores [n]; classes [n], optional: boxes of different classes do not
+//           overlap. indices [n]: the kept boxes' numbers by falling score, then -1; count [1]: how many were kept.
+//           Strides are free.
 // Types     boxes and scores f32 or f16, both the same, computed in float32; classes i32 or i64; indices and count i64.
 // Values    Two boxes overlap if the area they share is more than `iou` of the area they cover together; exactly `iou`
 //           is not more. A side is x2 - x1, or with `legacy` x2 - x1 + 1: corners count as pixels. A box with a side of

@@ -38,8 +38,9 @@ struct Overlap {
   }
 };
 
-// Bit j of row i's word w: box i overlaps box 64 w + j. Words are written from the one before row i's own on. In row i's
-// own only the bits of boxes before i are set, in the others all.          boxes: [n] sorted; classes: [n] or null; mask: [n][words]
+// Bit j of row i's word w: box i overlaps box 64 w + j. Words are written from the one before row i's own on. In row
+// i's own only the bits of boxes before i are set, in the others all.
+//                                                      boxes: [n] sorted; classes: [n] or null; mask: [n][words]
 // Precondition: gridDim.x is mask_grid(n).
 template <bool Classes>
 __global__ void __launch_bounds__(mask_threads)

@@ -60,10 +60,10 @@ struct RowErrors {
 };
 
 // The same in two floats, where all errors are of second order; u is float32's.
-//   additions  on an element's way: those of its lane, which has a 32nd of the row, of a longer row a 256th, in units of
-//              four and one besides; a tree of lanes and warps
-//   squares    what is summed to get the variance: of x, or, where the mean is far from 0, of x - base. The kernel's own
-//              variance decides, at 256 times it
+//   additions  on an element's way: those of its lane, which has a 32nd of the row, of a longer row a 256th, in units
+//              of four and one besides; a tree of lanes and warps
+//   squares    what is summed to get the variance: of x, or, where the mean is far from 0, of x - base. The kernel's
+//              own variance decides, at 256 times it
 struct TwoFloatErrors {
   double offset, scale, u;
   TwoFloatErrors(const RowOracle& row, std::int64_t cols, double eps, bool rms, double roundoff) : u(roundoff) {
@@ -294,8 +294,8 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
-  // A few columns: by every row of the table, then by spans alone, which take all of 700 rows in the time in which others
-  // take ten: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
+  // A few columns: by every row of the table, then by spans alone, which take all of 700 rows in the time in which
+  // others take ten: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
   for (const char* type : {"f32", "bf16"})
     for (const char* rest : {"rows=9,cols=3", "rows=5,cols=17:backward", "rows=33,cols=32"})
       test(std::string(type) + ":" + rest);

@@ -1,6 +1,6 @@
-// Plain rows of whole 16-byte units, by few instructions. A lane keeps its units in registers; or none, and the row is read
-// again while it is in its multiprocessor's L1 cache: more rows are on their way then than registers and shared memory
-// would hold.
+// Plain rows of whole 16-byte units, by few instructions. A lane keeps its units in registers; or none, and the row is
+// read again while it is in its multiprocessor's L1 cache: more rows are on their way then than registers and shared
+// memory would hold.
 #pragma once
 #include <ridge/norm/vector.cuh>
 
@@ -70,8 +70,8 @@ __device__ __forceinline__ tile::Packed scaled_unit(float scale, const tile::Pac
 
 // y of rows [rows, cols].
 // Scaled: y is x by a factor of the row and one of the column: rms_norm without beta.
-// Preconditions: rows start on 16 bytes, are of whole units, evenly spaced, and below 2^31 elements; vectors are contiguous;
-// the grid covers rows. y may be x.
+// Preconditions: rows start on 16 bytes, are of whole units, evenly spaced, and below 2^31 elements; vectors are
+// contiguous; the grid covers rows. y may be x.
 template <class Row, class Team, class T, bool Scaled>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_even(Forward<T> a) {
   constexpr Config c = Row::config;

@@ -2,11 +2,11 @@
 // columns.
 //
 // x and dy of the next rows are on their way to shared memory meanwhile; each lane copies what it will read itself, so
-// nobody waits for others' copies, or the copy engine brings whole rows (sm90_fused.cuh). Of a row two things are done, a turn apart: its sums are taken while the row before it
-// is finished. So there is one barrier for each row.
+// nobody waits for others' copies, or the copy engine brings whole rows (sm90_fused.cuh). Of a row two things are done,
+// a turn apart: its sums are taken while the row before it is finished. So there is one barrier for each row.
 //
-// A warp's sums are of x less a base of its own, the mean of some of its elements: near the row's mean, so that little is
-// lost where the mean's part is taken out of them again (statistics.cuh).
+// A warp's sums are of x less a base of its own, the mean of some of its elements: near the row's mean, so that little
+// is lost where the mean's part is taken out of them again (statistics.cuh).
 #pragma once
 #include <ridge/norm/statistics.cuh>
 #include <ridge/norm/variants.hpp>
@@ -42,7 +42,8 @@ struct PlusSums {
   }
 };
 
-// The sums of all lanes, one for each quarter of them: the lanes add up two of the four after one exchange, one after two.
+// The sums of all lanes, one for each quarter of them: the lanes add up two of the four after one exchange,
+// one after two.
 template <int Size>
 __device__ __forceinline__ float sum_of_quarter(const GradientSums<float>& s, const simt::tile<Size>& lanes) {
   const bool upper = (lanes.rank() & Size / 2) != 0, odd = (lanes.rank() & Size / 4) != 0;
@@ -54,8 +55,8 @@ __device__ __forceinline__ float sum_of_quarter(const GradientSums<float>& s, co
   return sum;
 }
 
-// Of the sums that a lane has of one part each, parts 0 to Parts - 1 in lanes 0 to Parts - 1 and again behind those: all
-// together, in every lane.
+// Of the sums that a lane has of one part each, parts 0 to Parts - 1 in lanes 0 to Parts - 1 and again behind those:
+// all together, in every lane.
 template <int Parts, class Lanes>
 __device__ __forceinline__ RowSums together(const RowSums& part, float elements, const Lanes& lanes) {
   if constexpr (Parts == 1) return part;
@@ -134,8 +135,8 @@ struct OneBlock {
 };
 
 // Rows in the order of the places of a 16-byte unit where they start, those of one place (a phase) after the other; and
-// of these the share of block, or cluster, `index` of `count`. A lane's columns stay the same within a phase. Where there is
-// one phase, a share is every count-th row, so that blocks go through memory side by side.
+// of these the share of block, or cluster, `index` of `count`. A lane's columns stay the same within a phase. Where
+// there is one phase, a share is every count-th row, so that blocks go through memory side by side.
 // Precondition: a share has fewer than 2^31 rows.
 class PhasedRows {
  public:
@@ -178,7 +179,8 @@ class PhasedRows {
 };
 
 // gamma of a slice of the row, whose `units` begin behind `head` elements, to shared memory as floats: ones where it is
-// not given, zeros behind the units.      given: [head + units of elements] or null; gamma: [words of a unit][row_units]
+// not given, zeros behind the units.      given: [head + units of elements] or null;
+//                                         gamma: [words of a unit][row_units]
 template <int Threads, class T>
 __device__ __forceinline__ void put_gamma(const T* given, int head, int units, tile::Packed* gamma, int row_units) {
   constexpr int V = tile::unit_elements<T>;
@@ -195,12 +197,12 @@ __device__ __forceinline__ void put_gamma(const T* given, int head, int units, t
 // An element of a row that is in no whole unit, as it is in memory: nothing waits for it where it is loaded.
 template <class T> struct EdgeElement { T x = T(0.0f), dy = T(0.0f); };
 
-// slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] of dy. Block (or cluster) b writes slice b + p for each
-// phase p of its rows, and for the one before them where they begin with a phase: so every slice is written once.
+// slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] of dy. Block (or cluster) b writes slice b + p for
+// each phase p of its rows, and for the one before them where they begin with a phase: so every slice is written once.
 //
 // Row::config: threads, the `rows` they have at a time, units of a lane.
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `shape` is
-// fused_rows(config, problem, device), with stages; there are no more blocks, or clusters, than rows.
+// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `shape`
+// is fused_rows(config, problem, device), with stages; there are no more blocks, or clusters, than rows.
 template <class Row, int Warp, class T, class Blocks = OneBlock>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     norm_fused_gradient(Backward<T> a, float* slices, FusedRows shape) {
@@ -245,8 +247,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const ColumnSlice slice = blocks.slice(a.x.even_row(phase), a.cols);
     const tile::RowUnits<T, lanes> units(a.x.even_row(phase) + slice.begin, slice.end - slice.begin, lane);
     const int edge_at = units.edge_at;
-    // Of row j of the share: where this block's slice begins, and this lane's units. Pointers that move along would take
-    // registers that are not there; and what is spilled comes from the L2 cache, as shared memory leaves no other.
+    // Of row j of the share: where this block's slice begins, and this lane's units. Pointers that move along would
+    // take registers that are not there; and what is spilled comes from the L2 cache, as shared memory leaves no other.
     const auto row_of = [&](const auto& tensor, int j) {
       return tensor.even_row(first_row + std::int64_t{j} * shape.apart) + slice.begin;
     };
@@ -280,8 +282,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (edge_at >= 0 && j < count) e = {row_of(a.x, j)[edge_at], row_of(a.dy, j)[edge_at]};
       return e;
     };
-    // Calls f(k, x, dy, gamma) for every unit that a lane can have, with zeros for those that this one has not: behind a
-    // branch, no unit would be read while another is worked on.
+    // Calls f(k, x, dy, gamma) for every unit that a lane can have, with zeros for those that this one has not: behind
+    // a branch, no unit would be read while another is worked on.
     struct Units {
       Packed x, dy, gamma[gamma_words];
     };
@@ -405,8 +407,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     copies.finish();
 
     // ---- sums of the block's rows, one after the other: through shared memory, where rows ahead were, so that whole
-    // lines of the slice are written. As `words` packed floats of each unit, [rows][gamma, beta][words][row_units]; then
-    // those of edges, [rows][gamma, beta][2 V].
+    // lines of the slice are written. As `words` packed floats of each unit, [rows][gamma, beta][words][row_units];
+    // then those of edges, [rows][gamma, beta][2 V].
     tile::let_next_begin();
     constexpr int words = V / tile::unit_words;
     const auto place = [&](int of_row, int which, int w) {

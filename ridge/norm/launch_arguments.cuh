@@ -1,5 +1,5 @@
-// What kernels are given, from a plan and its operands. Functions are static, because each is compiled twice, for the CPU
-// runtime and for CUDA, into one library.
+// What kernels are given, from a plan and its operands. Functions are static, because each is compiled twice, for the
+// CPU runtime and for CUDA, into one library.
 #pragma once
 #include <ridge/norm/arguments.cuh>
 #include <ridge/norm/launch.hpp>

@@ -10,21 +10,21 @@
 //           its own, as are dgamma, dbeta and dsum. Strides are free; rows that are contiguous and lie alike on 16
 //           bytes in all tensors take the fast path, wherever they start, and vectors that are contiguous.
 // Types     f32 f16 bf16 f64, all tensors of one. 16-bit types are computed in float32.
-// Values    The variance is that of x - mean: from distances to an element of the row, or to its rounded mean, whose error
-//           is taken out. A row 1e4 + i * 1e-3 in float32 is right to the last bits of x - mean; one whose first element
-//           lies far from the others, to those of that distance. A constant row, or one of one element,
+// Values    The variance is that of x - mean: from distances to an element of the row, or to its rounded mean, whose
+//           error is taken out. A row 1e4 + i * 1e-3 in float32 is right to the last bits of x - mean; one whose first
+//           element lies far from the others, to those of that distance. A constant row, or one of one element,
 //           gives beta. Rows with NaN or an infinity give NaN (rms_norm with an infinity: NaN there and beta
 //           elsewhere). Rows whose sum of squares leaves the range of float32 (f64: its own) have an infinite variance.
-// Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale as two
-//           floats: an element of y is off by two roundings of its own, and by terms of the square of float32's roundoff,
-//           be the mean however far from 0. For that x - mean must be in the range of float32, and a row's standard deviation
-//           between 1e-37 and 1e37. Infinite elements of gamma give NaN.
+// Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale
+//           as two floats: an element of y is off by two roundings of its own, and by terms of the square of float32's
+//           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32, and a row's
+//           standard deviation between 1e-37 and 1e37. Infinite elements of gamma give NaN.
 // eps       finite and not negative, added inside the root. With 0, a constant row gives NaN.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.
 // Empty     no rows: dgamma and dbeta are 0, nothing else is written. Rows of no columns: nothing is launched.
-// Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes. A short row's last bits may
-//           depend on its neighbours': rows that share a warp take the second pass together.
+// Repeats   bit for bit. Gradients of vectors are summed over rows in an order that the plan fixes. A short row's last
+//           bits may depend on its neighbours': rows that share a warp take the second pass together.
 #pragma once
 #include <ridge/core/accumulate.hpp>
 #include <ridge/core/memory.hpp>

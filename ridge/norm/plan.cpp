@@ -359,7 +359,8 @@ static int registers(const Config& c, const NormProblem& p) {
   return c.in_registers >= 8 ? 80 : c.in_registers >= 4 || p.backward ? 64 : 40;
 }
 
-// Clocks of a multiprocessor for 32 elements of a forward pass, beyond what loads hide. In two floats as fitted to an H200.
+// Clocks of a multiprocessor for 32 elements of a forward pass, beyond what loads hide.
+// In two floats as fitted to an H200.
 static double forward_clocks(const NormProblem& p) {
   if (is_two_float(p)) return p.norm == Norm::rms ? 2.75 : 4.25;
   return p.dtype == f64 ? 40 : 2.5;
@@ -449,8 +450,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.block_us = (0.35 + 0.16 * static_cast<double>(shape.slice_units) / c.threads) * in_turn;
     if (c.cluster > 4) k.serial_us += 14;  // as below
   } else if (c.method == Method::fused) {
-    // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each unit
-    // that a lane can have; a cluster's with a message. Fitted to an H200.
+    // Turns follow one another, each brought while two are worked on: the reductions of one, and the passes over each
+    // unit that a lane can have; a cluster's with a message. Fitted to an H200.
     const double in_turn = std::ceil(static_cast<double>(p.rows) * c.cluster / static_cast<double>(plan.grid * c.rows));
     constexpr double fitted_threads = 448;  // clusters had blocks of as many when this was fitted
     const double of_lanes = c.cluster > 1 ? c.in_registers * c.threads / fitted_threads : c.in_registers;
@@ -470,8 +471,8 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
     k.trip_bytes = row_bytes;
     k.tile_efficiency = c.in_registers > 0 ? static_cast<double>(units(p)) / (c.in_registers * lanes(c)) : 1;
   } else if (c.method == Method::resident) {
-    // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory; fitted to
-    // an H200.
+    // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory;
+    // fitted to an H200.
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / (lanes(c) * c.cluster)), 1.0);
     const double in_registers = std::min<double>(of_lane, held(c, use_of(p)).in_registers);
     const double register_us = p.backward ? (bytes == 2 ? 0.68 : 0.5) : bytes == 2 ? 0.3 : 0.1;

@@ -8,8 +8,8 @@
 namespace ridge::norm_detail {
 
 // Row::config: a block has `rows` rows side by side, `turns` times.
-// Preconditions: rows of all tensors start on 16 bytes, are of whole units, at most one for each lane, and evenly spaced;
-// vectors are contiguous, gridDim.x * rows * turns covers rows. y and sum may be x or residual.
+// Preconditions: rows of all tensors start on 16 bytes, are of whole units, at most one for each lane, and evenly
+// spaced; vectors are contiguous, gridDim.x * rows * turns covers rows. y and sum may be x or residual.
 template <class Row, class Team, class T, bool Added>
 __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) {
   using tile::Packed;
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   }
 }
 
-// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy. Blocks stay and
-// go through rows; each lane keeps the sums of its unit's columns.
+// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy. Blocks stay
+// and go through rows; each lane keeps the sums of its unit's columns.
 //
 // Row::config: a block has `rows` rows side by side, `turns` times before it goes on.
 // Preconditions: as above, of dy, x, dsum and dx; any grid.

@@ -44,8 +44,8 @@ class BulkCopies {
   unsigned parities = 0;  // a bit for each stage
 };
 
-// Messages are words with their number, as those of tile/sm90/row_ring.cuh: a block sends a row's while it takes the sums
-// of the next, and looks for the others' after that.
+// Messages are words with their number, as those of tile/sm90/row_ring.cuh: a block sends a row's while it takes the
+// sums of the next, and looks for the others' after that.
 class ClusterBlocks {
  public:
   // In 16 bits, what the engine takes of registers is spilled in every turn.

@@ -1,6 +1,6 @@
-// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block is
-// shared by a cluster. Threads stay, and keep gamma and beta of their columns in registers. Each element is read from
-// memory once, and each of gamma and beta once by those who share a row.
+// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block
+// is shared by a cluster. Threads stay, and keep gamma and beta of their columns in registers. Each element is read
+// from memory once, and each of gamma and beta once by those who share a row.
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/sm90/row_ring.cuh>
@@ -12,14 +12,15 @@ namespace ridge::norm_detail {
 // The tensors whose rows come through the ring: x, and residual where there is one.
 template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 
-// Rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each other,
-// and registers for gamma and beta. With residual, what is normalised is x + residual, and sum gets
+// Rows stay in the ring while the next one's sums are taken: so there is time for what a cluster's blocks send each
+// other, and registers for gamma and beta. With residual, what is normalised is x + residual, and sum gets
 // it.
 //
 // Row::config: threads of a block and of its teams, units of a row in each lane, blocks of a cluster (a power of two).
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring` is
-// that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units;
-// RowRing::smem_bytes() of dynamic shared memory, and a cluster has ring.cluster blocks. y and sum may be x or residual.
+// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring`
+// is that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units;
+// RowRing::smem_bytes() of dynamic shared memory, and a cluster has ring.cluster blocks.
+// y and sum may be x or residual.
 template <class Row, class T, bool Added>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring,

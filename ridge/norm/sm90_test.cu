@@ -36,7 +36,8 @@ const Case cases[] = {
     {"all lanes", 7, 256},
     {"rows start at all places of a unit", 37, 249},
     {"more rows than places in the ring", 40, 128},
-    // Copies bring whole units of 16 bytes: of rows that shared one, they would meet what others write, and leave it unused.
+    // Copies bring whole units of 16 bytes: of rows that shared one, they would meet what others write,
+    // and leave it unused.
     {"in place, rows of whole units", 11, 200, Norm::layer, true, true, true},
     {"no gamma", 5, 131, Norm::layer, false},
     {"an infinite element leaves zeros", 5, 131, Norm::rms, true, false, false, std::numeric_limits<float>::infinity()},

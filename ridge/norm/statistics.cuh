@@ -1,9 +1,10 @@
 // A row's mean and variance, and the sums that its gradient needs.
 //
-// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own rounding
-// error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of their squares
-// (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing of the mean's size is
-// squared or subtracted from its like, but by short.cuh, whose second pass has no memory to wait for.
+// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own
+// rounding error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of
+// their squares (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing
+// of the mean's size is squared or subtracted from its like, but by short.cuh,
+// whose second pass has no memory to wait for.
 //
 // Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.
@@ -95,7 +96,8 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
 // Of distances from a base: their mean, and the sum of squared differences from it.
 template <class X> struct Spread {
   X mean, squares;
-  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean, also of elements that are infinite.
+  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean,
+  // also of elements that are infinite.
   static __device__ __forceinline__ Spread of(const Differences<X>& s, X per_element) {
     if (per_element == X(0)) return {X(0), s.squares};
     const X mean = s.first * per_element;

@@ -3,9 +3,9 @@
 //
 //   sums       of x and of its square, in float64, in one pass: a product of two floats is exact there. That takes 3
 //              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 should
-//              keep up with their memory by count (2 operations in a clock, where 32 elements come in 80; not measured).
-//              Where the mean is more than 16 standard deviations from 0, their difference would lose what float64 has:
-//              a second pass takes the squares of x - mean
+//              keep up with their memory by count (2 operations in a clock, where 32 elements come in 80; not
+//              measured). Where the mean is more than 16 standard deviations from 0, their difference would lose what
+//              float64 has: a second pass takes the squares of x - mean
 //   mean       base + offset, base on no finer steps than float32's at the row's greatest element: so x - base is two
 //              floats after three operations, in any order of their sizes (Boldo, Graillat and Muller, 2017)
 //   y          ((x - base) - offset) * scale, in two floats; then two multiply-adds with gamma and beta
@@ -77,8 +77,8 @@ template <bool Rms> struct InTwoFloats {
       }
       variance = variance < 0 ? 0.0 : variance;  // a NaN stays
       const double scale = ::rsqrt(variance + eps);
-      // No element is farther from the mean than the root of all squares. What is added and taken away again leaves steps of
-      // float32's there, or coarser ones.
+      // No element is farther from the mean than the root of all squares. What is added and taken away again leaves
+      // steps of float32's there, or coarser ones.
       const double greatest = ::fma(root_of_cols, (variance + eps) * scale, ::fabs(mean));
       const double steps = ::copysign(0x1.001p29 * greatest, mean), base = (mean + steps) - steps;
       return {static_cast<float>(base), static_cast<float>(mean - base), two_floats(scale)};

@@ -170,8 +170,8 @@ inline tile::RowRing ring_of(Config c, const NormProblem& p, int limit) {
 // Units of a row's slice that lanes can have.
 constexpr int ring_units(Config c) { return c.team * c.in_registers; }
 
-// Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of each;
-// gamma; in the end, the sums of its rows' columns in the same place.
+// Fused: what a block has in its shared memory. x and dy of `stages` times as many rows as it works on, a slice of
+// each; gamma; in the end, the sums of its rows' columns in the same place.
 struct FusedRows {
   static constexpr int most_stages = 4;       // more are not needed: a row is on its way while two are worked on
   static constexpr int scratch_bytes = 2560;  // beside it, at most: sums of warps, messages, barriers

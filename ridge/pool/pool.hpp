@@ -1,6 +1,7 @@
 // max_pool2d and avg_pool2d: the greatest, or the mean, of each window of a plane.
 //
-//   y[n, c, i, j] = max or mean over a < r, b < s of x[n, c, i stride_h - pad_h + a dilation_h, j stride_w - pad_w + ...]
+//   y[n, c, i, j] = max or mean over a < r, b < s of x[n, c, i stride_h - pad_h + a dilation_h,
+//   j stride_w - pad_w + ...]
 //
 // Shapes    x [n, c, h, w] and y [n, c, oh, ow], or with PoolLayout::nhwc x [n, h, w, c] and y [n, oh, ow, c];
 //           oh = (h + 2 pad_h - extent_h) / stride_h + 1, rounded down, with extent_h = (r - 1) dilation_h + 1.

@@ -176,10 +176,10 @@ struct ChannelsShape {
 
 // y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows x Config::columns neighbouring outputs.
 //                                                     x: [n, h, w, c]  y: [n, oh, ow, c], channels contiguous
-// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A row
-// of the table that names a size takes no other, without dilation; one that names a stride no other; several outputs
-// need both. Threads follow one another along channels, then `below` of them down a column of outputs, then along
-// rows.
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A
+// row of the table that names a size takes no other, without dilation; one that names a stride no other; several
+// outputs need both. Threads follow one another along channels, then `below` of them down a column of outputs, then
+// along rows.
 template <class Row, class F, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     pool_channels(const T* x, T* y, ChannelsShape p) {

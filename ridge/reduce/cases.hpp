@@ -131,8 +131,8 @@ inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
       test(std::string("f32:") + shape + ":axis=" + axis);
 }
 
-// Sums of columns at pitches that are no multiple of 16 bytes. Around a block's columns (124 of f32, 248 of 16 bits; 252
-// and 504 where there are many), its levels (8, 16), what it has under way (32, 64), and several slices.
+// Sums of columns at pitches that are no multiple of 16 bytes. Around a block's columns (124 of f32, 248 of 16 bits;
+// 252 and 504 where there are many), its levels (8, 16), what it has under way (32, 64), and several slices.
 inline void add_shifted_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest); };
   for (const char* type : {"f32", "bf16"}) {
@@ -242,8 +242,8 @@ inline check::CaseBook book_of(Reduce f) {
                                 "rows=5,cols=513", "rows=3,cols=1025", "rows=3,cols=10007", "rows=40,cols=3"})
         row("f32", shape);
     row("f32", "rows=9,cols=130", ":warp=64");
-    // Spans, by that row of the table alone, for others are slow at these: rows of several turns and blocks, in banks that
-    // meet and that do not, wherever the first of them begins.
+    // Spans, by that row of the table alone, for others are slow at these: rows of several turns and blocks, in banks
+    // that meet and that do not, wherever the first of them begins.
     const std::string span = ":variant=row_span";
     if (!mirror)
       for (const std::string& type : types)

@@ -315,9 +315,9 @@ int registers(const Config& c, int element_bytes) {
 
 bool locates(const ReduceProblem& p) { return p.function == Reduce::argmax || p.function == Reduce::argmin; }
 
-// Clocks of a multiprocessor for a row of Kernel::rows whose last tile is not whole: its accesses are guarded one by one,
-// and all of a tile's elements are seen to, as much as it lacks. A warp that locates an extreme goes through a tile again,
-// also a whole one. Measured on an H200 with rows of 33 to 4,096 bytes.
+// Clocks of a multiprocessor for a row of Kernel::rows whose last tile is not whole: its accesses are guarded one by
+// one, and all of a tile's elements are seen to, as much as it lacks. A warp that locates an extreme goes through a
+// tile again, also a whole one. Measured on an H200 with rows of 33 to 4,096 bytes.
 double clocks_of_last_tile(const Config& c, const ReduceProblem& p, int element_bytes) {
   if (c.lanes < 32) return element_bytes == 2 ? (locates(p) ? 70 : 30) : (locates(p) ? 42 : 18);
   switch (element_bytes) {

@@ -1,7 +1,7 @@
 // Columns at any pitch by 16 bytes. Where the pitch is no multiple of 16 bytes, each row of the matrix starts elsewhere
 // beyond a 16-byte boundary: at another phase. 8 rows on (4 of float) the phase is the same again. So a thread that
-// takes every 8th row, or every 16th, loads whole accesses whose element v is always of one column. Which column that is
-// differs between the levels of a block: they meet in shared memory, each at its own shift.
+// takes every 8th row, or every 16th, loads whole accesses whose element v is always of one column. Which column that
+// is differs between the levels of a block: they meet in shared memory, each at its own shift.
 #pragma once
 #include <ridge/reduce/columns.cuh>
 #include <ridge/tile/opaque.cuh>

@@ -152,8 +152,8 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     }
 }
 
-// y[0] = R over the one row there is, in one launch: the last block to arrive combines all partial results, always in the
-// same order, whichever block it is.
+// y[0] = R over the one row there is, in one launch: the last block to arrive combines all partial results, always in
+// the same order, whichever block it is.
 //   x: [1, cols]  partials: [slices]  y: [1]
 // Preconditions: as above; gridDim.y is slices, which are tile::most_arrivals at most; R does not locate.
 template <class S, class R, int Warp>

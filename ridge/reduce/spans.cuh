@@ -6,8 +6,8 @@
 
 namespace ridge::reduce_detail {
 
-// Which words of W elements of a row in shared memory are a thread's: `lanes` neighbouring threads share the row, and go
-// round it from a word on such that the lanes of a warp are in as many banks.
+// Which words of W elements of a row in shared memory are a thread's: `lanes` neighbouring threads share the row, and
+// go round it from a word on such that the lanes of a warp are in as many banks.
 struct SpanThread {
   int log2_lanes, lanes, rank, start;
 
@@ -154,9 +154,9 @@ __device__ __forceinline__ void of_rows(const typename R::Element* room, int lea
 }
 
 // y[r] = R over row r                                           x: [rows, cols], without gaps   y: [rows]
-// Preconditions: rows are one axis; 0 < cols; rows_of_block is a multiple of the rows that the threads have at a time, and
-// where each has one of tile::span_pair; as many blocks as gridDim.x have all rows; tile::span_room() of dynamic shared
-// memory.
+// Preconditions: rows are one axis; 0 < cols; rows_of_block is a multiple of the rows that the threads have at a time,
+// and where each has one of tile::span_pair; as many blocks as gridDim.x have all rows; tile::span_room() of dynamic
+// shared memory.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_spans(Input<typename R::Element> in, typename R::Output* y, int rows_of_block, int log2_lanes,

@@ -126,8 +126,8 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
-// Accesses that a thread of Kernel::columns has under way: no more than registers hold. A byte has one to itself, and the
-// instructions that widen it another.
+// Accesses that a thread of Kernel::columns has under way: no more than registers hold. A byte has one to itself, and
+// the instructions that widen it another.
 constexpr int column_vectors(int vectors, int element_bytes) {
   return element_bytes == 8 || element_bytes == 1 ? vectors / 2 : vectors;
 }
@@ -307,7 +307,8 @@ constexpr std::int64_t partial_count(const Config& c, std::int64_t rows, std::in
   return rows * count;
 }
 
-// Bytes of the workspace before the partial results: the word of the blocks' arrivals, and what keeps these on 16 bytes.
+// Bytes of the workspace before the partial results: the word of the blocks' arrivals,
+// and what keeps these on 16 bytes.
 constexpr std::size_t arrival_bytes(const Config& c, std::int64_t row_slices) {
   return c.last_block && has_partials(c, row_slices) ? 16 : 0;
 }

@@ -21,8 +21,8 @@ struct Occupancy {
 };
 RIDGE_API Occupancy occupancy(const DeviceInfo&, const Resources&);
 
-// Clusters of so many blocks, each alone on its multiprocessor, that are resident at once. A cluster's multiprocessors are
-// of one GPC, whose last ones it may leave over.
+// Clusters of so many blocks, each alone on its multiprocessor, that are resident at once. A cluster's multiprocessors
+// are of one GPC, whose last ones it may leave over.
 RIDGE_API int resident_clusters(const DeviceInfo&, int blocks);
 
 // A grid in waves of as many blocks as the device holds at once.

@@ -9,8 +9,8 @@ namespace ridge::rope_detail {
 
 inline std::int64_t pairs_of(const check::Case& c) { return *c.options.integer("rope", "rotary_dim", c.dim("d")) / 2; }
 
-// positions: 1 gives [s] in i32, 2 [b, s] in i64; tables=P gives cos and sin for P positions, in f32, or with narrow=1 in
-// x's type. Without b x has 3 axes.
+// positions: 1 gives [s] in i32, 2 [b, s] in i64; tables=P gives cos and sin for P positions, in f32, or with narrow=1
+// in x's type. Without b x has 3 axes.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   const std::int64_t b = c.dim("b"), s = c.dim("s"), h = c.dim("h"), d = c.dim("d");
   std::vector<TensorType> types{{c.dtype, c.has("b") ? std::vector{b, s, h, d} : std::vector{s, h, d}}};

@@ -4,8 +4,8 @@
 //
 // Shapes    x and y [b, s, h, d], or [s, h, d]; another order of axes is a view with other strides. Strides are free;
 //           heads that are contiguous and start on 16 bytes take the fast path.
-// Pairs     neox: elements i and i + rotary_dim / 2 (halves). gptj: elements 2 i and 2 i + 1 (neighbours). Elements from
-//           rotary_dim on are copied.
+// Pairs     neox: elements i and i + rotary_dim / 2 (halves). gptj: elements 2 i and 2 i + 1 (neighbours). Elements
+//           from rotary_dim on are copied.
 // Types     f32 f16 bf16; y has x's type. Computed in float32 and rounded once.
 // Positions 0 ... s-1, or given: i32 or i64, [s] or [b, s], of any size and sign.
 // Angles    computed in 64-bit fixed point, as parts of a turn: they are as good at position 2^36 as at 1. Or given as

@@ -99,8 +99,8 @@ template <int N = native_warp, bool Together = false> struct tile {
   }
 };
 
-// The same where all lanes of the warp call together. Where tiles may part, a device has to find out with each shuffle which
-// lanes belong together, which costs more than the shuffle.
+// The same where all lanes of the warp call together. Where tiles may part, a device has to find out with each shuffle
+// which lanes belong together, which costs more than the shuffle.
 template <int N> using tiles = tile<N, true>;
 
 }  // namespace RIDGE_SIMT_SPACE

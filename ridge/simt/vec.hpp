@@ -49,8 +49,8 @@ __device__ __forceinline__ void store(T* p, const vec<T, N>& value, detail::wher
   *reinterpret_cast<vec<T, N>*>(p) = value;
 }
 
-// The same, where p is known to be in global memory: 8 and 16 bytes are one instruction. nvcc 13 makes of store() as many
-// as there are registers, if the vec's words were computed apart (softmax stored 40 % of its bytes so).
+// The same, where p is known to be in global memory: 8 and 16 bytes are one instruction. nvcc 13 makes of store() as
+// many as there are registers, if the vec's words were computed apart (softmax stored 40 % of its bytes so).
 template <int N, class T>
 __device__ __forceinline__ void store_global(T* p, const vec<T, N>& value,
                                              detail::where at = detail::where::current()) {
@@ -93,8 +93,8 @@ __device__ __forceinline__ vec<T, N> load_streaming(const T* p, detail::where at
   }
 }
 
-// The same for 16 bytes that a thread reads twice: on CUDA the line stays in the L1 cache while others pass by, until it is
-// read for the last time (compute capability 8.0 and later).
+// The same for 16 bytes that a thread reads twice: on CUDA the line stays in the L1 cache while others pass by, until
+// it is read for the last time (compute capability 8.0 and later).
 enum class Reuse : unsigned char { soon, never };
 template <int N, Reuse R, class T>
 __device__ __forceinline__ vec<T, N> load_for(const T* p, detail::where at = detail::where::current()) {

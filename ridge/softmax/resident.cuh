@@ -101,8 +101,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     }
   const float edge = edge_at >= 0 ? float(in[edge_at]) : tile::minus_infinity<float>;
 
-  // Calls f(packed, k) for every unit that the row uses. Between passes the units are made opaque, or the compiler would
-  // carry every element converted, and its exponential, in registers it does not have.
+  // Calls f(packed, k) for every unit that the row uses. Between passes the units are made opaque, or the compiler
+  // would carry every element converted, and its exponential, in registers it does not have.
   const auto for_each_unit = [&](auto&& f) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {

@@ -1,5 +1,5 @@
-// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block lies
-// in the shared memory of a cluster. Each element is read from memory once.
+// Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block
+// lies in the shared memory of a cluster. Each element is read from memory once.
 #pragma once
 #include <ridge/softmax/gradient.cuh>
 #include <ridge/softmax/variants.hpp>

@@ -11,8 +11,9 @@ struct ColumnBlock {
   int lanes = 1, depth = 1, groups = 1;
 };
 
-// The most lanes for accesses of 16 bytes: 512 bytes of a row of the matrix side by side, and as few as 128 where blocks
-// are not as many as hold a chip busy. Blocks of fewer columns have longer ones of them: fewer slices, and none at best.
+// The most lanes for accesses of 16 bytes: 512 bytes of a row of the matrix side by side, and as few as 128 where
+// blocks are not as many as hold a chip busy. Blocks of fewer columns have longer ones of them: fewer slices,
+// and none at best.
 //   accesses: that lie side by side, in all
 constexpr int column_lanes(std::int64_t accesses) {
   constexpr std::int64_t enough_blocks = 512;
@@ -36,8 +37,8 @@ constexpr ColumnBlock column_block(int threads, int most_lanes, std::int64_t bes
   return k;
 }
 
-// Slices of the elements of `blocks` blocks, such that as few blocks as possible keep `places` of them on the chip busy to
-// the end: one to four waves, and only a better use of the last one makes it more.
+// Slices of the elements of `blocks` blocks, such that as few blocks as possible keep `places` of them on the chip busy
+// to the end: one to four waves, and only a better use of the last one makes it more.
 //   idle: what an empty place costs, of what it would do; not all of it where others have memory to themselves
 constexpr std::int64_t whole_waves(std::int64_t blocks, std::int64_t places, double idle = 1) {
   constexpr std::int64_t most_waves = 4, cost_of_wave = 24;  // in what is lost: a 24th of the time

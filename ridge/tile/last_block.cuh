@@ -16,13 +16,14 @@ __device__ __forceinline__ void claim_arrivals(Arrivals* word, Arrivals run) {
   }
 }
 
-// Whether this arrival is the last of `arrivals`, as all of the block's threads learn: they see then what the threads of
-// all blocks wrote before they arrived.
+// Whether this arrival is the last of `arrivals`, as all of the block's threads learn: they see then what the threads
+// of all blocks wrote before they arrived.
 // Preconditions: all of the block's threads call; arrivals <= most_arrivals.
 __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, std::int64_t arrivals) {
   __shared__ bool last;
   __syncthreads();
-  // One thread's fences are enough: the barriers on either side hand on what they order, to and from the block's others.
+  // One thread's fences are enough: the barriers on either side hand on what they order,
+  // to and from the block's others.
   if (simt::thread_rank() == 0) {
     __threadfence();
     claim_arrivals(word, run);

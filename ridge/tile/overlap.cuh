@@ -1,12 +1,12 @@
-// Kernels of a stream that overlap: one that is launched by launch_overlapping() may begin when the blocks of the one before
-// have called let_next_begin() or ended, and finds what that one wrote behind await_last().
+// Kernels of a stream that overlap: one that is launched by launch_overlapping() may begin when the blocks of the one
+// before have called let_next_begin() or ended, and finds what that one wrote behind await_last().
 #pragma once
 #include <ridge/tile/launch_with.cuh>
 
 namespace ridge::tile {
 
-// Precondition of launch_overlapping(): cc 90, and machine code or PTX for it. On the CPU runtime kernels of a stream do not
-// overlap, and these do nothing.
+// Precondition of launch_overlapping(): cc 90, and machine code or PTX for it. On the CPU runtime kernels of a stream
+// do not overlap, and these do nothing.
 __device__ __forceinline__ void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

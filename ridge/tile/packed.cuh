@@ -49,8 +49,8 @@ template <class T> __device__ __forceinline__ void store_packed_shared(T* p, con
   else simt::store(p, unpack<T>(packed));
 }
 
-// Two neighbours of a 16-bit type in the word that they lie in, as floats, and rounded to it. One by one, nvcc takes three
-// instructions for each second of them.
+// Two neighbours of a 16-bit type in the word that they lie in, as floats, and rounded to it. One by one, nvcc takes
+// three instructions for each second of them.
 template <class T> inline constexpr bool has_pairs = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 template <class T> __device__ __forceinline__ void unpack_pair(unsigned word, float& first, float& second) {
   static_assert(has_pairs<T>);

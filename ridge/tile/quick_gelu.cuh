@@ -6,10 +6,11 @@
 
 namespace ridge::tile {
 
-// A coefficient of P, where 2^P(a) is the normal distribution below -a, for a >= 0. Minimax of |error| / (1 + a^2 / 8) up
-// to 5.9, below which gelu in f16 is 0; for bf16 of |error| / (1 + a^2 / 12) up to 9.5, below which gelu is 1e-20. From
-// there P falls on. In f16 2^P errs by less than 2^-16 of it (past 5.9, where results are 0, by up to 2^-10); in bf16 by
-// 2^-14 up to a = 3, 2^-12.7 up to 6 and 2^-11.6 up to 9.5. Half a unit of the last place is at least 2^-12, and 2^-9.
+// A coefficient of P, where 2^P(a) is the normal distribution below -a, for a >= 0. Minimax of |error| / (1 + a^2 / 8)
+// up to 5.9, below which gelu in f16 is 0; for bf16 of |error| / (1 + a^2 / 12) up to 9.5, below which gelu is 1e-20.
+// From there P falls on. In f16 2^P errs by less than 2^-16 of it (past 5.9, where results are 0, by up to 2^-10); in
+// bf16 by 2^-14 up to a = 3, 2^-12.7 up to 6 and 2^-11.6 up to 9.5. Half a unit of the last place is at least 2^-12,
+// and 2^-9.
 template <class T> RIDGE_HD constexpr float log2_of_normal_tail(int power) {
   constexpr bool f16 = std::is_same_v<T, half>;
   constexpr float p[] = {f16 ? -0.999996305f : -1.00005233f,      f16 ? -1.15122676f : -1.15041578f,

@@ -1,6 +1,6 @@
-// RowRing: how rows that are on their way to a block lie in its shared memory. A block's threads are teams; each team has
-// a ring of slots, a slot one row of every input tensor. Where a row is too long for one block, a cluster of blocks has
-// it in slices. Plain C++: the plan sizes it, and the kernel (tile/sm90/row_ring.cuh) is given what the plan sized.
+// RowRing: how rows that are on their way to a block lie in its shared memory. A block's threads are teams; each team
+// has a ring of slots, a slot one row of every input tensor. Where a row is too long for one block, a cluster of blocks
+// has it in slices. Plain C++: the plan sizes it, and the kernel (tile/sm90/row_ring.cuh) is given what the plan sized.
 #pragma once
 #include <cstdint>
 #include <numeric>

@@ -67,8 +67,8 @@ template <class T> struct RowSpan {
   }
 };
 
-// f(j, whether the row has a j-th element) for those of a row of at most Most, by fours and unrolled, so that f may keep
-// them in registers; the last four may pass the row's end.
+// f(j, whether the row has a j-th element) for those of a row of at most Most, by fours and unrolled, so that f may
+// keep them in registers; the last four may pass the row's end.
 template <int Most, class F> __device__ __forceinline__ void for_elements(unsigned cols, F&& f) {
   static_assert(Most % 4 == 0);
 #pragma unroll

@@ -31,8 +31,8 @@ template <class T, int Lanes> struct RowUnits {
   __device__ __forceinline__ bool used(int k) const { return k * Lanes < units; }
 };
 
-// The same, but that lane 0's units begin on lines of 128 bytes, where there is room for what the row then lacks: its first
-// line is not whole, and all others are one access of eight lanes instead of two of their neighbours.
+// The same, but that lane 0's units begin on lines of 128 bytes, where there is room for what the row then lacks: its
+// first line is not whole, and all others are one access of eight lanes instead of two of their neighbours.
 template <class T, int Lanes> struct LineUnits : RowUnits<T, Lanes> {
   static constexpr int line_units = 128 / unit_bytes;
   int ahead = 0;  // units that the row's first one lies behind lane 0's

@@ -336,8 +336,8 @@ TEST(Fragment, EveryElementOfATileHasAPlaceOfItsOwn) {
   }
 }
 
-// The address at which a lane reads register i of doubles, or gives its row to ldmatrix, as kernels compute it: from the
-// one of the warp's first fragment.
+// The address at which a lane reads register i of doubles, or gives its row to ldmatrix, as kernels compute it: from
+// the one of the warp's first fragment.
 unsigned address_of(const Lying& tile, unsigned warp_outer, unsigned lane, unsigned i, unsigned outer, unsigned k) {
   const bool doubles = tile.reads == Reads::singles;
   const auto first = doubles ? sm80::single_at(lane, 0) : sm80::matrix_row_at(tile.axis, lane);

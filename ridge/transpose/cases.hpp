@@ -99,7 +99,8 @@ inline check::CaseBook transpose_book() {
   for (const char* size : {"batch=3,rows=40,cols=24", "batch=3,rows=33,cols=35", "batch=5,rows=70,cols=3",
                            "batch=5,rows=3,cols=70", "batch=0,rows=3,cols=4", "batch=7,rows=1,cols=5"})
     for (const char* type : {"f32", "bf16", "u8"}) test(type, size);
-  // Many small ones: whole chunks, less than one, and one fewer or more than a span has. Other rows have a block for each.
+  // Many small ones: whole chunks, less than one, and one fewer or more than a span has.
+  // Other rows have a block for each.
   for (const char* size : {"batch=257,rows=8,cols=8", "batch=100,rows=3,cols=5", "batch=61,rows=16,cols=32",
                            "batch=5,rows=33,cols=33", "batch=90,rows=32,cols=4", "batch=300,rows=2,cols=2"})
     for (const char* type : {"f32", "bf16", "u8", "f64"})

@@ -1,8 +1,9 @@
-// Matrices of four columns, in registers alone: 16 bytes of x, which are V / 4 whole rows, turn into a word of each column.
-// Four lanes exchange their words, and each has a chunk of one column: reads and writes of a warp are both whole lines.
+// Matrices of four columns, in registers alone: 16 bytes of x, which are V / 4 whole rows, turn into a word of each
+// column. Four lanes exchange their words, and each has a chunk of one column:
+// reads and writes of a warp are both whole lines.
 //
-// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
-// some of the rows before the four lanes' own, which come from the registers of the four before.
+// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins
+// with some of the rows before the four lanes' own, which come from the registers of the four before.
 #pragma once
 #include <ridge/tile/overlap.cuh>
 #include <ridge/transpose/window.cuh>
@@ -40,8 +41,8 @@ __device__ __forceinline__ Packed exchange_of_four(Packed words, const simt::til
 }
 
 // Four columns.                                              x: [matrices][rows, 4]  y: [matrices][4, rows]
-// V rows of x are a group, which four lanes have. Rows at either end that are not in whole groups, or not in whole chunks
-// of y, a matrix's first block copies one by one.
+// V rows of x are a group, which four lanes have. Rows at either end that are not in whole groups, or not in whole
+// chunks of y, a matrix's first block copies one by one.
 // Preconditions: rows of x have no gaps, and each matrix of it starts on 16 bytes; gridDim.x is all tiles; shifted:
 // y_shifted(). A unit has at most 4 bytes.
 template <class Row, class T>

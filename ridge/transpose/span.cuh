@@ -1,6 +1,6 @@
-// Many small matrices: a block has a span of whole ones, which is one stretch of x and one of y. Chunks of x go into shared
-// memory as they are, by cp.async; a thread gathers the units of a chunk of y one by one, from wherever in the span they
-// are: a chunk may hold columns of several matrices.
+// Many small matrices: a block has a span of whole ones, which is one stretch of x and one of y. Chunks of x go into
+// shared memory as they are, by cp.async; a thread gathers the units of a chunk of y one by one, from wherever in the
+// span they are: a chunk may hold columns of several matrices.
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/tile/overlap.cuh>

@@ -1,9 +1,9 @@
 // Matrices of 2, 3, 4 or 8 columns, in registers alone: a thread has as many 16-byte chunks as the matrix has columns,
-// which are V whole rows of x, and a chunk of each column. There is no barrier, and all of a thread's loads are under way
-// at once.
+// which are V whole rows of x, and a chunk of each column. There is no barrier, and all of a thread's loads are under
+// way at once.
 //
-// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins with
-// some of the rows before the thread's own, which come from its neighbour's registers.
+// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins
+// with some of the rows before the thread's own, which come from its neighbour's registers.
 #pragma once
 #include <ridge/tile/overlap.cuh>
 #include <ridge/transpose/window.cuh>

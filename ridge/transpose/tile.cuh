@@ -46,8 +46,8 @@ template <class Row, class T> __device__ __forceinline__ int tile_chunk(int row,
 }
 
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
-// Preconditions: rows are whole chunks, and all columns of y start on one; cols are whole accesses of x, and all rows of
-// x start on one; gridDim.x is all tiles.
+// Preconditions: rows are whole chunks, and all columns of y start on one; cols are whole accesses of x, and all rows
+// of x start on one; gridDim.x is all tiles.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x, T* y, Form f, Tiles tiles) {
   constexpr Config c = Row::config;

@@ -1,10 +1,11 @@
 // A tile of 1- or 2-byte units of which rows and columns start off 16-byte boundaries.
 //
 // Memory is read and written by whole aligned chunks all the same. A row's chunks begin up to a chunk before the tile,
-// and lie in shared memory as they were read. A thread reads words at each row's own shift (two words and a funnel, where
-// rows start off words) and turns them, as a tile's threads do. A column's chunks of y begin where y has a boundary, up to
-// a chunk before those that were turned: each is put together of the thread's own and its neighbour's, which is the
-// lane's before it. Tiles therefore share a chunk's worth of rows, which both read and which the second begins with.
+// and lie in shared memory as they were read. A thread reads words at each row's own shift (two words and a funnel,
+// where rows start off words) and turns them, as a tile's threads do. A column's chunks of y begin where y has a
+// boundary, up to a chunk before those that were turned: each is put together of the thread's own and its neighbour's,
+// which is the lane's before it. Tiles therefore share a chunk's worth of rows,
+// which both read and which the second begins with.
 #pragma once
 #include <ridge/transpose/staged.cuh>
 #include <ridge/transpose/tile.cuh>
@@ -12,8 +13,8 @@
 
 namespace ridge::transpose_detail {
 
-// A tile's rows into shared memory, where none of its chunks reaches beyond the matrix and all columns exist: a thread has
-// the same place in every rows_apart-th row, and so the same shift.
+// A tile's rows into shared memory, where none of its chunks reaches beyond the matrix and all columns exist: a thread
+// has the same place in every rows_apart-th row, and so the same shift.
 template <class Row, class T>
 __device__ __forceinline__ void stage_rows(T* shared, const T* tile_x, std::int64_t pitch, int first_row,
                                            int last_row) {
@@ -78,8 +79,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   tile::wait_for_copies();
   __syncthreads();
 
-  // Neighbouring lanes take neighbouring chunks of a column; others have the next words of a row. V rows further, rows lie as
-  // shifted as before.
+  // Neighbouring lanes take neighbouring chunks of a column; others have the next words of a row. V rows further, rows
+  // lie as shifted as before.
   const simt::tiles<groups> lanes;
   constexpr int block_cols = c.threads / groups * per_word<T>;  // that the block has at a time
   const int group = lanes.rank();

@@ -128,8 +128,8 @@ constexpr int shifted_chunk(Config c, int unit, int row, int chunk) {
   return row * shifted_chunks(c) + row / per_chunk(unit) + chunk;
 }
 
-// Units of less than a word are turned by words: a column's chunks are put together of two that were turned, and the first
-// V rows of a tile are its predecessor's last.
+// Units of less than a word are turned by words: a column's chunks are put together of two that were turned, and the
+// first V rows of a tile are its predecessor's last.
 RIDGE_HD constexpr bool turns(int unit) { return unit < 4; }
 
 // ---- thin -------------------------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ inline constexpr int thin_lanes = 32;  // that hand chunks to one another
 constexpr bool is_thin(std::int64_t width) { return width == 2 || width == 3 || width == 4 || width == 8; }
 // Of four columns, four lanes exchange what they have.
 RIDGE_HD constexpr bool is_quads(int unit, std::int64_t width) { return width == 4 && unit <= 4; }
-// Groups of as many rows as a chunk has units, that a block has. Else than by fours, of shifted columns the first lane of
-// 32 is there for the second.
+// Groups of as many rows as a chunk has units, that a block has. Else than by fours, of shifted columns the first lane
+// of 32 is there for the second.
 RIDGE_HD constexpr int thin_groups(Config c, int unit, std::int64_t width, bool shifted) {
   const int warps = c.threads / thin_lanes;
   return warps * (is_quads(unit, width) ? thin_lanes / 4 * c.accesses : thin_lanes - shifted);
@@ -172,15 +172,15 @@ constexpr std::int64_t span_period(const Form& f) {
   while (bytes % chunk_bytes != 0) bytes *= 2;
   return bytes / chunk_bytes;
 }
-// Where a staged unit lies: its chunk's place among eight is changed by three higher digits of the chunk's number, `spread`
-// digits further up, so that those that a warp gathers are in different banks.
+// Where a staged unit lies: its chunk's place among eight is changed by three higher digits of the chunk's number,
+// `spread` digits further up, so that those that a warp gathers are in different banks.
 RIDGE_HD constexpr int span_place(int unit, int chunk_units, int spread) {
   return unit ^ (unit >> spread & 7 * chunk_units);
 }
 
-// Whether a row's kernel may begin while the one before it ends, and lets the next one begin so (tile/overlap.cuh): those
-// that are sooner by it, on an H200. Blocks that begin early crowd on the multiprocessors that are free then, which costs
-// bytes in `span`, whose blocks are the longest, more than the launch.
+// Whether a row's kernel may begin while the one before it ends, and lets the next one begin so (tile/overlap.cuh):
+// those that are sooner by it, on an H200. Blocks that begin early crowd on the multiprocessors that are free then,
+// which costs bytes in `span`, whose blocks are the longest, more than the launch.
 RIDGE_HD constexpr bool overlaps(Config c, int unit) {
   constexpr int unasked = 48 * 1024;  // bytes of shared memory
   if (c.method == Method::span) return unit > 1;

@@ -26,8 +26,8 @@ __device__ __forceinline__ Packed window_of(const Packed& low, const Packed& hig
   return window;
 }
 
-// Rows of a matrix of few columns that are not in whole groups of V of them, or not in whole chunks of y, one by one. All
-// threads of a block call. Precondition: rows of x have no gaps.
+// Rows of a matrix of few columns that are not in whole groups of V of them, or not in whole chunks of y, one by one.
+// All threads of a block call. Precondition: rows of x have no gaps.
 template <int Threads, int Width, class T> __device__ __forceinline__ void copy_ends(const T* x, T* y, const Form& f) {
   constexpr int V = per_chunk(sizeof(T));
   const std::int64_t groups = f.rows / V;

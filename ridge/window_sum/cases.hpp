@@ -60,8 +60,9 @@ inline check::CaseBook book() {
     test("i32:n=1100,w=" + std::string(w));
   }
   test("f32:n=9000,w=4097:fill=ints");
-  // Wider than a tile of 4,096, without the rows that take as long as windows are wide: from the first width on, with every
-  // remainder of the reach by a piece; one that reaches beyond the row everywhere, and rows of whole spans of 256 and not.
+  // Wider than a tile of 4,096, without the rows that take as long as windows are wide: from the first width on, with
+  // every remainder of the reach by a piece; one that reaches beyond the row everywhere,
+  // and rows of whole spans of 256 and not.
   for (const char* w : {"4097", "4099", "4101", "4103", "4105", "4107", "4109", "4111", "9001", "30001"}) {
     test("f32:n=9300,w=" + std::string(w) + ":fill=ints:variant=wide");
     test("bf16:n=8200,w=" + std::string(w) + ":fill=ints:variant=wide");

@@ -198,7 +198,7 @@ TEST_F(Cli, AnOutputMayReplaceItsInput) {
   EXPECT_EQ(values_of<float>(x), (std::vector<float>{0, 2, 0, 4, 0, 6}));
 }
 
-// ---- the same where there is a GPU ------------------------------------------------------------------------------------
+// ---- the same where there is a GPU ----------------------------------------------------------------------------------
 
 class CliOnGpu : public Cli {
  protected:
@@ -571,7 +571,7 @@ TEST_F(Cli, BenchBesideAPeerShowsBothErrors) {
   EXPECT_TRUE(json::parse(alone.out)["measurements"][0]["accuracy"].is_null());
 }
 
-// ---- tracing: where ridge-trace has been built (`ridge trace` would build it, in a minute) -----------------------------
+// ---- tracing: where ridge-trace has been built (`ridge trace` would build it, in a minute) --------------------------
 
 class CliTrace : public Cli {
  protected:

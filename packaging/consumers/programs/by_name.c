@@ -1,4 +1,4 @@
-/* softmax and a histogram from C99, through ridge.h alone: ask for the outputs, plan, explain, run, look at the result. */
+/* softmax and a histogram from C99, through ridge.h alone: ask for outputs, plan, explain, run, look at the result. */
 #include <ridge.h>
 
 #include <math.h>

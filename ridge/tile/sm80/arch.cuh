@@ -1,6 +1,6 @@
-// Instructions of warps from Ampere on (compute capability 8.0). The same unit is compiled for older architectures too: a
-// kernel puts its body behind `if constexpr (tile::sm80::available)`, and its operator's fits() refuses devices before
-// cc 80. The CPU runtime emulates those on all types but double (sm80/cpu), for tests; no plan chooses that.
+// Instructions of warps from Ampere on (compute capability 8.0). The same unit is compiled for older architectures too:
+// a kernel puts its body behind `if constexpr (tile::sm80::available)`, and its operator's fits() refuses devices
+// before cc 80. The CPU runtime emulates those on all types but double (sm80/cpu), for tests; no plan chooses that.
 #pragma once
 #include <ridge/simt/simt.hpp>
 

@@ -32,8 +32,8 @@ struct At {
 RIDGE_HD constexpr At single_at(unsigned lane, unsigned i) { return {lane / 4 + i % 2 * 8, i / 2 * 4 + lane % 4}; }
 
 // The first of the 8 neighbours whose address a lane gives to ldmatrix, for a fragment of 16-bit elements, or of others
-// that lie along k, which ldmatrix takes for such. Matrix i, which becomes register i, is that of lanes 8 i to 8 i + 7, a
-// row each. Where neighbours lie along outer, the rows are those of k, and ldmatrix transposes.
+// that lie along k, which ldmatrix takes for such. Matrix i, which becomes register i, is that of lanes 8 i to 8 i + 7,
+// a row each. Where neighbours lie along outer, the rows are those of k, and ldmatrix transposes.
 RIDGE_HD constexpr At matrix_row_at(Axis axis, unsigned lane) {
   const unsigned matrix = lane / 8, row = lane % 8;
   return {matrix % 2 * 8 + (axis == Axis::k ? row : 0), matrix / 2 * 8 + (axis == Axis::k ? 0 : row)};
@@ -48,8 +48,8 @@ RIDGE_HD constexpr Place sum_at(unsigned lane, unsigned i) { return {lane / 4 + 
 
 inline constexpr unsigned piece_bytes = 16, line_bytes = 128;  // a line is once through all banks
 
-// What shared memory serves at a time. Each must find the banks apart, so the pieces of a line change places from row to
-// row:
+// What shared memory serves at a time. Each must find the banks apart, so the pieces of a line change places from row
+// to row:
 //   matrices   ldmatrix: the same piece of 8 rows that follow each other
 //   singles    a float for each lane, or a double for half a warp's: two neighbouring pieces of 4 rows that follow each
 //              other, in either axis
@@ -64,8 +64,8 @@ RIDGE_HD constexpr unsigned swizzled(Reads reads, unsigned row_bytes, unsigned r
 
 // From where a lane reads one fragment's register to where it reads another's, `outer` and `k` further, multiples of 8
 // and of 4 (for matrices, of 16): address ^ flip, then + add. Both are known when a kernel is compiled, and so a lane
-// needs one address of an operand. Preconditions: the tile lies on a whole line, and the first fragment begins at k 0 and
-// along outer at a multiple of a power of two that is more than any `outer` stepped, and at least 32.
+// needs one address of an operand. Preconditions: the tile lies on a whole line, and the first fragment begins at k 0
+// and along outer at a multiple of a power of two that is more than any `outer` stepped, and at least 32.
 struct Step {
   unsigned flip, add;
 };

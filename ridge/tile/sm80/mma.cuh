@@ -1,4 +1,5 @@
-// mma.sync and ldmatrix: a warp multiplies fragments that its lanes have in registers. Which lane has what: fragment.hpp.
+// mma.sync and ldmatrix: a warp multiplies fragments that its lanes have in registers. Which lane has what:
+// fragment.hpp.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/sm80/arch.cuh>
@@ -35,8 +36,8 @@ template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigne
                  : "memory");
 }
 
-// Of an 8 x 8 matrix of 16-bit elements, of whose row lane / 4 a lane has the neighbours 2 (lane % 4) and the next one, the
-// same of the matrix turned.
+// Of an 8 x 8 matrix of 16-bit elements, of whose row lane / 4 a lane has the neighbours 2 (lane % 4) and the next one,
+// the same of the matrix turned.
 __device__ __forceinline__ unsigned turn_matrix(unsigned pair) {
   unsigned turned;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(pair));

@@ -1,4 +1,5 @@
-// Contiguous bytes between global and shared memory, by the copy engine; and words from one block of a cluster to another.
+// Contiguous bytes between global and shared memory, by the copy engine;
+// and words from one block of a cluster to another.
 #pragma once
 #include <ridge/tile/sm90/mbarrier.cuh>
 
@@ -15,8 +16,9 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned b
                : "memory");
 }
 
-// From shared to global memory, as a group of stores (tma.cuh: fences before, waits after); and floats that are added to
-// those there, each by one addition. Preconditions as above; `bytes` and what the engine reads are not changed meanwhile.
+// From shared to global memory, as a group of stores (tma.cuh: fences before, waits after); and floats that are added
+// to those there, each by one addition. Preconditions as above;
+// `bytes` and what the engine reads are not changed meanwhile.
 __device__ __forceinline__ void store_bulk(void* to, const void* from, unsigned bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
                "r"(bytes)
@@ -28,8 +30,8 @@ __device__ __forceinline__ void add_bulk(float* to, const void* from, unsigned b
                : "memory");
 }
 
-// A word and its number into the place `to` of block `rank` of the cluster, and from there: waits until a word with that
-// number is in it. Nothing else is ordered.
+// A word and its number into the place `to` of block `rank` of the cluster, and from there: waits until a word with
+// that number is in it. Nothing else is ordered.
 __device__ __forceinline__ void send(void* to, unsigned rank, unsigned word, unsigned number) {
   asm volatile(
       "{\n.reg .b32 place;\n"

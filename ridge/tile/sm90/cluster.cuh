@@ -28,8 +28,8 @@ template <class T> __device__ __forceinline__ T* in_block(T* shared, unsigned ra
   return there;
 }
 
-// What this thread has at `place` and `got`, in block `rank` of the cluster. The block has begun, and does not end before it
-// has waited for all that is sent, by wait_of_cluster(); `got` receives 16 bytes for each call.
+// What this thread has at `place` and `got`, in block `rank` of the cluster. The block has begun, and does not end
+// before it has waited for all that is sent, by wait_of_cluster(); `got` receives 16 bytes for each call.
 template <class S> class Inbox {
   static_assert(sizeof(S) == 4);
   unsigned place_, got_;

@@ -1,5 +1,5 @@
-// Images as the copy engine gathers them: columns of the pixels that windows meet with one of their taps. Plain C++: plans
-// ask for the limits.
+// Images as the copy engine gathers them: columns of the pixels that windows meet with one of their taps. Plain C++:
+// plans ask for the limits.
 #pragma once
 #include <cstdint>
 

@@ -1,13 +1,13 @@
-// The last block to arrive, in two steps, each by one thread of a block: claim_arrivals() (tile/last_block.cuh) has time from
-// the block's beginning on, and at its end one trip to memory is left.
+// The last block to arrive, in two steps, each by one thread of a block: claim_arrivals() (tile/last_block.cuh) has
+// time from the block's beginning on, and at its end one trip to memory is left.
 #pragma once
 #include <ridge/tile/last_block.cuh>
 #include <ridge/tile/sm90/arch.cuh>
 
 namespace ridge::tile::sm90 {
 
-// Whether this arrival is the last of `arrivals`: this thread sees then, and behind a barrier its block does, what blocks
-// wrote before a barrier of theirs and their arrival.
+// Whether this arrival is the last of `arrivals`: this thread sees then, and behind a barrier its block does, what
+// blocks wrote before a barrier of theirs and their arrival.
 // Preconditions: this thread has claimed the word; 0 < arrivals <= most_arrivals.
 __device__ __forceinline__ bool arrives_last(Arrivals* word, int arrivals) {
   Arrivals before_me;

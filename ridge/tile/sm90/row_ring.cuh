@@ -1,14 +1,14 @@
-// Rows of a matrix that pass through a block's shared memory, ahead of the threads that work on them. Each team of threads
-// has a ring of slots (tile/row_ring.hpp); its first warp has the copy engine fill a slot again once the team is through
-// with it. What is on its way does not depend on registers or on how many threads there are, and a team that waits for a
-// reduction has its next rows coming.
+// Rows of a matrix that pass through a block's shared memory, ahead of the threads that work on them. Each team of
+// threads has a ring of slots (tile/row_ring.hpp); its first warp has the copy engine fill a slot again once the team
+// is through with it. What is on its way does not depend on registers or on how many threads there are, and a team that
+// waits for a reduction has its next rows coming.
 //
-// A row of several blocks (a cluster) lies in slices of whole units, each a row of its own: only the first has a head, only
-// the last a tail. A reduction is then finished by a message from each block to each other one.
+// A row of several blocks (a cluster) lies in slices of whole units, each a row of its own: only the first has a head,
+// only the last a tail. A reduction is then finished by a message from each block to each other one.
 //
 // A message is words of 8 bytes, each a value and its number, which the receiver looks for in its own shared memory.
-// Barriers that other blocks arrive at would do too, but what is ordered by them waits for the sender's stores of the row
-// before to reach the L2 cache: two microseconds for each reduction, measured.
+// Barriers that other blocks arrive at would do too, but what is ordered by them waits for the sender's stores of the
+// row before to reach the L2 cache: two microseconds for each reduction, measured.
 #pragma once
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_ring.hpp>
@@ -117,7 +117,8 @@ template <int Threads> class RingTeam {
     if (thread < ring.stages) fill<T>(thread, first_row + thread * slot_step, tensors, rows);
   }
   // A row of the shape of all of them, in place of them: after bring_first(). Where they lie alike on lines of memory,
-  // eight lanes' units are one: all begin so many lanes later, and the last ones' units are the first's of the next one.
+  // eight lanes' units are one: all begin so many lanes later,
+  // and the last ones' units are the first's of the next one.
   template <class T> __device__ __forceinline__ RowUnits<T, lanes> units(const RingRows& tensor) const {
     constexpr int line_units = RowRing::line_bytes / unit_bytes;
     const T* row = reinterpret_cast<const T*>(tensor.row(phase)) + slice.begin;
@@ -201,9 +202,9 @@ template <int Threads> class RingTeam {
       return simt::tiles<wide>().reduce(w < warps ? *partial(w) : V{}, f);
     }
   }
-  // Sends what this block has to the others of the cluster, behind reduce_in_block(); and what they have sent, under the
-  // number that post() gave: lane l of each warp gets that of block l % cluster. At most one row's is posted before the
-  // one of the row before is collected.
+  // Sends what this block has to the others of the cluster, behind reduce_in_block(); and what they have sent, under
+  // the number that post() gave: lane l of each warp gets that of block l % cluster. At most one row's is posted before
+  // the one of the row before is collected.
   template <class V> __device__ __forceinline__ unsigned post(const V& value) {
     static_assert(sizeof(V) <= RowRing::value_bytes);
     const unsigned number = ++messages;
@@ -273,8 +274,8 @@ template <int Threads> class RingTeam {
     return tensor.row(row) + slice.begin * static_cast<int>(sizeof(T)) - off;
   }
   // Of a row whose first or last unit is partly beside the tensor, elements there are read one by one, and whole units
-  // copied; gives their bytes. First the elements, then the units. Rare, so it shall not take room in the loop; and it is
-  // given values, since a team whose address is taken would lie in memory.
+  // copied; gives their bytes. First the elements, then the units. Rare, so it shall not take room in the loop; and it
+  // is given values, since a team whose address is taken would lie in memory.
   template <class T>
   static __device__ __attribute__((noinline)) unsigned copy_partly(unsigned char* to, const unsigned char* low,
                                                                    const unsigned char* begin, const unsigned char* end,

@@ -1,18 +1,19 @@
 // How tiles lie in shared memory for TMA and wgmma, and the words that describe them. Plain C++: the
 // facts are tested on the host.
 //
-// The unit is the atom of the 128-byte swizzle: 8 lines of 128 bytes, 1024 bytes, aligned to as much. The 16-byte pieces
-// of line r change places: piece p is found at p ^ (r % 8). A tile of `outer` rows and 128 bytes along k (64 elements of
-// 16 bits) is
+// The unit is the atom of the 128-byte swizzle: 8 lines of 128 bytes, 1024 bytes, aligned to as much. The 16-byte
+// pieces of line r change places: piece p is found at p ^ (r % 8). A tile of `outer` rows and 128 bytes along k (64
+// elements of 16 bits) is
 //
 //   K-major   its lines are rows along k, one per outer; atoms follow each other along outer
-//   MN-major  (16-bit elements)  its lines are 64 neighbours along outer, one per k; atoms follow each other along k, and behind the 64
+//   MN-major  (16-bit elements)  its lines are 64 neighbours along outer, one per k; atoms follow each other along k,
+//                                and behind the 64
 //             lines of one group of 64 outer elements comes the next group
 //
 // A tile may have more lines along k than 64; then that is how many lie between two groups.
 //
-// K-major tiles may also have lines of 64 bytes, in the 64-byte swizzle: 8 of them follow each other in 512 bytes, and the
-// pieces of pairs of lines change places.
+// K-major tiles may also have lines of 64 bytes, in the 64-byte swizzle: 8 of them follow each other in 512 bytes, and
+// the pieces of pairs of lines change places.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -40,8 +41,8 @@ RIDGE_HD constexpr unsigned k_offset(Axis axis, unsigned k, unsigned size = 2) {
   return axis == Axis::k ? k * size : k * line_bytes;  // inside the line of 128 bytes; or k lines on
 }
 
-// wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle. lines: of a group of 64
-// outer elements, MN-major.
+// wgmma's matrix descriptor of an operand at `address` of shared memory, in the 128-byte swizzle. lines: of a group of
+// 64 outer elements, MN-major.
 //   bits 0-13   address / 16
 //   bits 16-29  MN-major: bytes / 16 from one group of 64 outer elements to the next. K-major: not used
 //   bits 32-45  bytes / 16 from one atom to the next: along outer, or MN-major along k

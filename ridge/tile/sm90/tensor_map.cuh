@@ -16,19 +16,19 @@ struct MapShape {
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
 };
 
-// How the L2 cache asks memory for what a tile lacks: for 256 bytes at a time, or for its lines alone. Tiles of lines of 128
-// bytes from rows of 256 that are read once come 7 % faster as lines (H200).
+// How the L2 cache asks memory for what a tile lacks: for 256 bytes at a time, or for its lines alone. Tiles of lines
+// of 128 bytes from rows of 256 that are read once come 7 % faster as lines (H200).
 enum class Fetch : std::uint8_t { wide, lines };
 
-// What a map's elements are: bits of a type as they lie, or float32 that a load rounds to the nearest number of TF32, halves
-// to the even one; what is nearer to 2^128 becomes infinite.
+// What a map's elements are: bits of a type as they lie, or float32 that a load rounds to the nearest number of TF32,
+// halves to the even one; what is nearer to 2^128 becomes infinite.
 struct MapElement {
   DType dtype;
   bool tf32 = false;
   constexpr MapElement(DType type, bool to_tf32 = false) : dtype(type), tf32(to_tf32) {}  // implicit: bits as they lie
 };
-// Of what tensor cores multiply: of float32 they read the first 10 bits of the fraction alone, which without rounding would
-// err 2.6 times as much.
+// Of what tensor cores multiply: of float32 they read the first 10 bits of the fraction alone, which without rounding
+// would err 2.6 times as much.
 constexpr MapElement operand_element(DType dtype) { return {dtype, dtype == DType::f32}; }
 
 }  // namespace ridge::tile::sm90
@@ -111,8 +111,8 @@ static Status make_tensor_map(TensorMap* map, const void* data, MapElement eleme
   return map_status(name, result);
 }
 
-// Columns of `pixels` (at most 256) pixels, `line` bytes of the channels of each, swizzled. The corners' and steps' order is
-// that of the sizes: w, then h. Preconditions: data is on 16 bytes; the limits of ImageMap.
+// Columns of `pixels` (at most 256) pixels, `line` bytes of the channels of each, swizzled. The corners' and steps'
+// order is that of the sizes: w, then h. Preconditions: data is on 16 bytes; the limits of ImageMap.
 static inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image,
                                     int pixels, int line = line_bytes) {
   using Encode = decltype(&cuTensorMapEncodeIm2col);

@@ -53,8 +53,8 @@ __device__ __forceinline__ void load_multicast(const TensorMap* map, void* to, B
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "h"(mask)
       : "memory");
 }
-// Of an image's map, a column of pixels from channel c on: the first one is that of the window whose first tap is at (w, h)
-// of image n, all of them seen from the tap that is (tap_w, tap_h) further. A window that there is not is zeros.
+// Of an image's map, a column of pixels from channel c on: the first one is that of the window whose first tap is at
+// (w, h) of image n, all of them seen from the tap that is (tap_w, tap_h) further. A window that there is not is zeros.
 __device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n,
                                            int tap_w, int tap_h) {
   asm volatile(

@@ -1,5 +1,6 @@
-// Blocks that write to one place in global memory one after another: a word there counts whose turn it is. Blocks have to
-// wait for earlier ones alone, by number: those have begun, so that nobody waits for a block that has no place to run.
+// Blocks that write to one place in global memory one after another: a word there counts whose turn it is. Blocks have
+// to wait for earlier ones alone, by number: those have begun,
+// so that nobody waits for a block that has no place to run.
 #pragma once
 #include <ridge/tile/sm90/arch.cuh>
 

@@ -25,8 +25,8 @@ template <int Registers> __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Whether this lane is the one that a converged warp has elected. What it alone does the compiler knows to be done by one
-// lane, whose operands may so lie in registers of the warp.
+// Whether this lane is the one that a converged warp has elected. What it alone does the compiler knows to be done by
+// one lane, whose operands may so lie in registers of the warp.
 __device__ __forceinline__ bool is_elected() {
   unsigned elected = 0;
   asm volatile(

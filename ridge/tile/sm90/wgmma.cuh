@@ -1,4 +1,5 @@
-// wgmma: a warpgroup multiplies tiles that lie in shared memory, swizzled as in swizzle.hpp; the sums stay in registers.
+// wgmma: a warpgroup multiplies tiles that lie in shared memory, swizzled as in swizzle.hpp;
+// the sums stay in registers.
 //
 // The sums of 64 x N are N / 2 registers of each thread. Thread t of the warpgroup has, of the 8 columns from 8 j on,
 //   sums[4 j], sums[4 j + 1]      row t / 32 * 16 + t % 32 / 4,      columns 2 (t % 4) and its neighbour
@@ -29,8 +30,8 @@ __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_g
 template <int Pending> __device__ __forceinline__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
-// Behind that of all products: what reads the sums stays behind it too, and the products before it need not wait for each
-// other.
+// Behind that of all products: what reads the sums stays behind it too, and the products before it need not wait for
+// each other.
 template <int N> __device__ __forceinline__ void take_sums(float (&sums)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(sums[i])::"memory");
@@ -128,8 +129,8 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
 }
 
 // The same with `a` of 16 bits in registers: thread t has the elements k 2 (t % 4) and its neighbour of row
-// t / 32 * 16 + t % 32 / 4 in a[0], of the row 8 further down in a[1], and those 8 further along k in a[2] and a[3]. That is
-// how the sums of 16 columns lie. They must stay as they are until the product has been waited for.
+// t / 32 * 16 + t % 32 / 4 in a[0], of the row 8 further down in a[1], and those 8 further along k in a[2] and a[3].
+// That is how the sums of 16 columns lie. They must stay as they are until the product has been waited for.
 template <class T, Axis B, int N>
 __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                                               bool accumulate) {

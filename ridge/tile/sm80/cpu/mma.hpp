@@ -1,4 +1,5 @@
-// mma.sync and ldmatrix on the CPU runtime, for all types but double. The lanes of a warp show each other what they have.
+// mma.sync and ldmatrix on the CPU runtime, for all types but double.
+// The lanes of a warp show each other what they have.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/sm80/arch.cuh>
@@ -86,7 +87,8 @@ inline unsigned turn_matrix(unsigned pair) {
   return turned;
 }
 
-// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. Sum: float, of signed bytes int32.
+// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. Sum: float,
+// of signed bytes int32.
 template <class T, class Sum> void multiply(Sum (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
   constexpr unsigned in_register = sizeof(unsigned) / sizeof(T), products = 8 * in_register;
   const unsigned lane = threadIdx.x % 32, outer = lane / 4, k = lane % 4 * in_register;

@@ -1,4 +1,5 @@
-// What blocks of a cluster give each other, on the CPU runtime, where a block is a cluster of its own: it gives to itself.
+// What blocks of a cluster give each other, on the CPU runtime, where a block is a cluster of its own:
+// it gives to itself.
 #pragma once
 #include <ridge/simt/vec.hpp>
 #include <ridge/tile/sm90/mbarrier.cuh>

@@ -29,8 +29,8 @@ inline BlockUnits& block_units() {
   return units;
 }
 
-// Returns the phase that the arrival belongs to. All arrivals of a phase name the same number of threads: a GPU ends the
-// kernel for another one, as an illegal instruction.
+// Returns the phase that the arrival belongs to. All arrivals of a phase name the same number of threads: a GPU ends
+// the kernel for another one, as an illegal instruction.
 inline unsigned arrive_at_named(int id, unsigned threads) {
   auto& b = block_units().barrier[id];
   const unsigned phase = b.phase;

@@ -82,7 +82,8 @@ template <class T, Axis A, Axis B, int N> void take_product(const Product& p) {
   sync_product();
 }
 
-// What a thread has issued and not waited for, in groups. Plain arrays: their constructor is none that threads could meet in.
+// What a thread has issued and not waited for, in groups. Plain arrays:
+// their constructor is none that threads could meet in.
 struct IssuedProducts {
   static constexpr int most = 128, most_groups = 8;
   std::size_t block;
