@@ -261,7 +261,7 @@ template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has
   run(norm_role_gradient<Row, T>, role_threads(Row::config), role_rows(Row::config, p, limit, blocks), dx, slices);
   run(norm_fused_gradient<One, 32, T>, 128, of_one, want_dx, want_slices);
   // A result that lies between two bfloat16 may become either.
-  for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t i = 0; i < dx.size(); ++i)
     ASSERT_NEAR(float(dx[i]), float(want_dx[i]), 0x1p-7 * std::fabs(float(want_dx[i])) + 1e-4) << i;
   for (std::size_t i = 0; i < sums; ++i) ASSERT_NEAR(slices[i], want_slices[i], 1e-4) << i;
 }
