@@ -1,6 +1,7 @@
 // Where y has fewer tiles than a device has multiprocessors and a sum has many terms, blocks share a tile's products:
 // each has a slice of the terms, along (r, s, c) as the row walks them, whose sums are in the workspace until a second
-// kernel adds them up in the slices' order, and runs the epilogue (gemm/add_slices.cuh). How they are cut: plan.hpp.
+// kernel adds them up, in an order that the sizes give, and runs the epilogue (gemm/add_slices.cuh). How they are cut:
+// plan.hpp.
 #pragma once
 #include <ridge/conv/variants.hpp>
 #include <ridge/gemm/add_slices.hpp>

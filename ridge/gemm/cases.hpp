@@ -215,6 +215,9 @@ inline check::CaseBook book() {
                            "m=33,n=31,k=15", "m=64,n=64,k=16", "m=65,n=63,k=17", "m=128,n=128,k=64", "m=129,n=132,k=68",
                            "m=20,n=257,k=33", "m=260,n=36,k=40"})
     for (const char* layout : layouts) test(with_layout(std::string("f32:") + size + ":fill=ints", layout));
+  for (const char* size : {"m=0,n=16,k=64", "m=64,n=0,k=64", "m=64,n=16,k=0"})
+    for (const char* type : {"f16", "i8"})
+      for (const char* layout : {"nn", "nt"}) test(with_layout(std::string(type) + ":" + size, layout));
   for (const char* layout : layouts) {
     for (const char* type : {"f64", "f16", "bf16", "i8"})
       for (const char* size : {"m=33,n=70,k=37", "m=64,n=136,k=48", "m=144,n=16,k=32"})

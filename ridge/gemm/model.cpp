@@ -217,7 +217,7 @@ constexpr double power_slows = 0.31, power_us = 120;
 double epilogue_instructions(const GemmProblem& p, bool quick = false) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1
-                            : a == Activation::gelu                        ? (quick ? 11 : 28)
+                            : a == Activation::gelu                        ? (quick ? 12 : 28)
                             : a == Activation::gelu_tanh && quick          ? 8
                                                                            : 16;
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);

@@ -121,18 +121,24 @@ roofline::Kernel kernel_of(const GemmPlan& plan) {
   k.cost = cost(p);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
+  int tile_rows = c.bm;
   k.block = {.threads = threads(c), .smem = smem_bytes(c, p.dtype)};
+  if (c.family == Family::wgmma_split && plan.tiles > 0) {
+    const Repack repack = repack_of(c, p, plan.swapped);
+    tile_rows = split_wide_rows(c, p, plan.device.sms, plan.split, plan.swapped);
+    k.block.threads = split_threads(c, (plan.swapped ? repack.a : repack.b).major == Major::none);
+  }
   // What the launch bounds leave a thread.
   constexpr int registers = 65536, most = 255;
   if (c.family != Family::naive && c.family != Family::shared)
-    k.block.registers = std::min(registers / (threads(c) * c.blocks_per_sm) / 8 * 8, most);
+    k.block.registers = std::min(registers / (k.block.threads * c.blocks_per_sm) / 8 * 8, most);
   k.registers_source = "at most, by the launch bounds";
   const std::int64_t down = plan.swapped ? p.n : p.m, across = plan.swapped ? p.m : p.n,
-                     rows = std::int64_t{c.bm} * c.cluster;
+                     rows = std::int64_t{tile_rows} * c.cluster;
   k.tile_efficiency = roofline::tile_efficiency(down, rows) * roofline::tile_efficiency(across, columns(c));
   k.blocks = plan.tiles == 0 ? 0
              : p.grouped     ? plan.tiles
-                             : raster_of(down, across, c.bm * c.cluster, columns(c)).tiles() * p.batch;
+                             : raster_of(down, across, static_cast<int>(rows), columns(c)).tiles() * p.batch;
   if (c.persistent) k.blocks = std::min<std::int64_t>(k.blocks, std::max(plan.device.sms / c.cluster, 1));
   k.blocks *= c.cluster * plan.split;
   const double stage = static_cast<double>(c.bm + c.bn) * c.bk * static_cast<double>(size_of(p.dtype));

@@ -39,6 +39,31 @@ TEST(GemmPlan, LargeMatricesTakeLargeTiles) {
   EXPECT_EQ(chosen({.m = 512, .n = 512, .k = 512}), "tma_64x64");
 }
 
+TEST(GemmPlan, EmptyProductsArePlannedOnEveryDevice) {
+  for (const char* device : {"H200", "H100", "A100", "V100"})
+    for (DType dtype : {f32, f64, f16, bf16, i8, f8e4m3})
+      for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt})
+        for (GemmMath math : {GemmMath::exact, GemmMath::tf32, GemmMath::tf32x3})
+          for (int empty = 0; empty < 4; ++empty) {
+            if (math != GemmMath::exact && dtype != f32) continue;
+            GemmProblem p{.m = 64, .n = 72, .k = 64, .dtype = dtype, .layout = layout, .scalars = {.math = math}};
+            (empty == 0 ? p.m : empty == 1 ? p.n : empty == 2 ? p.k : p.batch) = 0;
+            auto plan = plan_gemm(p, *device_model(device));
+            ASSERT_TRUE(plan.ok()) << plan.error().message() << " " << p.text() << " on " << device;
+            EXPECT_EQ(plan->tiles == 0, empty != 2) << p.text() << " on " << device;
+            EXPECT_FALSE(plan->explain().text().empty());
+          }
+}
+
+// What is launched: tiles of fewer rows, and a warpgroup more where the narrow operand is gathered.
+TEST(GemmPlan, AccountsForWhatItLaunches) {
+  const auto plan =
+      plan_gemm({.m = 5120, .n = 13, .k = 2880, .dtype = bf16}, *device_model("H200"), {.variant = "narrow_16"});
+  ASSERT_TRUE(plan.ok()) << plan.error().message();
+  const std::string text = plan->explain().text();
+  EXPECT_NE(text.find("256 threads"), text.npos) << text;
+}
+
 TEST(GemmPlan, FewTilesOfManyProductsAreCutIntoSlices) {
   const auto plan_of = [](GemmProblem p, const char* device = "H200") { return *plan_gemm(p, *device_model(device)); };
   const auto name = [](const GemmPlan& plan) { return variants[plan.variant].name; };

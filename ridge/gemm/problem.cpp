@@ -286,8 +286,9 @@ Status validate(const GemmProblem& p) {
                            std::string("left away: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
-  if ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) ||
-      (p.d->batch_stride == 0 && p.batch > 1 && !p.grouped))
+  const bool empty = p.m == 0 || p.n == 0 || p.batch == 0;
+  if (!empty && ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) ||
+                 (p.d->batch_stride == 0 && p.batch > 1 && !p.grouped)))
     return Status::invalid("gemm", "d.strides", "0", "such that elements are apart");
   return {};
 }

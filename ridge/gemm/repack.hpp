@@ -1,7 +1,7 @@
 // What TMA or wgmma cannot read as it lies is copied into workspace before the product: rows that do not start on 16
 // bytes, strides in both axes, and for all but 16-bit types rows along M or N; for Family::tma_tile, rows along k of
-// one operand, or of both. A narrow operand of 16 rows of 16-bit elements is gathered by the product's own warps
-// instead. Facts that plan and launch share.
+// one operand, or of both. Of 16-bit elements a narrow operand, whose tiles have 16 rows, is gathered by the product's
+// own warps instead, where k is short or the copy engine brings it as it lies. Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -57,6 +57,7 @@ inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int s
   const std::int64_t shares = ceil_of(narrow, c.bn) * p.batch,  // of tiles that have the same rows
       at_a_time = clusters_at_a_time(sms, split), in_turn = ceil_of(ceil_of(rows, c.bm) * shares, at_a_time);
   const bool along_k = (swapped ? major_of_b(p) : major_of_a(p)) != Major::outer || size_of(p.dtype) != 2;
+  if (shares == 0) return c.bm;  // there is no tile
   if (c.bm != 64 || c.bn > 64 || narrow > c.bn || !along_k || in_turn > c.blocks_per_sm || at_a_time * in_turn < shares)
     return c.bm;
   const std::int64_t even = ceil_of(rows, at_a_time * in_turn / shares);

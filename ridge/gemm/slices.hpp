@@ -1,5 +1,5 @@
 // Where D has few tiles for a device's multiprocessors and k is long, blocks share a tile's products: each slice of k
-// has its sums in the workspace, and a second kernel adds them up in the slices' order.
+// has its sums in the workspace, and a second kernel adds them up in an order that the sizes give.
 // Facts that plan and launch share.
 #pragma once
 #include <ridge/gemm/add_slices.hpp>

@@ -42,7 +42,7 @@ struct SplitWork {
   int wide_rows;                       // that a tile has, of the wide operand
   int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
   bool swapped;                        // the wide operand is B
-  const void* gathered;                // the narrow operand of SplitKernel::gathers, [n, k] as rows of `narrow_rows`
+  const void* gathered;                // the narrow operand of SplitKernel::gathers, [narrow_rows, k]
   std::int64_t gathered_row, gathered_k, gathered_batch;  // its strides, in elements
   int narrow_rows, k;
   int bulk_steps, bulk_bytes;  // first steps of which the copy engine brings it as it lies, and how much for each
