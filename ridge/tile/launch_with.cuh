@@ -1,5 +1,6 @@
 // Launches with CUDA's attributes of launches.
 #pragma once
+#include <ridge/core/launch_recorder.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::tile {
@@ -9,6 +10,8 @@ namespace ridge::tile {
 template <class... P, class... A>
 [[nodiscard]] Status launch_with(const simt::Config& config, const cudaLaunchAttribute* attributes, unsigned count,
                                  void (*kernel)(P...), const A&... args) {
+  if (LaunchRecorder* recorder = LaunchRecorder::current())
+    return simt::detail::record(*recorder, config, reinterpret_cast<const void*>(kernel));
   cudaLaunchConfig_t launch{};
   launch.gridDim = config.grid;
   launch.blockDim = config.block;

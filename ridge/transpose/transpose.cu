@@ -30,7 +30,7 @@ struct Arguments {
 // A kernel of a row that overlaps, or another.
 template <class... P, class... A>
 static Status start(const Arguments& args, bool overlaps, const simt::Config& at, void (*kernel)(P...), const A&... a) {
-  if (overlaps && args.device.cc == 90 && !LaunchRecorder::current()) return tile::launch_overlapping(at, kernel, a...);
+  if (overlaps && args.device.cc == 90) return tile::launch_overlapping(at, kernel, a...);
   return simt::launch(at, kernel, a...);
 }
 
