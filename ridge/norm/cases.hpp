@@ -276,6 +276,9 @@ inline check::CaseBook book_of(const std::string& op) {
   }
   for (const char* some : {"", ",gamma", ",beta"})
     for (const char* type : {"f32", "f16"}) test(std::string(type) + ":rows=5,cols=300:inputs=" + x + some);
+  if (op == "rms_norm")  // a factor of the row and one of the column are all that there is; the last units are few
+    for (const char* inputs : {"x,gamma", "x"})
+      for (const char* type : {"f32", "f16", "bf16"}) test(std::string(type) + ":rows=2,cols=8200:inputs=" + inputs);
   for (const char* fill : {"inf", "denormal", "ones", "constant,1e4", "constant,-0.1"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
@@ -325,10 +328,13 @@ inline check::CaseBook book_of(const std::string& op) {
       for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
     test("f32:rows=5,cols=8195:backward:variant=fused_2k");
     test("bf16:rows=9,cols=16391:backward:variant=fused_2k");
-    test("bf16:rows=21,cols=9001:backward");  // several rows of each of Hopper's clusters, also of eight blocks
+    // several rows of each of Hopper's clusters, also of eight blocks, that start at all places of a unit, and at one
+    test("bf16:rows=21,cols=9001:backward");
+    test("f16:rows=70,cols=8192:backward:inputs=" + dy_x);
     test("f32:rows=1,cols=30011:backward:variant=block_16k");
     test("bf16:rows=1,cols=50257:backward:variant=block_16k");
   }
+  if (op == "rms_norm") test("f16:rows=70,cols=8192:backward");
   if (op == "add_rms_norm") test("bf16:rows=2,cols=50257:variant=block_16k");
   for (const char* type : {"f32", "bf16"}) {
     for (const char* size : {"rows=65536,cols=128", "rows=65536,cols=1024", "rows=16384,cols=4096",

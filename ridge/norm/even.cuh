@@ -139,9 +139,16 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   // Rare: the row is read again, a unit at a time.
   const CachedUnits<T, Team::lanes, 1> again(a.x.even_row(row), Team::lane(), cols);
   if (far) {
-    const float base = a.rms ? 0.0f : float(a.x.even_row(row)[0]);
-    const Differences<float> d = sums(again, Differences<float>{0, 0}, base, scratch_again);
-    normalised = Spread<float>::of(d, per_element).statistics(base, per_column, a.eps);
+    float base = a.rms ? 0.0f : float(a.x.even_row(row)[0]);
+    Differences<float> d = sums(again, Differences<float>{0, 0}, base, scratch_again);
+    Spread<float> spread = Spread<float>::of(d, per_element);
+    if constexpr (!Scaled)
+      if (!a.rms && spread.far(d)) {  // the first element is far from the mean too
+        base += spread.mean;
+        d = sums(again, Differences<float>{0, 0}, base, scratch);
+        spread = Spread<float>::of(d, per_element);
+      }
+    normalised = spread.statistics(base, per_column, a.eps);
   }
   again.template each<simt::Reuse::never>([&](const tile::Packed(&unit)[1], int at) {
     tile::store_packed(y + at, norm_unit<T>(a, normalised, unit[0], load_affine(a, at, true)));

@@ -235,7 +235,7 @@ TEST(NormFused, RowsThatTheCopyEngineBrings) {
   }
 }
 
-// ---- gradients by warps of two roles: against those of one role, and of sums in another order
+// ---- gradients by warps of several roles: against those of one role, and of sums in another order
 
 template <int K> struct RoleRow {
   static constexpr Config config = {.method = Method::fused, .threads = 64, .in_registers = K, .summing = 64};
@@ -266,7 +266,7 @@ template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has
   for (std::size_t i = 0; i < sums; ++i) ASSERT_NEAR(slices[i], want_slices[i], 1e-4) << i;
 }
 
-TEST(NormFused, WarpsOfTwoRoles) {
+TEST(NormFused, WarpsOfSeveralRoles) {
   for (const std::int64_t cols : {520, 1024, 1001, 777}) {
     check_roles<4>(37, cols, true, false);
     check_roles<2>(3, cols, true, true);

@@ -3,8 +3,8 @@
 // The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own
 // rounding error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of
 // their squares (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing
-// of the mean's size is squared or subtracted from its like, but by short.cuh,
-// whose second pass has no memory to wait for.
+// of the mean's size is squared or subtracted from its like, but by short.cuh and even.cuh: they take distances from 0,
+// and others only of rows whose mean is more than two standard deviations from it.
 //
 // Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.

@@ -208,25 +208,64 @@ TEST(NormPlan, ARefusalSaysWhy) {
   EXPECT_EQ(plan.error().message(), "layer_norm: eps is -1.000000; it must be finite and not negative");
 }
 
-// A mean 8,000 times the standard deviation, of which float32 has 1 part in 10^7: what is left is the rounding of a sum
-// of 4,096 squares, the one of a thread alone the most.
-TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
-  constexpr std::int64_t cols = 4096;
-  std::vector<float> x(cols), y(cols);
+// y of one row by every row of the table, none of which may be further from float64's than `most` and the `share` of
+// itself.
+void expect_close(const std::vector<float>& x, double most, double share) {
+  const auto cols = static_cast<std::int64_t>(x.size());
+  std::vector<float> y(x.size());
   double mean = 0, variance = 0;
-  for (std::int64_t i = 0; i < cols; ++i) x[i] = static_cast<float>(1e4 + static_cast<double>(i) * 1e-3);
   for (const float e : x) mean += e / static_cast<double>(cols);
   for (const float e : x) variance += (e - mean) * (e - mean) / static_cast<double>(cols);
   int ran = 0;
   for (const auto& row : variants) {
-    const NormTensors t{.x = view(x.data(), {1, cols}), .y = view(y.data(), {1, cols})};
+    std::vector<float> from = x;
+    const NormTensors t{.x = view(from.data(), {1, cols}), .y = view(y.data(), {1, cols})};
     const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
     if (!plan) continue;
     std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);  // of rows that are split
     ASSERT_TRUE(plan->run(t, {room.data(), plan->workspace_bytes()}).ok());
     ++ran;
-    for (std::int64_t i = 0; i < cols; ++i)
-      ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance + 1e-5), 5e-6) << row.name << " " << i;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double want = (x[i] - mean) / std::sqrt(variance + 1e-5);
+      EXPECT_NEAR(y[i], want, most + share * std::fabs(want)) << row.name << " " << i;
+    }
+  }
+  EXPECT_GT(ran, 5);
+}
+
+// A mean 8,000 times the standard deviation, of which float32 has 1 part in 10^7: what is left is the rounding of a sum
+// of 4,096 squares, the one of a thread alone the most. And a first element far from such a mean, whose own y is 64:
+// the rounding of the sum is seen there, by a thread alone some 160 units of its last place.
+TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
+  std::vector<float> x(4096);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(1e4 + static_cast<double>(i) * 1e-3);
+  expect_close(x, 5e-6, 0);
+  x[0] = 0;
+  expect_close(x, 5e-6, 160 * 0x1p-24);
+}
+
+// Whatever x does, gamma and beta may start anywhere.
+TEST(LayerNorm, VectorsThatStartOffAUnit) {
+  constexpr std::int64_t rows = 2, cols = 1000;
+  std::vector<float> x(rows * cols), y(x.size()), gamma(cols + 1), beta(cols + 3);
+  for (std::int64_t i = 0; i < rows * cols; ++i) x[i] = static_cast<float>(i * 37 % 100) - 50;  // a mean of -0.5
+  for (std::int64_t i = 0; i < cols; ++i) {
+    gamma[i + 1] = static_cast<float>(i % 7);
+    beta[i + 3] = static_cast<float>(i % 5);
+  }
+  const double mean = -0.5, scale = 1 / std::sqrt((100.0 * 100 - 1) / 12 + 1e-5);
+  int ran = 0;
+  for (const auto& row : variants) {
+    NormTensors t{.x = view(x.data(), {rows, cols}), .y = view(y.data(), {rows, cols})};
+    t.gamma = view(gamma.data() + 1, {cols});
+    t.beta = view(beta.data() + 3, {cols});
+    const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
+    if (!plan) continue;
+    std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);
+    ASSERT_TRUE(plan->run(t, {room.data(), plan->workspace_bytes()}).ok()) << row.name;
+    ++ran;
+    for (std::int64_t i = 0; i < rows * cols; ++i)
+      ASSERT_NEAR(y[i], (x[i] - mean) * scale * (i % cols % 7) + i % cols % 5, 2e-5) << row.name << " " << i;
   }
   EXPECT_GT(ran, 5);
 }
