@@ -43,6 +43,8 @@ Result<DeviceInfo> query(int index) {
   info.name = p.name;
   info.id = {DeviceKind::cuda, index};
   info.cc = p.major * 10 + p.minor;
+  // A Hopper without its own kernels in the library is taken for an Ampere, whose kernels run on it.
+  if (info.cc == 90 && !RIDGE_HAS_SM90A) info.cc = 80;
   info.sms = p.multiProcessorCount;
   info.warp = p.warpSize;
   info.threads_per_sm = p.maxThreadsPerMultiProcessor;
