@@ -51,7 +51,7 @@ constexpr bool planes_on_units(const Layout& t, DType dtype, int alignment) {
 
 enum class Apply : std::uint8_t {
   element,   // a thread per element, any strides
-  planes,    // contiguous nchw: several 16 bytes per thread, each of which may begin in one plane and end in the next
+  planes,    // contiguous nchw: several 16 bytes per thread, each of which may lie in several planes
   channels,  // contiguous channels: 16 bytes of them per thread, in several positions
 };
 

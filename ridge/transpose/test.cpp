@@ -114,7 +114,8 @@ TEST(TransposePlan, ManySmallMatricesAreSpans) {
   EXPECT_FALSE(plan_transpose(apart, *device_model("H200"), {.variant = "span"}).ok());
 }
 
-// Of sizes that are powers of two, a warp's gathers from shared memory meet in no bank: the plan finds such a spread.
+// Of sizes that are powers of two, the plan finds another spread than none, and chunks keep places of their own; how
+// few wavefronts gathers then take is counts.txt's.
 TEST(TransposePlan, ASpansChunksAreSpread) {
   for (int bytes : {1, 2, 4, 8})
     for (const auto& [rows, cols] : {std::pair{8, 8}, {16, 16}, {32, 4}}) {

@@ -72,6 +72,8 @@ inline check::CaseBook book() {
       test(type + ":rows=2,n=5009,w=4501:fill=ints:place=" + place + ":variant=wide");
     test(type + ":rows=3,n=8192,w=5001:variant=wide");
     test(type + ":n=9001,w=5003:warp=64:variant=wide");
+    if (type[0] != 'i')
+      for (const char* fill : {"nan", "inf"}) test(type + ":n=9300,w=4501:fill=" + fill + ":variant=wide");
   }
   for (const std::string& type : types) {
     for (const char* w : {"5", "21", "301"}) {
