@@ -4,8 +4,6 @@
 #pragma once
 #include <ridge/norm/vector.cuh>
 
-#include <limits>
-
 namespace ridge::norm_detail {
 
 // A lane's units of a row, U of them in registers.          row: [cols], which lane l has units l, l + lanes, ... of
@@ -99,13 +97,14 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   };
   const float per_column = 1 / static_cast<float>(cols), per_element = a.rms ? 0.0f : per_column;
   const Sums s = sums(units, Sums{}, 0, scratch);
-  bool far = !(s.squares <= std::numeric_limits<float>::max());  // or squares overflow
+  bool far;
   Statistics<float> normalised{};
   if constexpr (Scaled) {
+    far = !is_finite(s.squares);
     normalised.scale = reciprocal_root(s.squares * per_column + a.eps);
   } else {
     const Spread<float> spread = Spread<float>::of(s, per_element);
-    far = far || spread.far(s);
+    far = spread.far(s);
     normalised = spread.statistics(0, per_column, a.eps);
   }
   units.end_pass();

@@ -585,7 +585,7 @@ static Status check_planned(const NormPlan& plan, const Result<NormProblem>& vie
   if (!views) return views.error();
   const std::string_view op = op_name(plan.problem);
   if (*views != plan.problem) {
-    // Tensors that start on rounder addresses than were planned for are as good.
+    // Tensors may start elsewhere than was planned for where the row takes them so.
     NormProblem planned = plan.problem;
     for (int i = 0; i < 4; ++i) (*planned.rows_lie)[i].phase = (*views->rows_lie)[i].phase;
     if (*views != planned || !fits(variants[plan.variant], *views, plan.device).empty())
@@ -605,8 +605,14 @@ static Vector vector_of(const std::optional<TensorView>& v) {
 }
 static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : nullptr; }
 
-static Status start(const NormPlan& plan, const Operands& operands, Stream stream) {
+// given: the problem of the tensors.
+static Status start(const NormPlan& plan, const NormProblem& given, const Operands& operands, Stream stream) {
   if (plan.problem.cols == 0 || (plan.grid == 0 && !wants_sums(plan.problem))) return {};
+  if (given != plan.problem) {  // tensors lie off the units that were planned for: rings have more room for them
+    NormPlan as_given = plan;
+    as_given.problem = given;
+    return start(as_given, given, operands, stream);
+  }
   return on_backend(plan.device.id, [&](auto backend) {
     if (is_two_float(plan.problem)) return launch_two_float<decltype(backend)>(plan, operands, stream);
     return Types::visit(plan.problem.dtype, Status{},
@@ -615,8 +621,9 @@ static Status start(const NormPlan& plan, const Operands& operands, Stream strea
 }
 
 Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t, problem.accumulate), t.x, workspace));
-  return start(*this,
+  const auto given = NormProblem::of(problem.norm, problem.eps, t, problem.accumulate);
+  RIDGE_TRY(check_planned(*this, given, t.x, workspace));
+  return start(*this, *given,
                {.x = t.x.data,
                 .y = t.y.data,
                 .other = data_of(t.residual),
@@ -628,8 +635,9 @@ Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) c
 }
 
 Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, NormProblem::of(problem.norm, problem.eps, t), t.x, workspace));
-  return start(*this,
+  const auto given = NormProblem::of(problem.norm, problem.eps, t);
+  RIDGE_TRY(check_planned(*this, given, t.x, workspace));
+  return start(*this, *given,
                {.x = t.x.data,
                 .y = t.dx.data,
                 .other = t.dy.data,

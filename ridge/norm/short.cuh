@@ -3,8 +3,6 @@
 #pragma once
 #include <ridge/norm/vector.cuh>
 
-#include <limits>
-
 namespace ridge::norm_detail {
 
 // Row::config: a block has `rows` rows side by side, `turns` times.
@@ -50,8 +48,7 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   const float per_column = 1 / static_cast<float>(a.cols), per_element = a.rms ? 0.0f : per_column;
   Differences<float> s[turns];
   Spread<float> spread[turns];
-  const auto finite = [](const Differences<float>& d) { return d.squares <= std::numeric_limits<float>::max(); };
-  bool far = false;  // or so large that squares overflow
+  bool far = false;
 #pragma unroll
   for (int t = 0; t < turns; ++t) {
     s[t] = {0, 0};
@@ -61,7 +58,7 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   for (int t = 0; t < turns; ++t) {
     s[t] = together.reduce(s[t], plus<Differences<float>>);
     spread[t] = Spread<float>::of(s[t], per_element);
-    far = far || spread[t].far(s[t]) || !finite(s[t]);
+    far = far || spread[t].far(s[t]);
   }
 
   // ---- finish
@@ -73,7 +70,7 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
 #pragma unroll
   for (int t = 0; t < turns; ++t) {
     const float of_first = together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
-    const float base = a.rms || finite(s[t]) ? spread[t].mean : of_first, less = has ? base : 0.0f;
+    const float base = is_finite(fabsf(spread[t].mean)) ? spread[t].mean : of_first, less = has ? base : 0.0f;
     Differences<float> of_base{0, 0};
     for_elements<T>(unit[t], [&](float e, int) { of_base.add(e - less); });
     of_base = together.reduce(of_base, plus<Differences<float>>);

@@ -92,13 +92,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     team.template for_each_row_later<T, Posted>(
         inputs.rows, a.rows,
         [&](const InSlot& at_row) {
-          const float base = centred ? float(element_of(at_row, 0)) : 0.0f;
+          const float base = centred ? float(element_of(at_row, 0)) : 0.0f, of_element = centred ? per_element : 0.0f;
           Differences<float> s = sums(at_row, base, 0.0f, std::bool_constant<Added>{});
-          Spread<float> spread = Spread<float>::of(s, centred ? per_element : 0.0f);
+          Spread<float> spread = Spread<float>::of(s, of_element);
           if (spread.far(s)) {
             const float mean = spread.mean;
             s = sums(at_row, base, mean, std::false_type{});
-            spread = Spread<float>::of(s, per_element);
+            spread = Spread<float>::of(s, of_element);
             spread.mean += mean;
           }
           Posted posted{base, spread, 0};

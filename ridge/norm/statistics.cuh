@@ -13,10 +13,15 @@
 #include <ridge/norm/arguments.cuh>
 #include <ridge/tile/row_lanes.cuh>
 
+#include <limits>
+
 namespace ridge::norm_detail {
 
 __device__ __forceinline__ float reciprocal_root(float x) { return rsqrtf(x); }
 __device__ __forceinline__ double reciprocal_root(double x) { return ::rsqrt(x); }
+template <class X> __device__ __forceinline__ bool is_finite(X square) {
+  return square <= std::numeric_limits<X>::max();
+}
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
@@ -103,8 +108,11 @@ template <class X> struct Spread {
     const X mean = s.first * per_element;
     return {mean, multiply_add(-mean, s.first, s.squares)};
   }
-  // Whether the base was more than two standard deviations off: the difference has lost bits that matter.
-  __device__ __forceinline__ bool far(const Differences<X>& s) const { return mean * s.first > 4 * squares; }
+  // Whether the base was more than two standard deviations off, so that the difference has lost bits that matter; or so
+  // far that squares overflow, which those of distances from the mean may not.
+  __device__ __forceinline__ bool far(const Differences<X>& s) const {
+    return mean * s.first > 4 * squares || !is_finite(squares);
+  }
   __device__ __forceinline__ Statistics<X> statistics(X base, X per_element, X eps) const {
     const X variance = squares * per_element;
     const X scale = reciprocal_root((variance < X(0) ? X(0) : variance) + eps);  // a NaN stays
@@ -154,7 +162,7 @@ __device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>
 // Whether the base was more than two standard deviations off, as Spread::far().
 __device__ __forceinline__ bool far_from_base(const GradientSums<float>& s, float per_column) {
   const float of_mean = s.first * per_column * s.first;
-  return of_mean > 4 * (s.squares - of_mean);
+  return of_mean > 4 * (s.squares - of_mean) || !is_finite(s.squares);
 }
 
 // each_x(f): f(x, exists); each(f): f(x, g, exists)

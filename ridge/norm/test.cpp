@@ -270,6 +270,58 @@ TEST(LayerNorm, VectorsThatStartOffAUnit) {
   EXPECT_GT(ran, 5);
 }
 
+// Squares of distances from 0, or from the first element, overflow, and those of distances from the mean do not. The
+// others' distances are known to the last bits of the first one's.
+TEST(LayerNorm, AFirstElementSoFarThatSquaresOverflow) {
+  std::vector<float> x(4096, 0.0f);
+  x[0] = 1e18f;
+  expect_close(x, 1e-5, 5e-5);
+  x.assign(128, 3e18f);
+  x[0] = 0;
+  expect_close(x, 1e-5, 5e-5);
+}
+
+// A plan is for tensors that lie as they did or elsewhere, where its row takes them:
+// on a GPU rows of rings have other room.
+void expect_elsewhere(const DeviceInfo& on, std::int64_t rows, std::int64_t cols) {
+  const auto n = static_cast<std::size_t>(rows * cols);
+  std::vector<float> x(n + 4), y(n + 4), want(n + 4);
+  for (std::size_t i = 0; i < n; ++i) x[i + 1] = static_cast<float>(i * 37 % 101) - 50;
+  layer_norm(view(x.data() + 1, {rows, cols}), view(want.data() + 1, {rows, cols}));
+  auto from = Buffer::allocate(on.id, x.size() * sizeof(float)), to = Buffer::allocate(on.id, y.size() * sizeof(float));
+  ASSERT_TRUE(from.ok() && to.ok());
+  throw_if(copy_bytes(from->data(), on.id, x.data(), {}, x.size() * sizeof(float)));
+  const auto at = [&](Buffer& buffer, int element) {
+    return view(static_cast<float*>(buffer.data()) + element, {rows, cols}, on.id);
+  };
+  int ran = 0;
+  for (const auto& row : variants) {
+    const NormTensors planned{.x = at(*from, 0), .y = at(*to, 0)}, t{.x = at(*from, 1), .y = at(*to, 1)};
+    const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, planned), on, {.variant = std::string(row.name)});
+    if (!plan) continue;
+    auto room = Buffer::allocate(on.id, plan->workspace_bytes() + 1);
+    ASSERT_TRUE(room.ok());
+    if (const Status status = plan->run(t, {room->data(), plan->workspace_bytes()}); !status.ok()) {
+      EXPECT_EQ(status.argument(), "tensors") << status.message();  // a row of whole units from a boundary on
+      continue;
+    }
+    ++ran;
+    throw_if(copy_bytes(y.data(), {}, to->data(), on.id, y.size() * sizeof(float)));
+    for (std::size_t i = 1; i <= n; ++i) ASSERT_NEAR(y[i], want[i], 1e-5) << row.name << " " << i;
+  }
+  EXPECT_GT(ran, 3);
+}
+TEST(LayerNorm, APlanTakesTensorsThatLieElsewhere) {
+  expect_elsewhere(cpu(), 3, 1000);
+  expect_elsewhere(cpu(), 2, 20000);
+}
+TEST(LayerNorm, cudaAPlanTakesTensorsThatLieElsewhere) {
+  auto gpu = device(0);
+  if (!gpu) GTEST_SKIP() << "no GPU on this machine";
+  expect_elsewhere(*gpu, 70, 1000);
+  expect_elsewhere(*gpu, 70, 131072);
+}
+
 // Squares of the elements overflow, and those of their distances do not.
 TEST(LayerNorm, LargeNumbersNearEachOther) {
   constexpr std::int64_t rows = 3, cols = 64;

@@ -17,7 +17,8 @@ __device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
   const float n = a.n + b.n;
   if (n == 0) return a;
   const float share = b.n / n, apart = b.mean - a.mean;
-  return {n, fmaf(apart, share, a.mean), a.squares + b.squares + apart * apart * a.n * share};
+  return {n, fmaf(apart, share, a.mean),
+          a.squares + b.squares + apart * (apart * (a.n * share))};  // 0 of none, however far
 }
 
 // The units of a + b as they are stored.
