@@ -43,8 +43,10 @@ Status renamed(const Status& status) {
       argument[0] = ours;
       break;
     }
-  return Status::refuse(status.code(), "linear", argument, std::string(status.value()),
-                        std::string(status.constraint()));
+  std::string value(status.value());
+  if (value == "overlapping a") value = "overlapping x";
+  if (value == "overlapping b") value = "overlapping w";
+  return Status::refuse(status.code(), "linear", argument, value, std::string(status.constraint()));
 }
 
 GemmScalars scalars_of(const LinearOptions& options) {
@@ -104,7 +106,11 @@ Explanation LinearPlan::explain() const {
 void linear(const LinearTensors& tensors, const LinearOptions& options, Stream stream) {
   auto matrices = tensors.matrices();
   throw_if(matrices.error());
-  gemm(*matrices, scalars_of(options), stream);
+  try {
+    gemm(*matrices, scalars_of(options), stream);
+  } catch (const Error& error) {
+    throw_if(renamed(error.status()));
+  }
 }
 
 // ---- by name --------------------------------------------------------------------------------------------------------

@@ -258,6 +258,9 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
   if (given_workspace.bytes < workspace)
     return Status::invalid("gemm", "workspace", std::to_string(given_workspace.bytes) + " bytes",
                            "at least " + std::to_string(workspace));
+  if (workspace > 0 && (!given_workspace.data || alignment_of(given_workspace.data) < access_bytes))
+    return Status::invalid("gemm", "workspace.data", given_workspace.data ? "misaligned" : "null",
+                           "aligned to " + std::to_string(access_bytes) + " bytes");
   return launch({*this, *given, tensors, given_workspace, stream});
 }
 

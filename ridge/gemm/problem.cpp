@@ -1,9 +1,12 @@
 // GemmProblem: from views to sizes and strides, with a sentence where they do not fit together.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemm/validate.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 #include <tuple>
 
 namespace ridge {
@@ -159,17 +162,21 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   const TensorView& gate = t.gate ? *t.gate : t.b;
   for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
     if (overlap(*view, t.d)) return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
-  for (const auto& [name, view] :
-       {std::pair("c", p.c ? &t.c : nullptr), std::pair("bias", &t.bias), std::pair("residual", &t.residual)})
+  if (t.bias && overlap(*t.bias, t.d)) return Status::invalid("gemm", "d", "overlapping bias", "apart from it");
+  const std::pair<const char*, const std::optional<TensorView>*> addends[] = {
+      {"c", p.c ? &t.c : nullptr}, {"residual", &t.residual}, {"bias", &t.bias}};
+  for (const auto& [name, view] : std::span(addends).first(2))
     if (view && *view && overlap(**view, t.d) && !same_elements(**view, t.d))
       return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
-  for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
-    if (view->device != t.d.device)
-      return Status::invalid("gemm", std::string(name) + ".device", "another", "that of d");
+  const auto check_place = [&](const std::string& name, const TensorView& view) -> Status {
+    if (view.device != t.d.device) return Status::invalid("gemm", name + ".device", "another", "that of d");
+    return check_data("gemm", name, view);
+  };
   for (const auto& [name, view] :
-       {std::pair("c", p.c ? &t.c : nullptr), std::pair("bias", &t.bias), std::pair("residual", &t.residual)})
-    if (view && *view && (*view)->device != t.d.device)
-      return Status::invalid("gemm", std::string(name) + ".device", "another", "that of d");
+       {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate), std::pair("d", &t.d)})
+    RIDGE_TRY(check_place(name, *view));
+  for (const auto& [name, view] : addends)
+    if (view && *view) RIDGE_TRY(check_place(name, **view));
   return p;
 }
 
@@ -272,6 +279,8 @@ Status validate(const GemmProblem& p) {
        {std::pair("alpha", s.alpha), std::pair("beta", s.beta), std::pair("scale", s.scale)}) {
     const std::string given = number_text(value);
     if (!std::isfinite(value)) return Status::invalid("gemm", name, given, "finite");
+    if (p.dtype != f64 && std::fabs(value) > std::numeric_limits<float>::max())
+      return Status::invalid("gemm", name, given, "within float32's range where a is " + text(p.dtype));
     if (p.out == i32 && (value != std::floor(value) || std::fabs(value) > 0x7fffffff))
       return Status::invalid("gemm", name, given, "a whole number below 2^31 where d is i32");
   }

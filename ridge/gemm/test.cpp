@@ -232,6 +232,32 @@ TEST(Linear, LeadingAxesThatDoNotMergeAreABatch) {
   }
 }
 
+TEST(Gemm, RefusesWhatNoKernelCouldTake) {
+  alignas(16) char bytes[64] = {};
+  Small s;
+  const auto why = [](const GemmTensors& t, const GemmScalars& scalars = {}) {
+    auto problem = GemmProblem::of(t, scalars);
+    if (!problem) return std::string(problem.error().message());
+    auto plan = plan_gemm(*problem, cpu());
+    return plan ? std::string() : std::string(plan.error().message());
+  };
+  const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {2, 2});
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = off}), "gemm: d.data is off its elements' size; it must be aligned to it");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .residual = off}),
+            "gemm: residual.data is off its elements' size; it must be aligned to it");
+  EXPECT_TRUE(why({.a = s.A, .b = s.B, .d = s.D}, {.alpha = 1e39}).ends_with("within float32's range where a is f32"));
+  // A bias of as many groups as there are rows has D's shape, and other rows are not done when it is written.
+  std::vector<float> a{1, 1}, b{1, 1}, d{10, 20};
+  std::vector<std::int32_t> offsets{0, 2, 2};
+  const TensorView D = view(d.data(), {2, 1});
+  EXPECT_EQ(why({.a = view(a.data(), {2, 1}),
+                 .b = view(b.data(), {2, 1, 1}),
+                 .d = D,
+                 .bias = D,
+                 .offsets = view(offsets.data(), {3})}),
+            "gemm: d is overlapping bias; it must be apart from it");
+}
+
 TEST(Linear, ARefusalNamesItsOwnTensors) {
   Small s;
   const auto why = [](const LinearTensors& t, const LinearOptions& options = {}) {
@@ -243,7 +269,17 @@ TEST(Linear, ARefusalNamesItsOwnTensors) {
   EXPECT_EQ(why({.x = s.A, .w = w, .y = s.A}), "linear: y.shape is 2x3; it must be 2x2");
   EXPECT_EQ(why({.x = s.A, .w = w, .y = s.D, .bias = s.A}), "linear: bias.shape is 2x3; it must be 2");
   EXPECT_EQ(why({.x = s.A, .w = w, .y = view(s.a.data(), {2, 2})}),
-            "linear: y is overlapping a; it must be apart from it");
+            "linear: y is overlapping x; it must be apart from it");
+  EXPECT_THROW(
+      {
+        try {
+          linear({.x = s.A, .w = s.B, .y = s.D});
+        } catch (const Error& error) {
+          EXPECT_EQ(error.status().op(), "linear");
+          throw;
+        }
+      },
+      Error);
   TensorView half_w = w;
   half_w.dtype = f16;
   EXPECT_EQ(why({.x = s.A, .w = half_w, .y = s.D}), "linear: w.dtype is f16; it must be that of a, f32");

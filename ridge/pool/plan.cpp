@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -81,6 +82,8 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
     return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
   if (!y.layout.same_shape(expected)) return Status::invalid(op, "y.shape", y.layout.text(), expected.text());
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_data(op, "x", x));
+  RIDGE_TRY(check_data(op, "y", y));
   if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
   return PoolProblem{function,
                      x.dtype,

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -42,6 +43,8 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
   if (!y.layout.same_shape(x.layout))
     return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_data(op, "x", x));
+  RIDGE_TRY(check_data(op, "y", y));
   if (overlap(x, y) && !same_elements(x, y))
     return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   RopeProblem p{.options = options, .dtype = x.dtype, .x = with_batch(x.layout), .y = with_batch(y.layout)};
@@ -53,6 +56,7 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
     return Status::invalid(op, t.cos ? "sin" : "cos", "missing", "given along with the other table");
   const auto apart = [&](const TensorView& view, const char* label) -> Status {
     if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    RIDGE_TRY(check_data(op, label, view));
     if (overlap(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
     return {};
   };

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -22,6 +23,8 @@ Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const T
   if (!y.layout.same_shape(x.layout))
     return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_data(op, "x", x));
+  RIDGE_TRY(check_data(op, "y", y));
   if (overlap(x, y) && !same_elements(x, y))
     return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   SoftmaxProblem p;
@@ -51,6 +54,7 @@ Result<SoftmaxProblem> SoftmaxProblem::of_gradient(bool log, const TensorView& d
     if (!view->layout.same_shape(y.layout))
       return Status::invalid(op, argument + ".shape", view->layout.text(), "that of y, " + y.layout.text());
     if (view->device != y.device) return Status::invalid(op, argument + ".device", "another", "that of y");
+    RIDGE_TRY(check_data(op, argument, *view));
   }
   for (const TensorView* in : {&dy, &y})
     if (overlap(*in, dx) && !same_elements(*in, dx))
@@ -350,7 +354,7 @@ Explanation SoftmaxPlan::explain() const {
   return e;
 }
 
-// Tensors that start on rounder addresses than were planned for are as good.
+// Tensors may start elsewhere than was planned for where the row takes them so.
 static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem>& given, const TensorView& x,
                             const Workspace& workspace) {
   if (!given) return given.error();
@@ -372,20 +376,34 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
   return {};
 }
 
+// f(plan), with where the tensors lie in its problem: rings have more room for those off the units planned for.
+template <class F> static Status with_given(const SoftmaxPlan& plan, const SoftmaxProblem& given, F&& f) {
+  if (given == plan.problem) return f(plan);
+  SoftmaxPlan as_given = plan;
+  as_given.problem = given;
+  return f(as_given);
+}
+
 Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace workspace, Stream stream) const {
-  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of(problem.log, x, y), x, workspace));
+  const auto given = SoftmaxProblem::of(problem.log, x, y);
+  RIDGE_TRY(check_planned(*this, given, x, workspace));
   if (grid == 0) return {};
-  return on_backend(device.id, [&](auto backend) {
-    return launch<decltype(backend)>(*this, x.data, y.data, workspace.data, stream);
+  return with_given(*this, *given, [&](const SoftmaxPlan& plan) {
+    return on_backend(device.id, [&](auto backend) {
+      return launch<decltype(backend)>(plan, x.data, y.data, workspace.data, stream);
+    });
   });
 }
 
 Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace workspace,
                                  Stream stream) const {
-  RIDGE_TRY(check_planned(*this, SoftmaxProblem::of_gradient(problem.log, dy, y, dx), y, workspace));
+  const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
+  RIDGE_TRY(check_planned(*this, given, y, workspace));
   if (grid == 0) return {};
-  return on_backend(device.id, [&](auto backend) {
-    return launch_gradient<decltype(backend)>(*this, y.data, dy.data, dx.data, workspace.data, stream);
+  return with_given(*this, *given, [&](const SoftmaxPlan& plan) {
+    return on_backend(device.id, [&](auto backend) {
+      return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, workspace.data, stream);
+    });
   });
 }
 

@@ -108,6 +108,16 @@ TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
   EXPECT_EQ(chosen(p), "strided");
 }
 
+TEST(Softmax, RefusesDataOffItsElementsSize) {
+  alignas(16) char bytes[80] = {};
+  const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {2, 4}),
+                   on = view(reinterpret_cast<float*>(bytes + 48), {2, 4});
+  EXPECT_EQ(SoftmaxProblem::of(false, off, on).error().message(),
+            "softmax: x.data is off its elements' size; it must be aligned to it");
+  EXPECT_EQ(SoftmaxProblem::of_gradient(false, off, on, on).error().message(),
+            "softmax: dy.data is off its elements' size; it must be aligned to it");
+}
+
 TEST(SoftmaxPlan, ARefusalSaysWhy) {
   auto plan = plan_softmax({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
   EXPECT_EQ(
