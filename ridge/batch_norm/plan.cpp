@@ -1,6 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/batch_norm/launch.hpp>
 #include <ridge/batch_norm/variants.hpp>
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -56,6 +57,7 @@ BatchNormProblem BatchNormProblem::contiguous(BatchNorm function, DType dtype, B
   BatchNormProblem p{.function = function, .layout = layout, .dtype = dtype};
   p.x = layout == BatchNormLayout::nchw ? Layout::contiguous({n, c, spatial}) : Layout::contiguous({n, spatial, c});
   p.y = p.x;
+  if (function == BatchNorm::stats) p.eps = 0, p.gamma = p.beta = false;
   (void)canonical(name(function), layout, p.x, p.y);  // three contiguous axes always merge
   return p;
 }
@@ -68,6 +70,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
   if (!y.layout.same_shape(x.layout))
     return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
+  RIDGE_TRY(check_data(op, "x", x));
   BatchNormProblem p{.function = function, .layout = layout, .eps = eps, .dtype = x.dtype};
   if (function == BatchNorm::stats) p.eps = 0;
   p.x = x.layout;
@@ -82,6 +85,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
           op, std::string(label) + ".dtype", std::string(name(view.dtype)),
           output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
     if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    RIDGE_TRY(check_data(op, label, view));
     if (output && view.stride(0) == 0 && channels > 1)
       return Status::invalid(op, std::string(label) + ".strides", "0", "such that elements are apart");
     p.wide_parameters = p.wide_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
@@ -98,6 +102,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     if (t.gamma) RIDGE_TRY(parameter(*t.gamma, "gamma", false));
     if (t.beta) RIDGE_TRY(parameter(*t.beta, "beta", false));
     if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+    RIDGE_TRY(check_data(op, "y", y));
     if (overlap(x, y) && !same_elements(x, y))
       return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   }

@@ -27,6 +27,17 @@ std::string chosen(const BatchNormProblem& p) {
   return names;
 }
 
+TEST(BatchNormPlan, StatisticsOfSizesAreOfContiguousTensors) {
+  std::vector<float> x(2 * 8 * 16), mean(8), var(8);
+  const TensorView of_x = view(x.data(), {2, 8, 16}), of_mean = view(mean.data(), {8}), of_var = view(var.data(), {8});
+  const auto given = BatchNormProblem::of(BatchNorm::stats, nchw, {.x = of_x, .mean = of_mean, .var = of_var}, 1e-5f);
+  ASSERT_TRUE(given.ok()) << given.error().message();
+  const auto p = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 2, 8, 16);
+  EXPECT_EQ(p, *given);
+  EXPECT_EQ(p.gamma, false);
+  EXPECT_EQ(p.eps, 0);
+}
+
 TEST(BatchNormPlan, PlanesAndChannelsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nchw, 32, 64, 112 * 112)), "planes, planes");
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nhwc, 32, 64, 112 * 112)),

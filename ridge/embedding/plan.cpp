@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -15,9 +16,12 @@ using namespace embedding_detail;
 static constexpr std::string_view op = "embedding";
 
 EmbeddingProblem EmbeddingProblem::contiguous(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t n) {
-  EmbeddingProblem p{.rows = rows, .cols = cols, .n = n, .dtype = dtype, .table_pitch = cols};
-  p.y_rows = p.indices = Layout::contiguous({n});
-  p.y_rows.stride[0] = cols;
+  EmbeddingProblem p{.rows = rows, .cols = cols, .n = n, .dtype = dtype, .table_pitch = rows > 1 ? cols : 0};
+  Layout merged[] = {Layout::contiguous({n}), Layout::contiguous({n})};
+  merged[0].stride[0] = std::max<std::int64_t>(cols, 1);
+  collapse(merged);
+  p.y_rows = merged[0];
+  p.indices = merged[1];
   return p;
 }
 
@@ -39,8 +43,10 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
                            "that of indices, " + indices.layout.text() + ", and " + std::to_string(table.size(1)));
   for (const auto& [view, label] : {std::pair{&table, "table"}, std::pair{&indices, "indices"}}) {
     if (view->device != y.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of y");
+    RIDGE_TRY(check_data(op, label, *view));
     if (overlap(*view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
   }
+  RIDGE_TRY(check_data(op, "y", y));
   EmbeddingProblem p{.rows = table.size(0), .cols = table.size(1), .dtype = table.dtype, .index = indices.dtype};
   p.scale = scale;
   p.n = indices.count();

@@ -26,6 +26,18 @@ TEST(EmbeddingPlan, RowsOnSixteenBytesGoByUnits) {
   EXPECT_EQ(chosen(p), "naive");
 }
 
+// A plan from sizes runs on contiguous tensors of these sizes, one index and one row too.
+TEST(EmbeddingPlan, OfSizesIsOfContiguousTensors) {
+  std::vector<float> table(64), y(64);
+  std::vector<std::int32_t> indices(4);
+  for (const std::int64_t rows : {1, 2, 8})
+    for (const std::int64_t n : {1, 2, 4})
+      EXPECT_EQ(
+          EmbeddingProblem::contiguous(f32, rows, 8, n),
+          *EmbeddingProblem::of(view(table.data(), {rows, 8}), view(indices.data(), {n}), view(y.data(), {n, 8}), 1))
+          << rows << " rows, " << n;
+}
+
 TEST(EmbeddingPlan, ARefusalSaysWhy) {
   std::vector<float> table(12), y(8);
   std::vector<std::int32_t> indices(2);

@@ -2,6 +2,7 @@
 #include <ridge/core/text.hpp>
 #include <ridge/gemv/launch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
@@ -18,8 +19,11 @@ static GemvProblem::Vector vector_of(const TensorView& v) {
 
 GemvProblem GemvProblem::packed(DType dtype, std::int64_t m, std::int64_t k, bool transposed,
                                 const GemvScalars& scalars, bool bias) {
-  GemvProblem p{.m = m, .k = k, .dtype = dtype, .row_stride = k, .scalars = scalars};
-  if (transposed) p.row_stride = 1, p.k_stride = m;
+  const auto pitch = [](std::int64_t size) { return std::max<std::int64_t>(size, 1); };  // also where nothing lies
+  GemvProblem p{.m = m, .k = k, .dtype = dtype, .row_stride = pitch(k), .scalars = scalars};
+  if (transposed) p.row_stride = 1, p.k_stride = pitch(m);
+  if (k <= 1) p.k_stride = 1;  // as of() has axes of one element
+  if (m <= 1) p.row_stride = p.k_stride == 1 ? 0 : 1;
   if (scalars.beta != 0) p.c = Vector{};
   if (bias) p.bias = Vector{};
   return p;

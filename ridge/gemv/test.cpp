@@ -24,6 +24,18 @@ std::string refusal(const GemvProblem& p, const char* variant = "") {
   return plan ? "none" : std::string(plan.error().message());
 }
 
+TEST(GemvPlan, OfSizesIsOfPackedTensors) {
+  std::vector<float> a(64), x(8), y(8);
+  for (const std::int64_t m : {0, 1, 2, 5})
+    for (const std::int64_t k : {0, 1, 2, 5})
+      for (const bool turned : {false, true}) {
+        const TensorView packed = turned ? transposed(view(a.data(), {k, m})) : view(a.data(), {m, k});
+        const auto given = GemvProblem::of({.a = packed, .x = view(x.data(), {k}), .y = view(y.data(), {m})}, {});
+        ASSERT_TRUE(given.ok()) << given.error().message();
+        EXPECT_EQ(GemvProblem::packed(f32, m, k, turned), *given) << m << "x" << k << (turned ? " turned" : "");
+      }
+}
+
 // ---- the plan ----------------------------------------------------------------------------------------------------
 
 TEST(GemvPlan, RowsGetTheLanesThatTheirLengthFeeds) {

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -21,6 +22,8 @@ Result<WindowSumProblem> WindowSumProblem::of(const TensorView& x, const TensorV
   if (!y.layout.same_shape(x.layout))
     return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_data(op, "x", x));
+  RIDGE_TRY(check_data(op, "y", y));
   if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
   WindowSumProblem p{.n = x.size(-1), .w = w, .dtype = x.dtype};
   p.rows = 1;
@@ -61,7 +64,7 @@ static std::string fits(const Variant& row, const WindowSumProblem& p, const Dev
     return "the window reaches " + std::to_string(reach(p)) + " elements to either side, less than a piece of 8";
   if (c.method == Method::wide && 2 * (reach(p) / piece) < c.threads)
     return "the window reaches " + std::to_string(reach(p)) + " elements to either side, less than half a tile";
-  if (reach(p) > std::int64_t{1} << 28) return "the window reaches 2^28 elements or more to either side";
+  if (reach(p) > 0x7fffffff) return "the window reaches 2^31 elements or more to either side";
   const std::int64_t bytes = 4 * shared_words(c, reach(p));
   if (bytes > device.smem_optin)
     return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);

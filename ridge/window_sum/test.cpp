@@ -19,6 +19,19 @@ std::string chosen(const WindowSumProblem& p) {
   return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
 }
 
+TEST(WindowSumPlan, WindowsOfHundredsOfMillionsAreWide) {
+  for (const std::int64_t w : {std::int64_t{536870913}, std::int64_t{536870915}, std::int64_t{4000000001}})
+    EXPECT_EQ(chosen({.rows = 1, .n = 2000000000, .w = w}), "wide") << w;
+}
+
+// Where data is off its elements' size, no kernel could read it.
+TEST(WindowSumPlan, RefusesDataOffItsElementsSize) {
+  alignas(16) char bytes[64] = {};
+  const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {8});
+  EXPECT_EQ(WindowSumProblem::of(off, off, 3).error().message(),
+            "window_sum: x.data is off its elements' size; it must be aligned to it");
+}
+
 TEST(WindowSumPlan, NarrowWindowsStayInRegistersAndOthersGoByPieces) {
   EXPECT_EQ(chosen({.rows = 1, .n = 1 << 28, .w = 9}), "neighbours");
   EXPECT_TRUE(chosen({.rows = 1, .n = 1 << 28, .w = 63}).starts_with("pieces"));
