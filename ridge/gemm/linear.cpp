@@ -4,6 +4,7 @@
 #include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/request.hpp>
+#include <ridge/gemm/run_cached.hpp>
 #include <ridge/gemm/variants.hpp>
 
 #include <algorithm>
@@ -106,11 +107,7 @@ Explanation LinearPlan::explain() const {
 void linear(const LinearTensors& tensors, const LinearOptions& options, Stream stream) {
   auto matrices = tensors.matrices();
   throw_if(matrices.error());
-  try {
-    gemm(*matrices, scalars_of(options), stream);
-  } catch (const Error& error) {
-    throw_if(renamed(error.status()));
-  }
+  throw_if(renamed(run_cached(*matrices, scalars_of(options), stream)));
 }
 
 // ---- by name --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/repack.hpp>
+#include <ridge/gemm/run_cached.hpp>
 #include <ridge/gemm/slices.hpp>
 #include <ridge/gemm/validate.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -266,16 +267,20 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
 
 static const RegisterTuned registered("gemm");
 
-void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
+Status gemm_detail::run_cached(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
   thread_local PlanCache<GemmProblem, GemmPlan> cache;
   auto problem = GemmProblem::of(tensors, scalars);
-  throw_if(problem.error());
+  if (!problem) return problem.error();
   auto tuning = Tuning::from_environment();
-  throw_if(tuning.error());
+  if (!tuning) return tuning.error();
   auto plan = cache.find(*problem, tensors.d.device, [&](auto& p, auto& d) { return plan_gemm(p, d, {}, *tuning); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, tensors.d.device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+  if (!plan) return plan.error();
+  return run_with_workspace(**plan, tensors.d.device, stream,
+                            [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); });
+}
+
+void gemm(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
+  throw_if(run_cached(tensors, scalars, stream));
 }
 
 }  // namespace ridge

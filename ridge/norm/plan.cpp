@@ -1,4 +1,6 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/as_given.hpp>
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/norm/launch.hpp>
@@ -46,8 +48,7 @@ static Status check_like(std::string_view op, const TensorView& x, NamedViews ro
       if (!view->layout.same_shape(shape))
         return Status::invalid(op, argument + ".shape", view->layout.text(), shape.text());
       if (view->device != x.device) return Status::invalid(op, argument + ".device", "another", "that of x");
-      if (reinterpret_cast<std::uintptr_t>(view->data) % size_of(x.dtype) != 0)
-        return Status::invalid(op, argument + ".data", "off its elements' size", "aligned to it");
+      RIDGE_TRY(check_data(op, argument, *view));
     }
   return {};
 }
@@ -605,18 +606,15 @@ static Vector vector_of(const std::optional<TensorView>& v) {
 }
 static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : nullptr; }
 
-// given: the problem of the tensors.
-static Status start(const NormPlan& plan, const NormProblem& given, const Operands& operands, Stream stream) {
-  if (plan.problem.cols == 0 || (plan.grid == 0 && !wants_sums(plan.problem))) return {};
-  if (given != plan.problem) {  // tensors lie off the units that were planned for: rings have more room for them
-    NormPlan as_given = plan;
-    as_given.problem = given;
-    return start(as_given, given, operands, stream);
-  }
-  return on_backend(plan.device.id, [&](auto backend) {
-    if (is_two_float(plan.problem)) return launch_two_float<decltype(backend)>(plan, operands, stream);
-    return Types::visit(plan.problem.dtype, Status{},
-                        [&]<class T>() { return launch<decltype(backend), T>(plan, operands, stream); });
+// given: the problem of the tensors. Rings have more room for those off the units that were planned for.
+static Status start(const NormPlan& planned, const NormProblem& given, const Operands& operands, Stream stream) {
+  if (given.cols == 0 || (planned.grid == 0 && !wants_sums(given))) return {};
+  return as_given(planned, given, [&](const NormPlan& plan) {
+    return on_backend(plan.device.id, [&](auto backend) {
+      if (is_two_float(given)) return launch_two_float<decltype(backend)>(plan, operands, stream);
+      return Types::visit(given.dtype, Status{},
+                          [&]<class T>() { return launch<decltype(backend), T>(plan, operands, stream); });
+    });
   });
 }
 

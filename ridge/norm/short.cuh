@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
 #pragma unroll
   for (int t = 0; t < turns; ++t) {
     const float of_first = together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
-    const float base = is_finite(fabsf(spread[t].mean)) ? spread[t].mean : of_first, less = has ? base : 0.0f;
+    const float base = is_finite(spread[t].mean) ? spread[t].mean : of_first, less = has ? base : 0.0f;
     Differences<float> of_base{0, 0};
     for_elements<T>(unit[t], [&](float e, int) { of_base.add(e - less); });
     of_base = together.reduce(of_base, plus<Differences<float>>);

@@ -19,9 +19,8 @@ namespace ridge::norm_detail {
 
 __device__ __forceinline__ float reciprocal_root(float x) { return rsqrtf(x); }
 __device__ __forceinline__ double reciprocal_root(double x) { return ::rsqrt(x); }
-template <class X> __device__ __forceinline__ bool is_finite(X square) {
-  return square <= std::numeric_limits<X>::max();
-}
+__device__ __forceinline__ bool is_finite(float x) { return fabsf(x) <= std::numeric_limits<float>::max(); }
+__device__ __forceinline__ bool is_finite(double x) { return fabs(x) <= std::numeric_limits<double>::max(); }
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/as_given.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -376,19 +377,11 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
   return {};
 }
 
-// f(plan), with where the tensors lie in its problem: rings have more room for those off the units planned for.
-template <class F> static Status with_given(const SoftmaxPlan& plan, const SoftmaxProblem& given, F&& f) {
-  if (given == plan.problem) return f(plan);
-  SoftmaxPlan as_given = plan;
-  as_given.problem = given;
-  return f(as_given);
-}
-
 Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace workspace, Stream stream) const {
   const auto given = SoftmaxProblem::of(problem.log, x, y);
   RIDGE_TRY(check_planned(*this, given, x, workspace));
   if (grid == 0) return {};
-  return with_given(*this, *given, [&](const SoftmaxPlan& plan) {
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
     return on_backend(device.id, [&](auto backend) {
       return launch<decltype(backend)>(plan, x.data, y.data, workspace.data, stream);
     });
@@ -400,7 +393,7 @@ Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, cons
   const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
   RIDGE_TRY(check_planned(*this, given, y, workspace));
   if (grid == 0) return {};
-  return with_given(*this, *given, [&](const SoftmaxPlan& plan) {
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
     return on_backend(device.id, [&](auto backend) {
       return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, workspace.data, stream);
     });
