@@ -1,6 +1,7 @@
 // The textbook's numbers: NVIDIA's "GPU Performance Background" and "Matrix Multiplication Background", and what the
 // occupancy calculator says.
 #include <ridge/core/calibration.hpp>
+#include <ridge/core/launch_limits.hpp>
 #include <ridge/core/launch_recorder.hpp>
 #include <ridge/core/nearest.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -10,10 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace ridge::roofline {
 namespace {
@@ -374,6 +378,41 @@ TEST(LaunchRecorder, IsTheThreadsAndNests) {
     std::thread([] { EXPECT_EQ(LaunchRecorder::current(), nullptr); }).join();
   }
   EXPECT_EQ(LaunchRecorder::current(), nullptr);
+}
+
+// The driver is told the most of all that was asked for, each time; a refusal is not remembered.
+TEST(LaunchLimits, AreOnlyRaised) {
+  static const int kernel = 0, other = 0;
+  static int told = 0;
+  const auto allow = [](const void* of, std::size_t bytes, int device = 0) {
+    return allow_shared_bytes(of, device, bytes, [](const void*, int to) { return told = to, to > 200'000 ? 1 : 0; });
+  };
+  const std::pair<std::size_t, int> asked[] = {{1000, 1000}, {50'000, 50'000}, {1000, 50'000}};
+  for (const auto& [bytes, expected] : asked) {
+    EXPECT_EQ(allow(&kernel, bytes), 0);
+    EXPECT_EQ(told, expected);
+  }
+  EXPECT_EQ(allow(&kernel, 300'000), 1);
+  EXPECT_EQ(allow(&kernel, 2000), 0);
+  EXPECT_EQ(told, 50'000);
+  EXPECT_EQ(allow(&other, 3000), 0);
+  EXPECT_EQ(told, 3000);
+  EXPECT_EQ(allow(&kernel, 4000, 1), 0);
+  EXPECT_EQ(told, 4000);
+
+  static std::atomic<int> lowered = 0, last = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t <= 8; ++t)
+    threads.emplace_back([t] {
+      for (std::size_t i = 0; i < 100; ++i)
+        (void)allow_shared_bytes(&lowered, 0, 1 + i * t, [](const void*, int to) {
+          if (last.exchange(to) > to) ++lowered;
+          return 0;
+        });
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lowered, 0);
+  EXPECT_EQ(last, 1 + 99 * 8);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // launch and dynamic_shared for nvcc and hipcc.
 #pragma once
+#include <ridge/core/launch_limits.hpp>
 #include <ridge/core/launch_recorder.hpp>
 #include <ridge/simt/launch.hpp>
 
@@ -51,6 +52,20 @@ inline Status record(LaunchRecorder& recorder, const Config& c, const void* kern
                               .local_bytes = static_cast<int>(made.localSizeBytes)});
   return {};
 }
+
+// Static and dynamic shared memory together may pass 48 KB only where the kernel asked for it. The static part is not
+// known here, so any kernel with dynamic shared memory asks.
+inline Status allow_shared(const Config& c, const void* kernel) {
+  if (c.smem == 0) return {};
+  int device = 0;
+  cudaError_t e = cudaGetDevice(&device);
+  if (e == cudaSuccess)
+    e = static_cast<cudaError_t>(allow_shared_bytes(kernel, device, c.smem, [](const void* of, int bytes) -> int {
+      return cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    }));
+  if (e != cudaSuccess) (void)cudaGetLastError();  // or the next launch would report it again
+  return report(c, e);
+}
 #endif
 
 }  // namespace detail
@@ -67,16 +82,7 @@ template <class... P, class... A>
 #if RIDGE_SIMT_ON_CUDA
   if (LaunchRecorder* recorder = LaunchRecorder::current())
     return detail::record(*recorder, config, reinterpret_cast<const void*>(kernel));
-  // Static and dynamic shared memory together may pass 48 KB only where the kernel asked for it. The static part is
-  // not known here, so any kernel with dynamic shared memory asks; it costs a fraction of a launch.
-  if (config.smem > 0) {
-    const cudaError_t e =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
-    if (e != cudaSuccess) {
-      (void)cudaGetLastError();  // or the next launch would report it again
-      return detail::report(config, e);
-    }
-  }
+  RIDGE_TRY(detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
   kernel<<<config.grid, config.block, config.smem, static_cast<cudaStream_t>(config.stream)>>>(
       static_cast<P>(std::forward<A>(arguments))...);
   return detail::report(config, cudaGetLastError());

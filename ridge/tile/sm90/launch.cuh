@@ -6,16 +6,14 @@
 namespace ridge::tile::sm90 {
 
 #if RIDGE_SIMT_ON_CUDA
-// What a launch asks for may be more than a kernel is allowed unasked.
+// More blocks than every device with clusters takes are for a kernel to ask for.
 template <class... P>
-[[nodiscard]] Status allow(const simt::Config& config, void (*kernel)(P...), cudaFuncAttribute what, int value) {
-  const cudaError_t e = cudaFuncSetAttribute(kernel, what, value);
-  if (e == cudaSuccess) return {};
-  (void)cudaGetLastError();
+[[nodiscard]] Status allow_cluster(const simt::Config& config, int cluster, void (*kernel)(P...)) {
+  constexpr int portable = 8;
+  if (cluster <= portable) return {};
+  const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (e != cudaSuccess) (void)cudaGetLastError();
   return simt::detail::report(config, e);
-}
-template <class... P> [[nodiscard]] Status allow_shared(const simt::Config& config, void (*kernel)(P...)) {
-  return allow(config, kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.smem));
 }
 
 inline cudaLaunchAttribute clusters_of(int blocks) {
@@ -33,9 +31,8 @@ template <class... P, class... A>
   if (cluster > 1) return Status::error(Code::unsupported, "clusters of blocks are not emulated on the CPU");
   return simt::launch(config, kernel, args...);
 #else
-  RIDGE_TRY(allow_shared(config, kernel));
-  constexpr int portable = 8;  // blocks of a cluster on every device that has clusters
-  if (cluster > portable) RIDGE_TRY(allow(config, kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  RIDGE_TRY(simt::detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
+  RIDGE_TRY(allow_cluster(config, cluster, kernel));
   const cudaLaunchAttribute clusters = clusters_of(cluster);
   return launch_with(config, &clusters, cluster > 1 ? 1 : 0, kernel, args...);
 #endif
