@@ -1,51 +1,10 @@
-// Plain rows of whole 16-byte units, by few instructions. A lane keeps its units in registers; or none, and the row is
-// read again while it is in its multiprocessor's L1 cache: more rows are on their way then than registers and shared
-// memory would hold.
+// Rows of whole 16-byte units, by few registers and instructions. A lane loads all that it has of a row at once and
+// keeps it in registers: 64 for each thread leave a multiprocessor 1,024 threads, of 8 units each, and so up to 128 KB of
+// rows on their way. What is rare is a function of its own.
 #pragma once
 #include <ridge/norm/vector.cuh>
 
 namespace ridge::norm_detail {
-
-// A lane's units of a row, U of them in registers.          row: [cols], which lane l has units l, l + lanes, ... of
-template <class T, int Lanes, int U> struct EvenUnits {
-  static constexpr int V = tile::unit_elements<T>, step = Lanes * V, at_once = U;
-  const T* row;
-  int first, cols;  // the lane's first element
-  tile::Packed unit[U];
-
-  __device__ __forceinline__ EvenUnits(const T* of_row, int lane, int n) : row(of_row), first(lane * V), cols(n) {
-#pragma unroll
-    for (int k = 0; k < U; ++k) unit[k] = has(k) ? tile::load_packed(row + first + k * step) : tile::Packed{};
-  }
-  __device__ __forceinline__ bool has(int k) const { return first + k * step < cols; }
-  // f(units, at): the first of them has element `at`.
-  template <simt::Reuse, class F> __device__ __forceinline__ void each(F&& f) const { f(unit, first); }
-  // Between two passes: or the compiler would carry every element, converted, from one to the other.
-  __device__ __forceinline__ void end_pass() {
-#pragma unroll
-    for (int k = 0; k < U; ++k) tile::make_opaque(unit[k]);
-  }
-};
-
-// None of them: K at a time come from memory, and again from the L1 cache.
-template <class T, int Lanes, int K> struct CachedUnits {
-  static constexpr int V = tile::unit_elements<T>, step = Lanes * V, at_once = K;
-  const T* row;
-  int first, cols;
-
-  __device__ __forceinline__ CachedUnits(const T* of_row, int lane, int n) : row(of_row), first(lane * V), cols(n) {}
-  __device__ __forceinline__ void end_pass() {}
-  template <simt::Reuse R, class F> __device__ __forceinline__ void each(F&& f) const {
-#pragma unroll 1
-    for (int at = first; at < cols; at += K * step) {
-      tile::Packed unit[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k)
-        unit[k] = at + k * step < cols ? tile::load_packed_for<R>(row + at + k * step) : tile::Packed{};
-      f(unit, at);
-    }
-  }
-};
 
 // The sum of squares alone, in the place of Differences.
 struct Squares {
@@ -66,92 +25,134 @@ __device__ __forceinline__ tile::Packed scaled_unit(float scale, const tile::Pac
   return tile::pack_floats<T>(e);
 }
 
-// y of rows [rows, cols].
+// A row and the vectors that go with it.            x, y: [cols]; gamma, beta: [cols] or null
+template <class T> struct EvenRow {
+  const T* x;
+  T* y;
+  const T *gamma, *beta;
+  int cols;
+  float eps;
+  bool rms;
+};
+
+// y of a row in two passes over memory, a unit at a time, wherever gamma and beta lie. Far: its sums lost bits, so they
+// are taken again, of distances from its first element. Apart from norm_even, whose registers its own would be.
+// Precondition: all of the block calls; x may be what it has just written.
+template <class Team, class T>
+[[gnu::noinline]] static __device__ void norm_even_rarely(
+    EvenRow<T> r, Statistics<float> normalised, bool far,
+    typename Team::template Scratch<Differences<float>> (&scratch)[2]) {
+  constexpr int V = tile::unit_elements<T>, step = Team::lanes * V;
+  const int first = Team::lane() * V;
+  __syncthreads();  // other lanes' units of x
+  if (far) {
+    const float per_column = 1 / static_cast<float>(r.cols), per_element = r.rms ? 0.0f : per_column;
+    const auto differences_from = [&](float base, auto& room) {
+      Differences<float> d{0, 0};
+#pragma unroll 1
+      for (int at = first; at < r.cols; at += step)
+        for_elements<T>(tile::load_packed(r.x + at), [&](float e, int) { d.add(e - base); });
+      return Team::reduce(d, plus<Differences<float>>, room);
+    };
+    float base = r.rms ? 0.0f : float(r.x[0]);
+    Differences<float> d = differences_from(base, scratch[0]);
+    Spread<float> spread = Spread<float>::of(d, per_element);
+    if (!r.rms && spread.far(d)) {  // the first element is far from the mean too
+      base += spread.mean;
+      spread = Spread<float>::of(differences_from(base, scratch[1]), per_element);
+    }
+    normalised = spread.statistics(base, per_column, r.eps);
+  }
+#pragma unroll 1
+  for (int at = first; at < r.cols; at += step) {
+    Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
+    if (r.gamma) affine.gamma = tile::load_packed_anywhere(r.gamma + at);
+    if (r.beta) affine.beta = tile::load_packed_anywhere(r.beta + at);
+    tile::store_packed(r.y + at, norm_unit<T>(normalised, tile::load_packed(r.x + at), affine));
+  }
+}
+
+// y of rows [rows, cols], or of their sum with residual, which sum gets.
 // Scaled: y is x by a factor of the row and one of the column: rms_norm without beta.
-// Preconditions: rows start on 16 bytes, are of whole units, evenly spaced, and below 2^31 elements; vectors are
-// contiguous; the grid covers rows. y may be x.
-template <class Row, class Team, class T, bool Scaled>
+// Preconditions: a row is a block's; rows start on 16 bytes, are of whole units, evenly spaced, and have at most
+// in_registers units for each lane; vectors are contiguous; the grid covers rows. y and sum may be x or residual.
+template <class Row, class Team, class T, bool Added, bool Scaled>
 __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_even(Forward<T> a) {
-  constexpr Config c = Row::config;
-  using Units = std::conditional_t<(c.in_registers > 0), EvenUnits<T, Team::lanes, std::max(c.in_registers, 1)>,
-                                   CachedUnits<T, Team::lanes, cached_at_once>>;
-  constexpr int step = Units::step, N = Units::at_once;
+  constexpr int K = Row::config.in_registers, step = Team::lanes * tile::unit_elements<T>;
+  constexpr int batch = 2;        // units whose gamma and beta are on their way together: of more, registers spill
+  constexpr int added_batch = 4;  // units of residual
+  static_assert(Team::rows == 1 && K % added_batch == 0 && K % batch == 0);
   using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
   __shared__ typename Team::template Scratch<Sums> scratch;
-  __shared__ typename Team::template Scratch<Differences<float>> scratch_again;
+  __shared__ typename Team::template Scratch<Differences<float>> scratch_rarely[2];
   const std::int64_t row = Team::row();
-  if (row >= a.rows) return;  // a whole row's lanes: nobody waits for them
-  const int cols = static_cast<int>(a.cols);
+  if (row >= a.rows) return;  // the whole block
+  const int cols = static_cast<int>(a.cols), first = Team::lane() * tile::unit_elements<T>;
+  const T* x = a.x.even_row(row) + first;
+  const auto has = [&](int k) { return first + k * step < cols; };
 
   // ---- load
-  Units units(a.x.even_row(row), Team::lane(), cols);
+  tile::Packed unit[K] = {};
+#pragma unroll
+  for (int k = 0; k < K; ++k)
+    if (has(k)) unit[k] = tile::load_packed(x + k * step);
+  if constexpr (Added) {
+    const T* residual = a.residual.even_row(row) + first;
+    T* sum = a.sum.even_row(row) + first;
+#pragma unroll
+    for (int k0 = 0; k0 < K; k0 += added_batch) {
+      tile::Packed other[added_batch] = {};
+#pragma unroll
+      for (int i = 0; i < added_batch; ++i)
+        if (has(k0 + i)) other[i] = tile::load_packed(residual + (k0 + i) * step);
+#pragma unroll
+      for (int i = 0; i < added_batch; ++i)
+        if (const int k = k0 + i; has(k))
+          tile::store_packed(sum + k * step, unit[k] = packed_sum<T>(unit[k], other[i]));
+    }
+    x = sum;
+  }
 
   // ---- compute: elements as they are, which costs bits where their mean is far from 0
-  const auto sums = [&](const auto& of, auto s, float base, auto& room) {
-    of.template each<simt::Reuse::soon>([&](const auto& unit, int at) {
+  // Each unit behind a condition, where zeros would do: or nvcc sums the first up before it loads the last.
+  Sums s{};
 #pragma unroll
-      for (int k = 0; k < of.at_once; ++k)
-        if (at + k * step < cols) for_elements<T>(unit[k], [&](float e, int) { s.add(e - base); });
-    });
-    return Team::reduce(s, plus<decltype(s)>, room);
-  };
-  const float per_column = 1 / static_cast<float>(cols), per_element = a.rms ? 0.0f : per_column;
-  const Sums s = sums(units, Sums{}, 0, scratch);
+  for (int k = 0; k < K; ++k)
+    if (has(k)) for_elements<T>(unit[k], [&](float e, int) { s.add(e); });
+  s = Team::reduce(s, plus<Sums>, scratch);
+  const float per_column = 1 / static_cast<float>(cols);
   bool far;
   Statistics<float> normalised{};
   if constexpr (Scaled) {
     far = !is_finite(s.squares);
     normalised.scale = reciprocal_root(s.squares * per_column + a.eps);
   } else {
-    const Spread<float> spread = Spread<float>::of(s, per_element);
+    const Spread<float> spread = Spread<float>::of(s, a.rms ? 0.0f : per_column);
     far = spread.far(s);
     normalised = spread.statistics(0, per_column, a.eps);
   }
-  units.end_pass();
 
   // ---- finish
+  T* y = a.y.even_row(row) + first;
   const T *gamma = a.gamma.data, *beta = Scaled ? nullptr : a.beta.data;
-  T* y = a.y.even_row(row);
-  if (!far && tile::on_units(gamma, 0) && tile::on_units(beta, 0)) {
-    units.template each<simt::Reuse::never>([&](const tile::Packed(&unit)[N], int at) {
-      // Units whose gamma and beta are on their way together, as far as there are registers.
-      constexpr int batch = Scaled ? N : c.in_registers > 0 ? 2 : 1;
+  if (far || !tile::on_units(gamma, 0) || !tile::on_units(beta, 0))
+    return norm_even_rarely<Team, T>({x - first, y - first, gamma, beta, cols, a.eps, a.rms}, normalised, far,
+                                     scratch_rarely);
 #pragma unroll
-      for (int first = 0; first < N; first += batch) {
-        Affine<T> affine[batch];
+  for (int k0 = 0; k0 < K; k0 += batch) {
+    Affine<T> affine[batch];
 #pragma unroll
-        for (int i = 0; i < batch; ++i) {
-          const int k = at + (first + i) * step;
-          affine[i] = {tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
-          if (gamma && k < cols) affine[i].gamma = tile::load_packed(gamma + k);
-          if (beta && k < cols) affine[i].beta = tile::load_packed(beta + k);
-        }
+    for (int i = 0; i < batch; ++i) {
+      affine[i] = {tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
+      if (gamma && has(k0 + i)) affine[i].gamma = tile::load_packed(gamma + first + (k0 + i) * step);
+      if (beta && has(k0 + i)) affine[i].beta = tile::load_packed(beta + first + (k0 + i) * step);
+    }
 #pragma unroll
-        for (int i = 0; i < batch; ++i)
-          if (const int k = at + (first + i) * step; k < cols)
-            tile::store_packed(y + k, Scaled ? scaled_unit<T>(normalised.scale, unit[first + i], affine[i].gamma)
-                                             : norm_unit<T>(normalised, unit[first + i], affine[i]));
-      }
-    });
-    return;
+    for (int i = 0; i < batch; ++i)
+      if (const int k = k0 + i; has(k))
+        tile::store_packed(y + k * step, Scaled ? scaled_unit<T>(normalised.scale, unit[k], affine[i].gamma)
+                                                : norm_unit<T>(normalised, unit[k], affine[i]));
   }
-  // Rare: the row is read again, a unit at a time.
-  const CachedUnits<T, Team::lanes, 1> again(a.x.even_row(row), Team::lane(), cols);
-  if (far) {
-    float base = a.rms ? 0.0f : float(a.x.even_row(row)[0]);
-    Differences<float> d = sums(again, Differences<float>{0, 0}, base, scratch_again);
-    Spread<float> spread = Spread<float>::of(d, per_element);
-    if constexpr (!Scaled)
-      if (!a.rms && spread.far(d)) {  // the first element is far from the mean too
-        base += spread.mean;
-        d = sums(again, Differences<float>{0, 0}, base, scratch);
-        spread = Spread<float>::of(d, per_element);
-      }
-    normalised = spread.statistics(base, per_column, a.eps);
-  }
-  again.template each<simt::Reuse::never>([&](const tile::Packed(&unit)[1], int at) {
-    tile::store_packed(y + at, norm_unit<T>(a, normalised, unit[0], load_affine(a, at, true)));
-  });
 }
 
 }  // namespace ridge::norm_detail

@@ -63,8 +63,12 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
     if constexpr (RIDGE_SIMT_ON_CUDA) return launch_ring<T>(args.plan, args.operands, args.stream);
     else return Status::error(Code::unsupported, "norm: this variant is Hopper's");  // refused by fits()
   } else if constexpr (c.method == Method::even) {
-    if (p.norm == Norm::rms && !p.beta) return simt::launch(at, norm_even<Row<I>, Team, T, true>, forward_of<T>(args));
-    return simt::launch(at, norm_even<Row<I>, Team, T, false>, forward_of<T>(args));
+    const auto forward = [&](auto kernel) { return simt::launch(at, kernel, forward_of<T>(args)); };
+    const bool scaled = p.norm == Norm::rms && !p.beta;
+    if (use == Use::plain)
+      return scaled ? forward(norm_even<Row<I>, Team, T, false, true>)
+                    : forward(norm_even<Row<I>, Team, T, false, false>);
+    return scaled ? forward(norm_even<Row<I>, Team, T, true, true>) : forward(norm_even<Row<I>, Team, T, true, false>);
   } else if constexpr (c.method == Method::short_rows) {
     if (use == Use::plain) return simt::launch(at, norm_short<Row<I>, Team, T, false>, forward_of<T>(args));
     return simt::launch(at, norm_short<Row<I>, Team, T, true>, forward_of<T>(args));

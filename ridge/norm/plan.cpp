@@ -214,7 +214,7 @@ static std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   }
   if (c.four_bytes && size(p) != 4) return "it is for elements of 4 bytes";
   if (c.method == Method::short_rows || c.method == Method::short_sums || c.method == Method::even) {
-    if (p.backward && c.method == Method::short_rows) return "it has no gradient";
+    if (p.backward && c.method != Method::short_sums) return "it has no gradient";
     if (p.cols % (unit_bytes / size(p)) != 0 || (*p.rows_lie)[0].phase != 0 || phases_of(p) > 1)
       return "rows are not of whole 16-byte units, from a boundary on";
   }
@@ -414,9 +414,7 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
                                  std::ceil(static_cast<double>(k.blocks) / device.sms));
   const double under_way = per_sm * static_cast<double>(rows_per_block(c)) * row_bytes * tensors_kept(p);
   const double after_first = c.method == Method::vector || is_two_float(p) ? 1 : p.backward ? 1.5 : 2;
-  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first
-                        : c.in_cache > 0                                            ? 1
-                                                                                    : 0;
+  const double passes = c.method == Method::streaming || c.method == Method::vector ? after_first : 0;
   const double again = passes * elements(p) * bytes * tensors_kept(p);
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
   if (again > 0 && under_way * device.sms > l2_share * static_cast<double>(device.l2_bytes)) k.bytes_read += again;
@@ -467,10 +465,11 @@ static roofline::Kernel kernel_of(const Variant& row, const NormProblem& p, cons
   } else if (c.method == Method::even) {
     // Of a row: its reduction, and two passes over each unit; fitted to an H200.
     const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
-    const double unit_us = bytes == 4 ? (c.in_registers > 0 ? 0.1 : 0.15) : c.in_registers > 0 ? 0.27 : 0.42;
-    k.block_us = 0.6 + 0.01 * c.threads / 32 + unit_us * of_lane;
+    k.block_us = 0.6 + 0.01 * c.threads / 32 + (bytes == 4 ? 0.1 : 0.27) * of_lane;
     k.trip_bytes = row_bytes;
-    k.tile_efficiency = c.in_registers > 0 ? static_cast<double>(units(p)) / (c.in_registers * lanes(c)) : 1;
+    k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c, use_of(p)));
+    // A residual beyond four units of a lane comes behind them, which several small blocks do not hide. Measured.
+    if (p.added && of_lane > 4 && c.threads <= 256) k.memory_share = 0.97;
   } else if (c.method == Method::resident) {
     // Of a row: its reductions, and the passes over each unit, which take longer where they are in shared memory;
     // fitted to an H200.

@@ -30,23 +30,22 @@ TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not of whole units
   for (const char* device : {"H200", "A100"}) {
-    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "warp_128");
+    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "even_256");
     EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "even_256");
-    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "even_2k");
+    EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "even_1k");
   }
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "block_512");
-  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "block_1k");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "even_512");
+  EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "even_1k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 16384}), "even_4k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 16384}, "A100"), "block_4k");  // whose L1 cache is smaller
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4097}), "block_1k");          // not of whole units
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16, .added = true}), "block_512");
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4097}), "block_1k");  // not of whole units
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16, .added = true}), "even_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .added = true}), "block_2k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 192 KB do not fit in 99
 }
 
 TEST(NormPlan, LongRowsPassThroughARingOnHopper) {
   EXPECT_EQ(chosen({.rows = 4096, .cols = 32768, .dtype = bf16}), "even_4k");
-  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "block_8k");
+  EXPECT_EQ(chosen({.rows = 4096, .cols = 32768}), "even_8k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16}), "ring_3kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}), "ring_3kx4");
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "ring_4kx4");
@@ -57,8 +56,8 @@ TEST(NormPlan, LongRowsWithAResidualAreSharedByClusters) {
   const auto added = [](std::int64_t rows, std::int64_t cols, DType dtype) {
     return chosen({.norm = Norm::rms, .rows = rows, .cols = cols, .dtype = dtype, .added = true, .beta = false});
   };
-  EXPECT_EQ(added(4096, 32768, bf16), "block_4k");
-  EXPECT_EQ(added(4096, 32768, f32), "ring_2kx4");
+  EXPECT_EQ(added(4096, 32768, bf16), "even_4k");
+  EXPECT_EQ(added(4096, 32768, f32), "even_8k");
   EXPECT_EQ(added(1024, 131072, bf16), "ring_2kx8");
   EXPECT_EQ(added(1024, 131072, f32), "ring_2kx16");
   EXPECT_EQ(added(1024, 131071, f32), "block_16kx4");
@@ -307,7 +306,10 @@ void expect_elsewhere(const DeviceInfo& on, std::int64_t rows, std::int64_t cols
     }
     ++ran;
     throw_if(copy_bytes(y.data(), {}, to->data(), on.id, y.size() * sizeof(float)));
-    for (std::size_t i = 1; i <= n; ++i) ASSERT_NEAR(y[i], want[i], 1e-5) << row.name << " " << i;
+    // As the other row, whose sums are short; its own, one after the other, by half a last bit each at most.
+    const double of_scale = 1e-5 + static_cast<double>(cols / lanes(row.config)) / (1 << 24);
+    for (std::size_t i = 1; i <= n; ++i)
+      ASSERT_NEAR(y[i], want[i], of_scale * std::max(1.0f, std::fabs(want[i]))) << row.name << " " << i;
   }
   EXPECT_GT(ran, 3);
 }

@@ -16,7 +16,7 @@ enum class Method : std::uint8_t {
   split,       // a few long rows, each split over many blocks, by two kernels
   span,        // short rows without gaps: brought to shared memory as one span, then a thread per row
   span_sums,   // their gradients; blocks stay and keep the sums of dgamma and dbeta
-  even,        // plain rows of whole units, with little besides
+  even,        // rows of whole units, with little besides
   short_rows,  // several rows of a unit for each lane at a time
   resident,    // the row is read once and kept on chip
   fused,       // resident; a block keeps the sums of dgamma and dbeta while it goes through its rows
@@ -33,7 +33,6 @@ struct Config {
   int rows = 1;          // rows of a block; its threads are shared out evenly
   int in_registers = 0;  // 16-byte units per lane; ring: of gamma and of beta, the row's are in shared memory
   int in_shared = 0;
-  int in_cache = 0;         // even: units per lane that no register keeps, but the L1 cache
   int blocks_per_sm = 1;    // least residency asked of the compiler
   int turns = 1;            // short: rows of a lane
   bool ladder = false;      // a textbook's step: chosen where nothing else fits
@@ -76,10 +75,12 @@ inline constexpr Variant variants[] = {
     {"block_4k", "registers and shared memory", {.threads = 512, .in_registers = 4, .in_shared = 4, .blocks_per_sm = 2}},
     {"block_8k", "more shared memory", {.threads = 512, .in_registers = 4, .in_shared = 12, .blocks_per_sm = 2, .two_float = true}},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 4, .in_shared = 12, .two_float = true}},
-    {"even_256", "plain rows of whole units, by fewer instructions", {.method = Method::even, .threads = 64, .in_registers = 4, .blocks_per_sm = 16, .plain = true}},
-    {"even_512", "read twice, the second time from the L1 cache, which holds more rows than registers", {.method = Method::even, .threads = 128, .in_cache = 4, .blocks_per_sm = 8, .plain = true}},
-    {"even_2k", "more threads, and twice in turn", {.method = Method::even, .threads = 256, .in_cache = 8, .blocks_per_sm = 4, .plain = true}},
-    {"even_4k", "more threads", {.method = Method::even, .threads = 512, .in_cache = 8, .blocks_per_sm = 2, .plain = true}},
+    {"even_256", "rows of whole units by few registers and instructions", {.method = Method::even, .threads = 32, .in_registers = 8, .blocks_per_sm = 32}},
+    {"even_512", "more threads", {.method = Method::even, .threads = 64, .in_registers = 8, .blocks_per_sm = 16}},
+    {"even_1k", "more threads", {.method = Method::even, .threads = 128, .in_registers = 8, .blocks_per_sm = 8}},
+    {"even_2k", "more threads", {.method = Method::even, .threads = 256, .in_registers = 8, .blocks_per_sm = 4}},
+    {"even_4k", "more threads", {.method = Method::even, .threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
+    {"even_8k", "as many as a block has", {.method = Method::even, .threads = 1024, .in_registers = 8}},
     {"short_sums_16", "gradients of short rows in one pass: half a warp's lanes keep the sums of their columns", {.method = Method::short_sums, .threads = 512, .rows = 32, .blocks_per_sm = 2}},
     {"short_sums_32", "a warp's", {.method = Method::short_sums, .threads = 512, .rows = 16, .blocks_per_sm = 2}},
     {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.method = Method::fused, .threads = 512, .rows = 16, .in_registers = 4}},
@@ -109,8 +110,6 @@ inline constexpr Variant variants[] = {
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-inline constexpr int cached_at_once = 4;  // units of a lane that come from the L1 cache together
-
 constexpr bool is_ring(Config c) { return c.method == Method::ring; }
 // Whether one pass gives dx, dgamma and dbeta.
 constexpr bool keeps_sums(Config c) {
@@ -127,6 +126,7 @@ struct Held {
 };
 constexpr Held held(Config c, Use use) {
   if (c.method == Method::fused) return {2, c.in_registers, 0, 1};
+  if (c.method == Method::even) return {1, c.in_registers, 0, c.blocks_per_sm};
   const int units = c.in_registers + c.in_shared;
   if (use == Use::plain) return {1, c.in_registers, c.in_shared, c.blocks_per_sm};
   if (use == Use::added) {
@@ -140,7 +140,7 @@ constexpr Use use_of(const NormProblem& p) { return p.backward ? Use::gradient :
 // Whole units of the longest row that can be kept; elements before and after them have a place of their own.
 constexpr std::int64_t capacity(Config c, Use use) {
   const Held h = held(c, use);
-  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared + c.in_cache) * c.cluster;
+  return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * c.cluster;
 }
 
 constexpr int smem_bytes(Config c, Use use) {  // dynamic; ring and fused: below

@@ -93,32 +93,6 @@ __device__ __forceinline__ vec<T, N> load_streaming(const T* p, detail::where at
   }
 }
 
-// The same for 16 bytes that a thread reads twice: on CUDA the line stays in the L1 cache while others pass by, until
-// it is read for the last time (compute capability 8.0 and later).
-enum class Reuse : unsigned char { soon, never };
-template <int N, Reuse R, class T>
-__device__ __forceinline__ vec<T, N> load_for(const T* p, detail::where at = detail::where::current()) {
-#if RIDGE_SIMT_ON_CUDA
-  static_assert(sizeof(vec<T, N>) == 16);
-  unsigned w[4];
-  // The L2 cache's policies, as createpolicy.fractional makes them.
-  constexpr unsigned long long evict_first = 0x12f0000000000000, evict_last = 0x14f0000000000000;
-  if constexpr (R == Reuse::soon)
-    asm volatile("ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                 : "l"(__cvta_generic_to_global(p)), "l"(evict_last));
-  else
-    asm volatile("ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                 : "l"(__cvta_generic_to_global(p)), "l"(evict_first));
-  vec<T, N> value;
-  memcpy(&value, w, sizeof value);
-  return value;
-#else
-  return load<N>(p, at);
-#endif
-}
-
 template <int N, class T>
 __device__ __forceinline__ void store_streaming(T* p, const vec<T, N>& value,
                                                 detail::where at = detail::where::current()) {

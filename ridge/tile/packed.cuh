@@ -31,12 +31,6 @@ template <class T> __device__ __forceinline__ Packed load_packed(const T* p) {
   else return pack<T>(simt::load<unit_elements<T>>(p));
 }
 
-// The same in global memory, of what is read twice (simt::load_for).
-template <simt::Reuse R, class T> __device__ __forceinline__ Packed load_packed_for(const T* p) {
-  if constexpr (RIDGE_SIMT_ON_CUDA) return simt::load_for<unit_words, R>(reinterpret_cast<const unsigned*>(p));
-  else return pack<T>(simt::load_for<unit_elements<T>, R>(p));
-}
-
 // Precondition: p is in global memory, aligned to 16 bytes.
 template <class T> __device__ __forceinline__ void store_packed(T* p, const Packed& packed) {
   if constexpr (RIDGE_SIMT_ON_CUDA) simt::store_global(reinterpret_cast<unsigned*>(p), packed);
