@@ -1,6 +1,6 @@
 // Rows of whole 16-byte units, by few registers and instructions. A lane loads all that it has of a row at once and
-// keeps it in registers: 64 for each thread leave a multiprocessor 1,024 threads, of 8 units each, and so up to 128 KB of
-// rows on their way. What is rare is a function of its own.
+// keeps it in registers: 64 for each thread leave a multiprocessor 1,024 threads, of 8 units each, and so up to 128 KB
+// of rows on their way. What is rare is a function of its own.
 #pragma once
 #include <ridge/norm/vector.cuh>
 
