@@ -108,6 +108,9 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormGradientTen
   RIDGE_TRY(check_like(op, t.x, {{"dy", &t.dy}, {"x", &t.x}, {"dsum", dsum}, {"dx", &t.dx}}, vectors));
   RIDGE_TRY(check_overlap(op, {{"dx", &t.dx}, {"dgamma", dgamma}, {"dbeta", dbeta}}, {},
                           {{"dy", &t.dy}, {"x", &t.x}, {"gamma", gamma}, {"dsum", dsum}}));
+  for (const auto& [name, view] : NamedViews{{"dgamma", dgamma}, {"dbeta", dbeta}})
+    if (view && view->size(0) > 1 && view->stride(0) == 0)
+      return Status::invalid(op, std::string(name) + ".strides", "0", "such that elements are apart");
   NormProblem p = problem_of(norm, eps, t.x, {&t.dx, &t.dy, dsum}, vectors);
   p.backward = true;
   p.added = dsum != nullptr;

@@ -193,6 +193,20 @@ TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
   EXPECT_NE(plan->explain().text().find("f32 16384x4096, in two floats"), std::string::npos);
 }
 
+TEST(NormPlan, GradientsOfVectorsAreElementsApart) {
+  std::vector<float> rows(2 * 8), gradients(rows.size()), vector(8);
+  const TensorView x = view(rows.data(), {2, 8}), dx = view(gradients.data(), {2, 8});
+  const TensorView one = broadcast_to(view(vector.data(), {1}), Layout::contiguous({8}));
+  const auto refused = [](const NormGradientTensors& t) {
+    const auto p = NormProblem::of(Norm::layer, 1e-5, t);
+    return p ? std::string() : std::string(p.error().argument());
+  };
+  EXPECT_EQ(refused({.dy = x, .x = x, .dx = dx, .dgamma = one}), "dgamma.strides");
+  EXPECT_EQ(refused({.dy = x, .x = x, .dx = dx, .dbeta = one}), "dbeta.strides");
+  EXPECT_EQ(refused({.dy = x, .x = x, .gamma = one, .dx = dx}), "");  // an input may repeat
+  EXPECT_EQ(refused({.dy = x, .x = x, .dx = dx, .dgamma = view(vector.data(), {8})}), "");
+}
+
 TEST(NormPlan, ARefusalSaysWhy) {
   auto plan = plan_norm({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
   EXPECT_EQ(
