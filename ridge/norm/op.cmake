@@ -1,4 +1,4 @@
-ridge_operator(SOURCES plan.cpp op.cpp
+ridge_operator(SOURCES plan.cpp model.cpp op.cpp
   KERNELS norm_f32.cu norm_f16.cu norm_bf16.cu norm_f64.cu two_float.cu
   CUDA_KERNELS sm90_ring.cu sm90_resident.cu sm90_fused.cu sm90_roles.cu)
 # Hopper's kernels on the CPU runtime, as the library does not offer them there.

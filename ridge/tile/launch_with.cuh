@@ -12,6 +12,7 @@ template <class... P, class... A>
                                  void (*kernel)(P...), const A&... args) {
   if (LaunchRecorder* recorder = LaunchRecorder::current())
     return simt::detail::record(*recorder, config, reinterpret_cast<const void*>(kernel));
+  RIDGE_TRY(simt::detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
   cudaLaunchConfig_t launch{};
   launch.gridDim = config.grid;
   launch.blockDim = config.block;

@@ -31,7 +31,6 @@ template <class... P, class... A>
   if (cluster > 1) return Status::error(Code::unsupported, "clusters of blocks are not emulated on the CPU");
   return simt::launch(config, kernel, args...);
 #else
-  RIDGE_TRY(simt::detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
   RIDGE_TRY(allow_cluster(config, cluster, kernel));
   const cudaLaunchAttribute clusters = clusters_of(cluster);
   return launch_with(config, &clusters, cluster > 1 ? 1 : 0, kernel, args...);

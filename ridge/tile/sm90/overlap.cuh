@@ -12,7 +12,6 @@ template <class... P, class... A>
 #if !RIDGE_SIMT_ON_CUDA
   return launch_clusters(config, cluster, kernel, args...);
 #else
-  RIDGE_TRY(simt::detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
   RIDGE_TRY(allow_cluster(config, cluster, kernel));
   const cudaLaunchAttribute attributes[] = {overlapping(), clusters_of(cluster)};
   return launch_with(config, attributes, cluster > 1 ? 2 : 1, kernel, args...);
