@@ -10,7 +10,8 @@
 //           and var are f32. Everything is computed in float32.
 // Options   gamma and beta each on their own; without gamma the scale is 1, without beta the shift 0.
 // Accuracy  Values are taken relative to the channel's first one and combined pairwise (Chan), so a mean far greater
-//           than the deviations costs no digits, nor does a first value far from all others.
+//           than the deviations costs no digits. A first value far from all others costs var none; mean is right to the
+//           last bits of that distance.
 // Values    var + eps below 0 gives NaN. A channel with NaN or an infinity has NaN for mean and var; a variance beyond
 //           float32 is not finite.
 // Empty     statistics of no elements are NaN. Otherwise nothing is launched.

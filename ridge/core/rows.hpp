@@ -18,7 +18,7 @@ struct Rows {
   static Rows contiguous(std::int64_t rows, std::int64_t cols) {
     Rows r;
     if (rows != 1) r.outer = Layout::contiguous({rows});
-    if (rows != 1) r.outer.stride[0] = cols;
+    if (rows != 1) r.outer.stride[0] = cols > 0 ? cols : 1;
     return r;
   }
 };

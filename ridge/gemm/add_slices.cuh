@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/core/stream.hpp>
 #include <ridge/gemm/add_slices.hpp>
+#include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/simt/simt.hpp>
@@ -13,12 +14,6 @@
 namespace ridge::gemm_kernels {
 
 inline constexpr int slice_threads = 128;
-
-// Integers wrap; in C++ only unsigned ones may.
-template <class X> __device__ __forceinline__ X added(X a, X b) {
-  if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
-  else return a + b;
-}
 
 // epilogue(the sum of all slices)                    parts: [batch][slices][m][pitch]
 // Of two elements `depth` threads each add up as many neighbouring slices, and one of them what these have found.

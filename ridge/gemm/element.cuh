@@ -17,6 +17,12 @@ template <class T> using Accumulator = Staged<T>;
 template <class T> inline constexpr int staged_pack = pack(dtype_of<T>);
 template <class T> inline constexpr int fragment_of = fragment(dtype_of<T>);
 
+// Integers wrap; in C++ only unsigned ones may.
+template <class X> __device__ __forceinline__ X added(X a, X b) {
+  if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+  else return a + b;
+}
+
 // sum + a b, of staged elements. T tells words of four int8 from plain integers.
 template <class T>
 __device__ __forceinline__ Accumulator<T> multiply_add(Staged<T> a, Staged<T> b, Accumulator<T> sum) {
@@ -26,7 +32,7 @@ __device__ __forceinline__ Accumulator<T> multiply_add(Staged<T> a, Staged<T> b,
 
 // The same of single elements.
 template <class T> __device__ __forceinline__ Accumulator<T> multiply_add_one(T a, T b, Accumulator<T> sum) {
-  return sum + static_cast<Accumulator<T>>(a) * static_cast<Accumulator<T>>(b);
+  return added(sum, static_cast<Accumulator<T>>(a) * static_cast<Accumulator<T>>(b));
 }
 
 }  // namespace ridge::gemm_kernels

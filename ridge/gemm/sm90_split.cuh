@@ -8,6 +8,7 @@
 // wgmma takes 64 rows of one operand and 16 to 256 of the other. The wide operand, whose rows are taken 64 at a time,
 // is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
 #pragma once
+#include <ridge/gemm/element.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
@@ -322,7 +323,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
             start_step(to, false);
             ring.next();
           };
-          const auto add = [&](int i, const Sum(&part)[K::sums]) {
+          const auto add = [&](int i, Sum(&part)[K::sums]) {
+            sm90::take_sums(part);
             release(stage[i]);
 #pragma unroll
             for (int j = 0; j < K::sums; ++j) sums[j] += part[j];
@@ -394,7 +396,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
             other[p] =
                 simt::load<4>(received + (static_cast<int>(from << work.share_log2) + ::min(p, share - 1)) * of_group);
 #pragma unroll
-          for (int i = 0; i < 4 * half; ++i) sums[i] += other[i / 4][i % 4];  // of places that were sent: not used
+          for (int i = 0; i < 4 * half; ++i) sums[i] = added(sums[i], other[i / 4][i % 4]);  // of places sent: not used
         }
       }
 

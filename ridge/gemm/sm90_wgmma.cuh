@@ -428,11 +428,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           ring.next();
           return stage;
         };
-        const auto add = [&](const Sum(&from)[K::blocks][K::sums]) {
+        const auto add = [&](Sum(&from)[K::blocks][K::sums]) {
 #pragma unroll
-          for (int i = 0; i < K::blocks; ++i)
+          for (int i = 0; i < K::blocks; ++i) {
+            sm90::take_sums(from[i]);
 #pragma unroll
             for (int j = 0; j < K::sums; ++j) sums[i][j] += from[i][j];
+          }
         };
         for (; walk.more(); walk.next()) {
           const WgmmaTile place = walk.at();

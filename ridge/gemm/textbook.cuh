@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(threads(Row::config))
       tile_b[y * pitch + x] = col < shape.n && k + y < shape.k ? static_cast<S>(from_b[(k + y) * b.k_stride]) : S(0);
       __syncthreads();
       RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < c.bk; ++i) sum[0] += tile_a[y * pitch + i] * tile_b[i * pitch + x];
+      for (int i = 0; i < c.bk; ++i) sum[0] = added(sum[0], tile_a[y * pitch + i] * tile_b[i * pitch + x]);
       __syncthreads();
     }
     if (row < shape.m && col < shape.n) epilogue(sum, At{batch, row, col, 1});

@@ -1,4 +1,5 @@
 // From views to a problem, and what the contract refuses.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemv/launch.hpp>
 
@@ -52,12 +53,9 @@ Result<GemvProblem> GemvProblem::of(const GemvTensors& t, const GemvScalars& sca
   for (const auto& [name, v] : {std::pair("c", c), std::pair("bias", bias)})
     if (v && overlap(*v, t.y) && !same_elements(*v, t.y))
       return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it, or the same elements");
-  const int size = static_cast<int>(size_of(p.dtype));
   for (const auto& [name, v] :
        {std::pair("a", &t.a), std::pair("x", &t.x), std::pair("y", &t.y), std::pair("c", c), std::pair("bias", bias)})
-    if (v && alignment_of(v->data) < size)
-      return Status::invalid("gemv", std::string(name) + ".data",
-                             "at an address that is no multiple of " + std::to_string(size), "aligned to an element");
+    if (v) RIDGE_TRY(check_data("gemv", name, *v));
   p.k_stride = p.k <= 1 ? 1 : t.a.stride(1);
   p.row_stride = p.m <= 1 ? (p.k_stride == 1 ? 0 : 1) : t.a.stride(0);
   p.x = vector_of(t.x);

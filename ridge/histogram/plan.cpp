@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/histogram/launch.hpp>
@@ -43,13 +44,8 @@ Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorV
   if (counts.rank() != 1)
     return Status::invalid(op, "counts.shape", counts.layout.text(), "of one axis, the number of bins");
   if (x.device != counts.device) return Status::invalid(op, "counts.device", "another", "that of x");
-  for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}}) {
-    const int size = static_cast<int>(size_of(view->dtype));
-    if (alignment_of(view->data, size) < size)
-      return Status::invalid(op, std::string(label) + ".data",
-                             "at an address of alignment " + std::to_string(alignment_of(view->data, size)),
-                             "aligned to its elements of " + std::to_string(size) + " bytes");
-  }
+  for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}})
+    RIDGE_TRY(check_data(op, label, *view));
   if (overlap(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
   return HistogramProblem{x.dtype, x.layout, counts.dtype, counts.layout, range_or_default(x.dtype, range)};
 }

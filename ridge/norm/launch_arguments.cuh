@@ -5,6 +5,9 @@
 #include <ridge/norm/launch.hpp>
 #include <ridge/norm/variants.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace ridge::norm_detail {
 
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
@@ -21,6 +24,12 @@ template <class P> static RowTensor<P> rows_at(void* data, const Rows& lie) {
   return {static_cast<P*>(data), RowOffsets::of(lie.outer), lie.step};
 }
 
+// In the type that is computed in; what is not 0 stays so, for a constant row has no other divisor.
+template <class X> static X narrowed_eps(double eps) {
+  using Limits = std::numeric_limits<X>;
+  return eps > 0 ? static_cast<X>(std::clamp<double>(eps, Limits::min(), Limits::max())) : X(0);
+}
+
 template <class T> static Forward<T> forward_of(const Arguments& args) {
   const NormProblem& p = args.plan.problem;
   const Operands& o = args.operands;
@@ -33,7 +42,7 @@ template <class T> static Forward<T> forward_of(const Arguments& args) {
           .beta = {static_cast<const T*>(o.beta.data), o.beta.step},
           .rows = p.rows,
           .cols = p.cols,
-          .eps = static_cast<Compute<T>>(p.eps),
+          .eps = narrowed_eps<Compute<T>>(p.eps),
           .rms = p.norm == Norm::rms};
 }
 
@@ -49,7 +58,7 @@ template <class T> static Backward<T> backward_of(const Arguments& args) {
           .gamma = {static_cast<const T*>(o.gamma.data), o.gamma.step},
           .rows = p.rows,
           .cols = p.cols,
-          .eps = static_cast<Compute<T>>(p.eps),
+          .eps = narrowed_eps<Compute<T>>(p.eps),
           .rms = p.norm == Norm::rms,
           .statistics = keeps_statistics ? static_cast<Compute<T>*>(o.workspace) : nullptr};
 }

@@ -78,11 +78,15 @@ struct PlainSums {
   template <class Team, class X> using Scratch = norm_detail::Scratch<Team, X>;
 };
 
+// What sums of elements are taken of: else they leave X's range where elements are large and many. A power of two, so
+// that no bits are lost.
+inline constexpr float sum_share = 0x1p-31f;
+
 template <class Team, class X, class S, class Each>
 __device__ __forceinline__ X mean_of(Each&& each, X cols, S& scratch) {
   X sum = 0;
-  each([&](X x, bool) { sum += x; });
-  return Team::reduce(sum, plus<X>, scratch) / cols;
+  each([&](X x, bool) { sum = multiply_add(x, X(sum_share), sum); });
+  return Team::reduce(sum, plus<X>, scratch) / (cols * X(sum_share));
 }
 
 template <class Team, class X, class Each, class EndPass>
@@ -90,11 +94,14 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
                                                         Scratch<Team, X>& scratch) {
   const X base = rms ? X(0) : mean_of<Team>(each, cols, scratch.mean);
   end_pass();
-  Differences<X> s{X(0), X(0)};
-  each([&](X x, bool exists) { s.add(x - (exists ? base : X(0))); });
+  Differences<X> s{X(0), X(0)};  // the first by its share, as in mean_of()
+  each([&](X x, bool exists) {
+    const X d = x - (exists ? base : X(0));
+    s = {multiply_add(d, X(sum_share), s.first), multiply_add(d, d, s.squares)};
+  });
   s = Team::reduce(s, plus<Differences<X>>, scratch.differences);
   end_pass();
-  return statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
+  return statistics_of(base, rms ? X(0) : s.first / (cols * X(sum_share)), s.squares / cols, eps);
 }
 
 // Of distances from a base: their mean, and the sum of squared differences from it.

@@ -193,6 +193,13 @@ TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
   EXPECT_NE(plan->explain().text().find("f32 16384x4096, in two floats"), std::string::npos);
 }
 
+TEST(NormPlan, RowsOfNoColumnsArePlannedFromSizes) {
+  for (const bool backward : {false, true}) {
+    const auto plan = plan_norm({.backward = backward, .rows = 5, .cols = 0, .dgamma = backward}, cpu());
+    EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message());
+  }
+}
+
 TEST(NormPlan, GradientsOfVectorsAreElementsApart) {
   std::vector<float> rows(2 * 8), gradients(rows.size()), vector(8);
   const TensorView x = view(rows.data(), {2, 8}), dx = view(gradients.data(), {2, 8});
@@ -422,13 +429,71 @@ TEST(NormAccuracy, TwoFloatsTakeDistancesFromTheMeanWhereItIsFar) {
   for (std::int64_t i = 0; i < cols; ++i) EXPECT_NEAR(y[i], (i % 2 ? -1 : 1) / std::sqrt(1 + 1e-5), 0x1p-24) << i;
 }
 
+// By every row of the table, also where a row's sum is past float32's range; zeros also with an eps that is below it.
 TEST(LayerNorm, ConstantRowsGiveBetaItself) {
-  for (const float value : {0.1f, 60000.0f, -3e-3f}) {
-    std::vector<float> x(2 * 1000, value), y(x.size()), beta(1000);
-    for (int i = 0; i < 1000; ++i) beta[i] = static_cast<float>(i) * 0.25f + 1;
-    layer_norm(view(x.data(), {2, 1000}), view(y.data(), {2, 1000}), {.beta = view(beta.data(), {1000})});
-    for (int i = 0; i < 2000; ++i) ASSERT_NEAR(y[i], beta[i % 1000], 1e-6 * beta[i % 1000]) << value << " " << i;
+  const auto only_large = [](std::int64_t cols) { return cols > 10000; };  // a thread alone errs where sums are rounded
+  for (const std::int64_t cols : {20, 128, 1000, 1024, 20000})
+    for (const double eps : {1e-5, 1e-60})
+      for (const float value : {0.0f, 0.1f, 60000.0f, -3e-3f, 1e38f, -3e38f}) {
+        if ((eps < 1e-5 && value != 0) || (only_large(cols) && std::fabs(value) < 1e38f)) continue;
+        const auto n = static_cast<std::size_t>(2 * cols);
+        std::vector<float> x(n, value), y(n), beta(static_cast<std::size_t>(cols));
+        for (std::size_t i = 0; i < beta.size(); ++i) beta[i] = static_cast<float>(i % 1000) * 0.25f + 1;
+        int ran = 0;
+        for (const auto& row : variants) {
+          NormTensors t{.x = view(x.data(), {2, cols}), .y = view(y.data(), {2, cols})};
+          t.beta = view(beta.data(), {cols});
+          const auto plan = plan_norm(*NormProblem::of(Norm::layer, eps, t), cpu(), {.variant = std::string(row.name)});
+          if (!plan) continue;
+          std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);
+          ASSERT_TRUE(plan->run(t, {room.data(), plan->workspace_bytes()}).ok()) << row.name;
+          ++ran;
+          for (std::size_t i = 0; i < n; ++i) {
+            const float want = beta[i % beta.size()];
+            ASSERT_NEAR(y[i], want, 1e-6 * want) << row.name << " " << cols << " " << eps << " " << value << " " << i;
+          }
+        }
+        EXPECT_GT(ran, 3);
+      }
+}
+
+// Fused rows see a row's sums from the mean of 32 elements. Where just these lie far off, they are the root of cols / 32
+// standard deviations from its mean, and the variance errs by cols / 32 roundings. norm.hpp says so.
+TEST(LayerNorm, GradientsOfARowWhoseFirstElementsLieFarOff) {
+  constexpr std::int64_t cols = 8192;
+  std::vector<float> x(cols), dy(cols), dx(cols), dgamma(cols);
+  for (std::int64_t i = 0; i < cols; ++i) {
+    x[i] = i < 128 && i % 4 == 0 ? 1000.0f : static_cast<float>(i * 37 % 101) / 50 - 1;
+    dy[i] = static_cast<float>(i * 53 % 103) / 51 - 1;
   }
+  double mean = 0, variance = 0, mean_g = 0, mean_gn = 0;
+  for (const float e : x) mean += e / static_cast<double>(cols);
+  for (const float e : x) variance += (e - mean) * (e - mean) / static_cast<double>(cols);
+  const double scale = 1 / std::sqrt(variance + 1e-5);
+  for (std::int64_t i = 0; i < cols; ++i) {
+    mean_g += dy[i] / static_cast<double>(cols);
+    mean_gn += dy[i] * (x[i] - mean) * scale / static_cast<double>(cols);
+  }
+  int ran = 0;
+  for (const auto& row : variants) {
+    const NormGradientTensors t{.dy = view(dy.data(), {1, cols}),
+                                .x = view(x.data(), {1, cols}),
+                                .dx = view(dx.data(), {1, cols}),
+                                .dgamma = view(dgamma.data(), {cols})};
+    const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
+    if (!plan) continue;
+    std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);
+    ASSERT_TRUE(plan->run(t, {room.data(), plan->workspace_bytes()}).ok()) << row.name;
+    ++ran;
+    double worst = 0;
+    for (std::int64_t i = 0; i < cols; ++i) {
+      const double n = (x[i] - mean) * scale;
+      worst = std::max(worst, std::fabs(dx[i] / scale - (dy[i] - mean_g - n * mean_gn)));
+      worst = std::max(worst, std::fabs(dgamma[i] - dy[i] * n) / std::max(1.0, std::fabs(n)));
+    }
+    EXPECT_LT(worst, cols / 32 * 0x1p-23) << row.name;
+  }
+  EXPECT_GT(ran, 3);
 }
 
 TEST(LayerNorm, WhatMayOverlap) {

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/reduce/launch.hpp>
@@ -70,10 +71,7 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
       return Status::invalid(op, y.device != x.device ? "y.device" : label + ".device", "another", "that of x");
     if (overlap(*input, y)) return Status::invalid(op, "y", "overlapping " + label, "apart from it");
   }
-  const int y_bytes = static_cast<int>(size_of(y.dtype));
-  if (alignment_of(y.data) < y_bytes)
-    return Status::invalid(op, "y.data", "at an address that is no multiple of " + std::to_string(y_bytes),
-                           "aligned to an element");
+  RIDGE_TRY(check_data(op, "y", y));
   if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
   const Layout lies = f == Reduce::trace ? diagonal(x.layout) : x.layout;
   return ReduceProblem{.function = f,

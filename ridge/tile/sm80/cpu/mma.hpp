@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace ridge::tile::sm80 {
 
@@ -88,7 +89,7 @@ inline unsigned turn_matrix(unsigned pair) {
 }
 
 // sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. Sum: float,
-// of signed bytes int32.
+// of signed bytes int32, which wraps.
 template <class T, class Sum> void multiply(Sum (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
   constexpr unsigned in_register = sizeof(unsigned) / sizeof(T), products = 8 * in_register;
   const unsigned lane = threadIdx.x % 32, outer = lane / 4, k = lane % 4 * in_register;
@@ -103,7 +104,12 @@ template <class T, class Sum> void multiply(Sum (&sums)[4], const unsigned (&a)[
       float x[products], y[products];
       std::memcpy(x, all.a[at.row], sizeof x);
       std::memcpy(y, all.b[at.col], sizeof y);
-      for (unsigned n = 0; n < products; ++n) sums[i] += static_cast<Sum>(x[n]) * static_cast<Sum>(y[n]);
+      for (unsigned n = 0; n < products; ++n) {
+        const Sum product = static_cast<Sum>(x[n]) * static_cast<Sum>(y[n]);
+        if constexpr (std::is_integral_v<Sum>)
+          sums[i] = static_cast<Sum>(static_cast<unsigned>(sums[i]) + static_cast<unsigned>(product));
+        else sums[i] += product;
+      }
     }
   });
 }
