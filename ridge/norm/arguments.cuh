@@ -31,6 +31,7 @@ template <class T> struct Forward {
   std::int64_t rows, cols;
   Compute<T> eps;
   bool rms;
+  std::int64_t ahead = 0;  // rows_ahead()
 };
 
 // dy, x, dx, dsum: [rows, cols]; gamma: [cols]

@@ -3,6 +3,7 @@
 // of rows on their way. What is rare is a function of its own.
 #pragma once
 #include <ridge/norm/vector.cuh>
+#include <ridge/tile/rows_ahead.cuh>
 
 namespace ridge::norm_detail {
 
@@ -111,6 +112,8 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
           tile::store_packed(sum + k * step, unit[k] = packed_sum<T>(unit[k], other[i]));
     }
     x = sum;
+  } else if (a.ahead > 0 && Team::lane() == 0 && row + a.ahead < a.rows) {
+    tile::bring_row(a.x.even_row(row + a.ahead), cols);
   }
 
   // ---- compute: elements as they are, which costs bits where their mean is far from 0

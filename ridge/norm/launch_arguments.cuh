@@ -43,7 +43,8 @@ template <class T> static Forward<T> forward_of(const Arguments& args) {
           .rows = p.rows,
           .cols = p.cols,
           .eps = narrowed_eps<Compute<T>>(p.eps),
-          .rms = p.norm == Norm::rms};
+          .rms = p.norm == Norm::rms,
+          .ahead = rows_ahead(variants[args.plan.variant].config, p, args.plan.device)};
 }
 
 template <class T> static Backward<T> backward_of(const Arguments& args) {

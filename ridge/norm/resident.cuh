@@ -3,6 +3,7 @@
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_part.cuh>
+#include <ridge/tile/rows_ahead.cuh>
 
 namespace ridge::norm_detail {
 
@@ -61,6 +62,9 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
     unit[0] = load(x, k);
     if constexpr (Added) unit[0] = packed_sum<T>(unit[0], load(residual, k));
   });
+  if constexpr (!Added)
+    if (a.ahead > 0 && Team::lane() == 0 && row + a.ahead < a.rows)
+      tile::bring_row(a.x.even_row(row + a.ahead) + part.begin, part.size);
   [[maybe_unused]] float base = !Sums::plain || a.rms || part.size == 0 ? 0.0f : element(0);
   const float edge = edge_at >= 0 ? element(edge_at) : 0.0f;
   kept.end_pass();

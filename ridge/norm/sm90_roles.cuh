@@ -8,6 +8,7 @@
 // have read it (`free`). Messages are words with their number, as those of tile/sm90/row_ring.cuh.
 #pragma once
 #include <ridge/norm/fused.cuh>
+#include <ridge/tile/rows_ahead.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
@@ -300,6 +301,10 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
             Packed* to = shared + stage * 2 * row_units;
             sm90::copy_bulk(to, row_of(a.x, j) + part.head, bytes, &slots[stage].full);
             sm90::copy_bulk(to + row_units, row_of(a.dy, j) + part.head, bytes, &slots[stage].full);
+            if (j + RoleRows::ahead < count && bytes > 0) {
+              tile::bring(row_of(a.x, j + RoleRows::ahead) + part.head, bytes);
+              tile::bring(row_of(a.dy, j + RoleRows::ahead) + part.head, bytes);
+            }
           }
           next();
         }

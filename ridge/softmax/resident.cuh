@@ -9,6 +9,7 @@
 #include <ridge/tile/row_lanes.cuh>
 #include <ridge/tile/row_part.cuh>
 #include <ridge/tile/row_units.cuh>
+#include <ridge/tile/rows_ahead.cuh>
 
 namespace ridge::softmax_detail {
 
@@ -58,7 +59,7 @@ __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
 template <class Row, class T, int Warp, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
-                     bool log) {
+                     std::int64_t ahead, bool log) {
   constexpr Config c = Row::config;
   constexpr int threads = c.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
   using Team = tile::BlockRows<threads, c.rows, Warp>;
@@ -100,6 +101,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       for (int i = 0; i < spill_batch; ++i) spill[(s + i) * threads] = batch[i];
     }
   const float edge = edge_at >= 0 ? float(in[edge_at]) : tile::minus_infinity<float>;
+  if (ahead > 0 && Team::lane() == 0 && row + ahead < rows) tile::bring_row(in + ahead * pitch_x, part.size);
 
   // Calls f(packed, k) for every unit that the row uses. Between passes the units are made opaque, or the compiler
   // would carry every element converted, and its exponential, in registers it does not have.

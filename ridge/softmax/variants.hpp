@@ -4,6 +4,7 @@
 #include <ridge/tile/row_ring.hpp>
 #include <ridge/tile/row_slices.hpp>
 #include <ridge/tile/row_span.hpp>
+#include <ridge/tile/rows_ahead.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -154,5 +155,13 @@ constexpr int registers(Config c) {
   return c.method == Method::naive ? 24 : c.method == Method::three ? 32 : 40;
 }
 constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::naive ? c.threads : c.rows * c.turns; }
+
+// Rows that are in a block alone, or in a cluster, have others brought ahead. In clusters two thirds of what blocks ask
+// for are the fastest on an H200, and in float32 none: 131,072 columns were slower by 4 to 9 %.
+inline std::int64_t rows_ahead(const Config& c, DType dtype, const DeviceInfo& device) {
+  if (rows_per_block(c) > 1 || (c.cluster > 1 && dtype == DType::f32)) return 0;
+  const std::int64_t rows = tile::rows_ahead(device, c.threads * c.cluster);
+  return c.cluster > 1 ? rows * 2 / 3 : rows;
+}
 
 }  // namespace ridge::softmax_detail

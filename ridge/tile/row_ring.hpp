@@ -17,6 +17,8 @@ struct RowRing {
   static constexpr int exchanges = 2;                    // reductions whose scratch is in use at a time
   static constexpr int inboxes = 4;                      // messages of which a block may have some, and not others
   static constexpr int warp = 32;                        // lanes
+  // Of the row behind those in the ring, brought to the L2 cache (tile/rows_ahead.cuh).
+  static constexpr unsigned bytes_ahead = 40 << 10;
 
   int team = warp;        // threads of a team
   int teams = 1;          // of a block

@@ -13,6 +13,7 @@
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_ring.hpp>
 #include <ridge/tile/row_units.cuh>
+#include <ridge/tile/rows_ahead.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 
@@ -267,6 +268,17 @@ template <int Threads> class RingTeam {
 #pragma unroll
     for (int n = 0; n < N; ++n)
       if (n < ring.tensors && bytes) copy_bulk(to + n * ring.row_bytes, low_of<T>(tensors[n], row), bytes, full(stage));
+    if (row + slot_step < rows)
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        if (n < ring.tensors) bring_next(low_of<T>(tensors[n], row), slot_step, tensors[n].pitch, bytes, N);
+  }
+  // The next row, whose slot is not free yet, to the L2 cache: less its last unit, which may not all be the tensor's. A
+  // function, for that its registers are not the loop's.
+  static __device__ __attribute__((noinline)) void bring_next(const unsigned char* low, std::int64_t slot_step,
+                                                              std::int64_t pitch, unsigned bytes, unsigned tensors) {
+    const unsigned most = RowRing::bytes_ahead / tensors / unit_bytes * unit_bytes;
+    if (bytes > unit_bytes) bring(low + slot_step * pitch, ::min(most, bytes - unit_bytes));
   }
   // The unit that has a row's, or its slice's, first element.
   template <class T>
