@@ -193,6 +193,18 @@ TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
   EXPECT_NE(plan->explain().text().find("f32 16384x4096, in two floats"), std::string::npos);
 }
 
+TEST(NormPlan, RowsAreBroughtAheadByThreeEighthsOfATurn) {
+  const auto ahead = [](const NormProblem& p, const char* device) {
+    const auto plan = plan_norm(p, *device_model(device));
+    return norm_detail::rows_ahead(variants[plan->variant].config, plan->problem, plan->device);
+  };
+  EXPECT_EQ(ahead({.rows = 4096, .cols = 32768}, "H200"), 132 * 3 / 8);  // one row in a multiprocessor
+  EXPECT_EQ(ahead({.rows = 8192, .cols = 8192, .dtype = bf16}, "H200"), 8 * 132 * 3 / 8);  // eight
+  EXPECT_EQ(ahead({.rows = 4096, .cols = 32768}, "A100"), 0);
+  EXPECT_EQ(ahead({.rows = 4096, .cols = 32768, .added = true}, "H200"), 0);
+  EXPECT_EQ(ahead({.rows = 65536, .cols = 128}, "H200"), 0);  // a block has several
+}
+
 TEST(NormPlan, RowsOfNoColumnsArePlannedFromSizes) {
   for (const bool backward : {false, true}) {
     const auto plan = plan_norm({.backward = backward, .rows = 5, .cols = 0, .dgamma = backward}, cpu());

@@ -102,6 +102,18 @@ TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 128 KB do not fit in 99
 }
 
+TEST(SoftmaxPlan, RowsAreBroughtAheadOnHopper) {
+  const auto ahead = [](const SoftmaxProblem& p, const char* device) {
+    const auto plan = plan_softmax(p, *device_model(device));
+    return softmax_detail::rows_ahead(softmax_detail::variants[plan->variant].config, p.dtype, plan->device);
+  };
+  EXPECT_EQ(ahead({.rows = 4096, .cols = 50257, .dtype = bf16}, "H200"), 2 * 132 * 3 / 8);
+  EXPECT_EQ(ahead({.rows = 1024, .cols = 131072, .dtype = bf16}, "H200"), 132 * 3 / 8 * 2 / 3);  // in clusters of two
+  EXPECT_EQ(ahead({.rows = 1024, .cols = 131072}, "H200"), 0);
+  EXPECT_EQ(ahead({.rows = 4096, .cols = 50257, .dtype = bf16}, "A100"), 0);
+  EXPECT_EQ(ahead({.rows = 65536, .cols = 128}, "H200"), 0);  // a block has several rows
+}
+
 TEST(SoftmaxPlan, StridedRowsHaveAVariant) {
   SoftmaxProblem p{.rows = 8, .cols = 64, .x = Rows::contiguous(8, 64), .y = Rows::contiguous(8, 64)};
   p.x->step = 2;
