@@ -202,7 +202,7 @@ TEST(NormPlan, RowsAreBroughtAheadByThreeEighthsOfATurn) {
   EXPECT_EQ(ahead({.rows = 8192, .cols = 8192, .dtype = bf16}, "H200"), 8 * 132 * 3 / 8);  // eight
   EXPECT_EQ(ahead({.rows = 4096, .cols = 32768}, "A100"), 0);
   EXPECT_EQ(ahead({.rows = 4096, .cols = 32768, .added = true}, "H200"), 0);
-  EXPECT_EQ(ahead({.rows = 65536, .cols = 128}, "H200"), 0);  // a block has several
+  EXPECT_EQ(ahead({.rows = 65536, .cols = 1024}, "H200"), 0);  // 4 KB
 }
 
 TEST(NormPlan, RowsOfNoColumnsArePlannedFromSizes) {

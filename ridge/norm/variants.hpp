@@ -276,7 +276,8 @@ constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * 
 // Rows that are in a block alone have others brought ahead. Not so with a residual: two rows read and two written leave
 // the L2 cache no room, and it was 2 to 6 % slower.
 inline std::int64_t rows_ahead(const Config& c, const NormProblem& p, const DeviceInfo& device) {
-  return p.added || rows_per_block(c) > 1 ? 0 : tile::rows_ahead(device, c.threads);
+  if (p.added || rows_per_block(c) > 1) return 0;
+  return tile::rows_ahead(device, c.threads, p.cols * static_cast<std::int64_t>(size_of(p.dtype)));
 }
 
 // Kernels that follow the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish:

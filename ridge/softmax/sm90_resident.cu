@@ -36,7 +36,7 @@ template <int I, class T> Status launch_row(const Arguments& args) {
     using Kernel = ClusterKernel<c.threads, c.in_registers, c.in_shared, c.blocks_per_sm>;
     return tile::sm90::launch_clusters(at, c.cluster, softmax_resident<Kernel, T, 32, tile::sm90::RowCluster>,
                                        static_cast<const T*>(args.x), static_cast<T*>(args.y), p.rows, p.cols,
-                                       p.x->pitch(), p.y->pitch(), rows_ahead(c, p.dtype, args.plan.device), p.log);
+                                       p.x->pitch(), p.y->pitch(), rows_ahead(c, p, args.plan.device), p.log);
   }
 }
 

@@ -68,7 +68,7 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   } else if constexpr (c.method == Method::vector) {
     return simt::launch(at, softmax_vector<Row<I>, T, Warp>, x, y, p.cols, pitch_x, pitch_y, p.log);
   } else {
-    const std::int64_t ahead = rows_ahead(c, p.dtype, args.plan.device);
+    const std::int64_t ahead = rows_ahead(c, p, args.plan.device);
     if (c.overlaps && args.plan.device.cc == 90)
       return tile::launch_overlapping(at, softmax_resident<Row<I>, T, Warp>, x, y, p.rows, p.cols, pitch_x, pitch_y,
                                       ahead, p.log);

@@ -105,13 +105,13 @@ TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
 TEST(SoftmaxPlan, RowsAreBroughtAheadOnHopper) {
   const auto ahead = [](const SoftmaxProblem& p, const char* device) {
     const auto plan = plan_softmax(p, *device_model(device));
-    return softmax_detail::rows_ahead(softmax_detail::variants[plan->variant].config, p.dtype, plan->device);
+    return softmax_detail::rows_ahead(softmax_detail::variants[plan->variant].config, p, plan->device);
   };
   EXPECT_EQ(ahead({.rows = 4096, .cols = 50257, .dtype = bf16}, "H200"), 2 * 132 * 3 / 8);
   EXPECT_EQ(ahead({.rows = 1024, .cols = 131072, .dtype = bf16}, "H200"), 132 * 3 / 8 * 2 / 3);  // in clusters of two
   EXPECT_EQ(ahead({.rows = 1024, .cols = 131072}, "H200"), 0);
   EXPECT_EQ(ahead({.rows = 4096, .cols = 50257, .dtype = bf16}, "A100"), 0);
-  EXPECT_EQ(ahead({.rows = 65536, .cols = 128}, "H200"), 0);  // a block has several rows
+  EXPECT_EQ(ahead({.rows = 16384, .cols = 4096, .dtype = bf16}, "H200"), 0);  // 8 KB
 }
 
 TEST(SoftmaxPlan, StridedRowsHaveAVariant) {

@@ -158,9 +158,10 @@ constexpr std::int64_t rows_per_block(Config c) { return c.method == Method::nai
 
 // Rows that are in a block alone, or in a cluster, have others brought ahead. In clusters two thirds of what blocks ask
 // for are the fastest on an H200, and in float32 none: 131,072 columns were slower by 4 to 9 %.
-inline std::int64_t rows_ahead(const Config& c, DType dtype, const DeviceInfo& device) {
-  if (rows_per_block(c) > 1 || (c.cluster > 1 && dtype == DType::f32)) return 0;
-  const std::int64_t rows = tile::rows_ahead(device, c.threads * c.cluster);
+inline std::int64_t rows_ahead(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  if (rows_per_block(c) > 1 || (c.cluster > 1 && p.dtype == DType::f32)) return 0;
+  const std::int64_t rows =
+      tile::rows_ahead(device, c.threads * c.cluster, p.cols * static_cast<std::int64_t>(size_of(p.dtype)));
   return c.cluster > 1 ? rows * 2 / 3 : rows;
 }
 
