@@ -12,11 +12,11 @@
 // Types     f32 f16 bf16 f64, all tensors of one. 16-bit types are computed in float32.
 // Values    The variance is that of x - mean: from distances to an element of the row, to 0 where the mean is near it,
 //           or to the rounded mean, whose error is taken out. A row 1e4 + i * 1e-3 in float32 is right to the last bits
-//           of x - mean; one whose first element lies far from the others, to those of that distance. Gradients may see
-//           a row from the mean of 32 elements: where just these lie far from the others, its variance errs by cols / 32
-//           roundings. A constant row, or one of one element, gives beta. Rows with NaN or an infinity give NaN (rms_norm
-//           with an infinity: NaN there and beta elsewhere). Rows whose sum of squares leaves the range of float32 (f64:
-//           its own) have an infinite variance.
+//           of x - mean; one whose first element lies far from the others, to those of that distance. Gradients may
+//           see a row from the mean of 32 elements: where just these lie far from the others, its variance errs by
+//           cols / 32 roundings. A constant row, or one of one element, gives beta. Rows with NaN or an infinity give
+//           NaN (rms_norm with an infinity: NaN there and beta elsewhere). Rows whose sum of squares leaves the range
+//           of float32 (f64: its own) have an infinite variance.
 // Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale
 //           as two floats: an element of y is off by two roundings of its own, and by terms of the square of float32's
 //           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32, and a row's

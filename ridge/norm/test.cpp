@@ -469,8 +469,8 @@ TEST(LayerNorm, ConstantRowsGiveBetaItself) {
       }
 }
 
-// Fused rows see a row's sums from the mean of 32 elements. Where just these lie far off, they are the root of cols / 32
-// standard deviations from its mean, and the variance errs by cols / 32 roundings. norm.hpp says so.
+// Fused rows see a row's sums from the mean of 32 elements. Where just these lie far off, they are the root of
+// cols / 32 standard deviations from its mean, and the variance errs by cols / 32 roundings. norm.hpp says so.
 TEST(LayerNorm, GradientsOfARowWhoseFirstElementsLieFarOff) {
   constexpr std::int64_t cols = 8192;
   std::vector<float> x(cols), dy(cols), dx(cols), dgamma(cols);

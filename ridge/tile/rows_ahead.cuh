@@ -1,6 +1,6 @@
-// Rows that are brought to the L2 cache shortly before the blocks that read them begin. A multiprocessor that sums a row
-// up or stores it asks for nothing meanwhile, and where it has one row or two, memory waits for it: the copy engine then
-// fetches what will be asked for next.
+// Rows that are brought to the L2 cache shortly before the blocks that read them begin. A multiprocessor that sums a
+// row up or stores it asks for nothing meanwhile, and where it has one row or two, memory waits for it: the copy engine
+// then fetches what will be asked for next.
 #pragma once
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/rows_ahead.hpp>
