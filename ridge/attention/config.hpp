@@ -60,6 +60,14 @@ constexpr bool takes_lengths(const Config& c) {
   return c.family != Family::decode_one && c.family != Family::wgmma_gradient;
 }
 
+// Whether a mask tensor is taken. Steps have no instance for it, nor have rows of more than two multipliers, whose
+// registers leave no room for it.
+constexpr bool takes_masks(const Config& c) {
+  if (c.family == Family::wgmma) return c.bm <= 128 && !is_step(c);
+  return c.family != Family::wgmma_terms && c.family != Family::decode && c.family != Family::decode_one &&
+         c.family != Family::wgmma_gradient;
+}
+
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
 // Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad]: every product walks down columns of both of its
 // operands, whose neighbours 16-byte accesses read.

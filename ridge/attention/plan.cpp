@@ -73,7 +73,6 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   if (c.family == Family::wgmma) {
     if (device.cc != 90)
       return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
-    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
     if ((p.cu_k ? p.total_k : p.sk) == 0) return "there are no keys, and TMA reads no empty tensor";
     if (p.dv * 2 % 16 != 0)
       return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
@@ -84,7 +83,6 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (p.rule.math != math_of(c)) return "it emulates float32, which has to be asked for: math=bf16x6";
     if (device.cc != 90)
       return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
-    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
     if (p.d % 4 != 0 || p.dv % 4 != 0)
       return "rows are read by 4 elements, and d is " + std::to_string(p.d) + ", dv " + std::to_string(p.dv);
     for (const auto& operand : {p.q, p.k, p.v, p.o})
@@ -92,7 +90,6 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   }
   if (c.family == Family::decode) {
     if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
-    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
     if ((p.block_table ? p.pages : p.cu_k ? p.total_k : p.sk) == 0)
       return "there are no keys, and TMA reads no empty tensor";
     if (p.dv % 4 != 0) return "parts of O have rows of whole 16 bytes, and dv is " + std::to_string(p.dv);
@@ -103,7 +100,6 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
     if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
     if (has_lengths(p)) return "it takes sequences of one length alone";
     if (p.sq != 1) return "it takes one query, and there are " + std::to_string(p.sq);
-    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
     if (p.rule.softcap != 0) return "it takes no softcap";
     if (p.rule.scale && !(*p.rule.scale > 0)) return "the scale it takes is positive";
     if (p.d != c.d || p.dv != c.dv)
@@ -120,13 +116,13 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   if (c.family == Family::wgmma_gradient) {
     if (device.cc != 90)
       return "tensor cores' instructions of compute capability 9.0, and " + device.name + " is another device";
-    if (p.mask != AttentionMask::none) return "it takes no mask tensor";
     if (p.d % 8 != 0 || p.dv % 8 != 0)
       return "TMA stores rows whose bytes are a multiple of 16, and d is " + std::to_string(p.d) + ", dv " +
              std::to_string(p.dv);
     for (const auto& operand : {p.q, p.k, p.v, p.o, p.grad_o, p.grad_q, p.grad_k, p.grad_v})
       if (!has_vectors(*operand, p.dtype)) return "rows that are contiguous and start on 16 bytes are what TMA takes";
   }
+  if (p.mask != AttentionMask::none && !takes_masks(c)) return "it takes no mask tensor";
   if (p.block_table && c.family != Family::naive && !c.split) return "it finds no keys in pages";
   if (!takes_lengths(c) && has_lengths(p)) return "it takes sequences of one length alone";
   if (tiles_of(c, p) > max_blocks / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
@@ -247,8 +243,14 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.clocks = rate > 0 ? scores * columns / (rate * row.efficiency) : scores * columns;
   if (c.family == Family::wgmma && rate > 0) {
     constexpr double tile_clocks = 4000;  // a tile's beginning and end; measured on an H200, as efficiencies are
-    k.clocks =
-        static_cast<double>(p.b * p.hq) * tiles * (keys * c.bm * columns / (rate * row.efficiency) + tile_clocks);
+    const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // as edges are, all over
+    k.clocks = static_cast<double>(p.b * p.hq) * tiles *
+               (keys * c.bm * columns * masked / (rate * row.efficiency) + tile_clocks);
+  }
+  // Of a tile of queries too, measured on an H100 with short sequences.
+  if (c.family == Family::mma_sync && !c.split && rate > 0) {
+    constexpr double tile_clocks = 7000;
+    k.clocks += static_cast<double>(p.b * p.hq) * tiles * tile_clocks;
   }
   // A block's life: a trip for the queries, and one for each tile of keys.
   const double each = sk * share / splits / c.bn;
@@ -268,6 +270,10 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     constexpr double ends_us = 8;
     const double in_turn = static_cast<double>(k.blocks) / std::max(device.sms, 1);
     k.block_us += ends_us * std::max(0.0, 1 - 1 / std::max(in_turn, 1.0));
+    // Many tiles of queries, each of which goes through all keys alone, are not what it is made for: measured on an
+    // H100 with 197 of either.
+    constexpr double many_tiles_us = 7;
+    if (tiles > 1 && splits == 1) k.block_us += many_tiles_us;
   }
   if (c.family == Family::decode_one) {
     // Measured on an H200: the warp that loads waits for room alone, so that memory's reading rate is what counts;

@@ -44,6 +44,10 @@ template <class T> struct WgmmaRows : RowsOf<Family::wgmma, T> {
         if (has_lengths(p))
           return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
                                              order);
+      if constexpr (takes_masks(c))
+        if (p.mask != AttentionMask::none)
+          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, false, true>, maps,
+                                             arguments_of<T>(call), order);
       return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
     }
   }

@@ -21,13 +21,13 @@ template <class Row> struct WgmmaKernel {
   static constexpr bool in_turns = c.schedule == Schedule::turns;
   static_assert(!in_turns || (multipliers == 2 && c.bm <= c.bn), "two take turns, with as many tiles each");
   static_assert(c.threads == (multipliers + loaders) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
-  static_assert(c.d % panel == 0 && c.dv % panel == 0);
+  static_assert(c.d % 16 == 0 && c.dv % 16 == 0);  // of the last panel, products take the columns that there are
 
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
   static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
   static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, barriers_at = o_at + wgmma_o_bytes(c);
-  static_assert(c.dv % o_columns == 0 && o_columns % panel == 0);
+  static_assert(o_columns == c.dv || (c.dv % o_columns == 0 && o_columns % panel == 0));
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
@@ -49,7 +49,7 @@ template <class Row, class T> class WgmmaMultiplier {
   static constexpr int line = panel * 2;
 
  public:
-  static constexpr int rows = 2;
+  static constexpr int rows = 2, tile_keys = c.bn;  // a thread's rows; keys of a tile
 
   // first: the multiplier's first row in the block's tile
   __device__ __forceinline__ explicit WgmmaMultiplier(int first)
@@ -96,6 +96,27 @@ template <class Row, class T> class WgmmaMultiplier {
     for (int n = 0; n < c.bn / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) s_[4 * n + i] = f(i / 2, pair(n) + i % 2, s_[4 * n + i]);
+  }
+  // f(take(r, key), x, y) of the scores of each pair of neighbouring keys. What is taken of a turn's pairs is on its
+  // way at once.
+  template <class Take, class F> __device__ __forceinline__ void for_score_pairs(Take take, F f) {
+    constexpr int turn = c.bn % 64 == 0 ? 8 : 4;
+    static_assert(c.bn / 8 % turn == 0);
+#pragma unroll
+    for (int first = 0; first < c.bn / 8; first += turn) {
+      decltype(take(0, 0)) taken[turn][rows];
+#pragma unroll
+      for (int n = 0; n < turn; ++n)
+#pragma unroll
+        for (int r = 0; r < rows; ++r) taken[n][r] = take(r, pair(first + n));
+#pragma unroll
+      for (int n = 0; n < turn; ++n)
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          float* const scores = s_ + 4 * (first + n) + 2 * r;
+          f(taken[n][r], scores[0], scores[1]);
+        }
+    }
   }
   // Leaves of each row the keys of span(r).
   template <class F> __device__ __forceinline__ void keep_spans(F span) {
@@ -152,15 +173,18 @@ template <class Row, class T> class WgmmaMultiplier {
       for (int i = 0; i < 4; ++i) p_[n][i] = tile::pack_pair<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
   }
 
-  // value(key, column): of V, 0 where there is none. Adds those of `keys` keys that are NaN or infinite.
-  template <class Value, class SpanOf> __device__ __forceinline__ void add_special(int keys, Value value, SpanOf span) {
-    const Span of[rows] = {span(0), span(1)};
-    for (int key = 0; key < keys; ++key)
+  // value(key, column): of V, 0 where there is none. Adds those of `keys` keys that are NaN or infinite, to the rows r
+  // for which attends(r, key).
+  template <class Value, class Attends>
+  __device__ __forceinline__ void add_special(int keys, Value value, Attends attends) {
+    for (int key = 0; key < keys; ++key) {
+      const bool to[rows] = {attends(0, key), attends(1, key)};
 #pragma unroll
       for (int i = 0; i < c.dv / 2; ++i) {
         const float v = value(key, pair(i / 4) + i % 2);
-        if (!(fabsf(v) < -minus_infinity) && of[i / 2 % 2].contains(key)) o_[i] += v;
+        if (!(fabsf(v) < -minus_infinity) && to[i / 2 % 2]) o_[i] += v;
       }
+    }
   }
 
   // After the last tile: sums of whole rows, and O divided by them.

@@ -18,6 +18,7 @@ struct WgmmaOrder {
   // all_heads: in all of the batch; group: heads that share K and V
   static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool pairs,
                                 unsigned most_blocks) {
+    pairs = pairs && all_heads * tiles > most_blocks;  // else each has a block
     const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
     const unsigned blocks = steps < most_blocks ? steps : most_blocks;
     if (steps == 0) return {};
@@ -97,11 +98,12 @@ template <class Row, class T> struct WgmmaWalk {
   int tiles;
   Tiles whole;  // that all queries attend to, key by key
 
-  __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query)
+  // masked: which keys they attend to a mask tensor says too.
+  __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query, bool masked = false)
       : a(args), first_query(query), last_query(::min(query + c.bm, args.sq) - 1) {
     keys = keys_of(a, first_query, last_query);
     tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
-    whole = whole_of(first_query, last_query);
+    whole = masked ? Tiles{0, 0} : whole_of(first_query, last_query);
   }
   __device__ __forceinline__ int first(int tile) const { return keys.first + (tiles - 1 - tile) * bn; }
   // The tiles that queries i to j attend to all of.

@@ -79,12 +79,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (special) {
         const int first = walk.first(tile);
         const T* values = a.v + at.batch * a.at_v.batch + kv_head * a.at_v.head + first * a.at_v.row;
+        const Span spans[] = {span(0), span(1)};
         m.add_special(
             ::min(c.bn, walk.keys.last - first),
             [&](int key, int column) {
               return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
             },
-            span);
+            [&](int r, int key) { return spans[r].contains(key); });
       }
       m.settle();
       __syncthreads();  // all have read the tile

@@ -430,9 +430,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const auto add_special = [&](int tile) {
         const int first = walk.first(tile);
         const float* const v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
+        const auto of = span(tile);
+        const Span spans[] = {of(0), of(1)};
         m.add_special(
             ::min(c.bn, walk.keys.last - first),
-            [&](int key, int column) { return column < a.dv ? v[key * a.at_v.row + column] : 0.0f; }, span(tile));
+            [&](int key, int column) { return column < a.dv ? v[key * a.at_v.row + column] : 0.0f; },
+            [&](int r, int key) { return spans[r].contains(key); });
       };
 
       m.clear();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct Case {
   float softcap = 0;
   bool special_values = false;
   std::vector<std::pair<int, int>> sequences =
-      {};  // queries and keys of each, behind each other; none: one, of sq and sk
+      {};                                // queries and keys of each, behind each other; none: one, of sq and sk
+  std::optional<DType> mask = {};        // boolean, f32, or else the tensors' type
+  int mask_pitch = 0, mask_queries = 0;  // of its rows; 1: all queries have one row
 };
 
 constexpr int all_keys = (1 << 30) - 1;
@@ -70,7 +73,39 @@ template <Schedule S> struct Step {
                                     .schedule = S};
 };
 
-template <class Row, class T, bool Uneven = false> void check(const Case& c) {
+// A mask tensor [heads, queries, keys], some of whose keys are not attended to, and what it adds.
+template <class T> struct Mask {
+  DType dtype;
+  int pitch, queries;
+  std::vector<float> values;
+  std::vector<unsigned char> bits;
+  std::vector<T> narrow;
+  Mask(const Case& c, std::mt19937& random)
+      : dtype(c.mask.value_or(DType::f32)),
+        pitch(c.mask_pitch ? c.mask_pitch : c.sk),
+        queries(c.mask_queries ? c.mask_queries : c.sq) {
+    const bool boolean = dtype == DType::boolean;
+    for (int n = c.mask ? c.heads * queries * pitch : 0; n > 0; --n) {
+      const float x = random() % 4 == 0 ? minus_infinity : boolean ? 0 : static_cast<float>(random() % 9) * 0.25f - 1;
+      values.push_back(x);
+      bits.push_back(x == 0 ? 7 : 0);
+      narrow.push_back(T(x));
+    }
+  }
+  const void* data() const {
+    if (values.empty()) return nullptr;
+    return dtype == DType::boolean ? static_cast<const void*>(bits.data())
+           : dtype == DType::f32   ? static_cast<const void*>(values.data())
+                                   : narrow.data();
+  }
+  Strides strides() const { return {0, std::int64_t{queries} * pitch, queries == 1 ? 0 : pitch, 1}; }
+  float at(int head, int query, int key) const {
+    if (values.empty()) return 0;
+    return values[static_cast<std::size_t>((head * queries + query % queries) * pitch + key)];
+  }
+};
+
+template <class Row, class T, bool Uneven = false, bool masked = false> void check(const Case& c) {
   SCOPED_TRACE(c.about);
   constexpr Config config = Row::config;
   constexpr float untouched = 7;
@@ -115,6 +150,8 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
   a.right = c.causal == Causal::no ? all_keys : 0;
   a.scale = 1 / std::sqrt(static_cast<float>(c.d)), a.softcap = c.softcap;
   a.vectors = true, a.pack = 1, a.splits = 1;
+  const Mask<T> mask(c, bits);
+  a.mask = mask.data(), a.mask_dtype = mask.dtype, a.at_mask = mask.strides();
   const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
   // Fewer blocks than there are steps.
@@ -128,7 +165,7 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
                         .warp = 32};
   Status status;
   if constexpr (config.schedule == Schedule::alone) status = simt::launch(at, attention_wgmma_alone<Row, T>, maps, a);
-  else status = simt::launch(at, attention_wgmma<Row, T, uneven>, maps, a, order);
+  else status = simt::launch(at, attention_wgmma<Row, T, uneven, masked>, maps, a, order);
   ASSERT_TRUE(status.ok()) << status.message();
 
   // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
@@ -146,12 +183,13 @@ template <class Row, class T, bool Uneven = false> void check(const Case& c) {
             s += double{float(q.at(h, query, e))} * double{float(k.at(h / c.group, first + j, e))};
           s *= double{a.scale};
           if (c.softcap != 0) s = c.softcap * std::tanh(s / c.softcap);
-          if (!attends(c, sq, sk, i, j)) s = -INFINITY;
+          const double more = double{mask.at(h, i, j)};
+          s = !attends(c, sq, sk, i, j) || more == -INFINITY ? -INFINITY : s + more;
           top = std::fmax(top, s);  // a NaN comes through the weights
         }
         std::vector<double> want(static_cast<std::size_t>(c.dv));
         for (int j = 0; j < sk; ++j) {
-          if (!attends(c, sq, sk, i, j)) continue;
+          if (!attends(c, sq, sk, i, j) || mask.at(h, i, j) == minus_infinity) continue;
           const double weight = std::exp(score[static_cast<std::size_t>(j)] - top);
           sum += weight;
           for (int e = 0; e < c.dv; ++e)
@@ -260,6 +298,14 @@ TEST(AttentionOnHopper, WideHeads) {
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }
+// Products of the last panel take the columns that there are.
+TEST(AttentionOnHopper, HeadsOfPartOfAPanel) {
+  using Tile = Tiles<128, 128, 96, 96>;
+  check<Tile, half>({.about = "all of it", .sq = 130, .sk = 260, .d = 96, .dv = 96, .special_values = true});
+  check<Tile, bfloat16>({.about = "72", .sq = 200, .sk = 130, .d = 72, .dv = 72, .causal = Causal::lower_right});
+  check<Tile, half, true>(
+      {.about = "sequences", .sq = 130, .sk = 150, .d = 80, .dv = 88, .sequences = {{130, 150}, {5, 100}, {64, 1}}});
+}
 TEST(AttentionOnHopper, SequencesOfUnevenLengths) {
   const std::vector<std::pair<int, int>> sequences{{130, 260}, {0, 20}, {17, 0}, {1, 129}, {64, 127}, {200, 65}};
   for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
@@ -274,6 +320,31 @@ TEST(AttentionOnHopper, SequencesOfUnevenLengths) {
                              .sequences = sequences});
   check<Tiles<192, 128, 64, 64>, bfloat16, true>(
       {.about = "three multipliers", .sq = 200, .sk = 260, .d = 64, .dv = 64, .sequences = sequences});
+}
+TEST(AttentionOnHopper, MaskTensors) {
+  using Narrow = Tiles<192, 128, 64, 64>;
+  for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
+    for (const int pitch : {300, 301})
+      check<Narrow, half, false, true>({.about = "of all kinds",
+                                        .sq = 200,
+                                        .sk = 300,
+                                        .d = 64,
+                                        .dv = 64,
+                                        .special_values = true,
+                                        .mask = dtype,
+                                        .mask_pitch = pitch});
+  check<Wide, bfloat16, false, true>({.about = "one row, causal too",
+                                      .heads = 4,
+                                      .group = 2,
+                                      .sq = 140,
+                                      .sk = 131,
+                                      .d = 128,
+                                      .dv = 120,
+                                      .causal = Causal::lower_right,
+                                      .softcap = 5,
+                                      .special_values = true,
+                                      .mask = DType::f32,
+                                      .mask_queries = 1});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
 

@@ -56,7 +56,7 @@ __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, un
                                             int apart = mma_tile_bytes(Rows, panel)) {
   tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
-  for (int p = 0; p < Columns / panel; ++p) tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
+  for (int p = 0; p < panels(Columns); ++p) tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
 }
 
 // Whether a tile in shared memory has NaN or infinite values in what this one of `Threads` threads looks at.
@@ -85,11 +85,60 @@ __device__ __forceinline__ void clear_special(unsigned char* tile, int thread) {
   }
 }
 
+// What a mask tensor adds to scores. It is read where scores are, pair by pair: lines of it come to the L1 cache once.
+template <class T> struct WgmmaMask {
+  const Arguments<T>& a;
+  std::int64_t matrix;  // where that of this batch and head begins
+  bool pairs;           // pairs of neighbours start on their own size
+
+  __device__ __forceinline__ WgmmaMask(const Arguments<T>& args, const Place& at)
+      : a(args), matrix(at.batch * args.at_mask.batch + at.head * args.at_mask.head) {
+    const auto size = a.mask_dtype == DType::boolean ? 1 : a.mask_dtype == DType::f32 ? 4 : 2;
+    pairs = a.at_mask.element == 1 && a.at_mask.row % 2 == 0 && matrix % 2 == 0 &&
+            reinterpret_cast<std::uintptr_t>(a.mask) % (2 * size) == 0;
+  }
+  template <class M> __device__ __forceinline__ static float more(M x) {
+    if constexpr (std::is_same_v<M, unsigned char>) return x ? 0.0f : minus_infinity;
+    else return static_cast<float>(x);
+  }
+  __device__ __forceinline__ static float masked(float score, float more) {
+    return more == minus_infinity ? more : score + more;  // and not NaN, if a NaN is not attended to
+  }
+  // To the scores of queries from `query` on and keys from `first` on. Of queries and keys that there are not the last
+  // one's is read, and their scores do not matter.
+  template <class Multiplier> __device__ __forceinline__ void add_to(Multiplier& m, int query, int first) const {
+    const auto add = [&](auto tag) {
+      using M = decltype(tag);
+      const M* row[Multiplier::rows];
+#pragma unroll
+      for (int r = 0; r < Multiplier::rows; ++r)
+        row[r] = static_cast<const M*>(a.mask) + matrix + ::min(query + m.row(r), a.sq - 1) * a.at_mask.row;
+      const auto mask_pair = [](const simt::vec<M, 2>& both, float& x, float& y) {
+        x = masked(x, more(both[0]));
+        y = masked(y, more(both[1]));
+      };
+      if (pairs && first + Multiplier::tile_keys <= a.sk)
+        m.for_score_pairs([&](int r, int key) { return simt::load<2>(row[r] + first + key); }, mask_pair);
+      else
+        m.for_score_pairs(
+            [&](int r, int key) {
+              simt::vec<M, 2> both;
+              for (int i = 0; i < 2; ++i) both[i] = row[r][::min(first + key + i, a.sk - 1) * a.at_mask.element];
+              return both;
+            },
+            mask_pair);
+    };
+    if (a.mask_dtype == DType::boolean) add(static_cast<unsigned char>(0));
+    else if (a.mask_dtype == DType::f32) add(0.0f);
+    else add(T{});
+  }
+};
+
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
-// Preconditions: cc 90; maps in boxes of 64 (q, o) and bn (k, v) rows; rows of o are whole units of 16 bytes; no mask
-// tensor, one split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile;
-// without Uneven, all sequences are of one length; no pages.
-template <class Row, class T, bool Uneven = false>
+// Preconditions: cc 90; maps in boxes of 64 (q, o) and bn (k, v) rows; rows of o are whole units of 16 bytes; one
+// split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile;
+// without Uneven, all sequences are of one length; without Masked, no mask tensor; no pages.
+template <class Row, class T, bool Uneven = false, bool Masked = false>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
                     const __grid_constant__ WgmmaOrder order) {
@@ -131,7 +180,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           const WgmmaSequence<T, Uneven> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
           if (Uneven && at.tile * c.bm >= a.sq) return;
-          const Walk walk(a, at.tile * c.bm);
+          const Walk walk(a, at.tile * c.bm, Masked);
           const int kv_head = at.head / a.group;
           for (int tile = 0; tile <= walk.tiles; ++tile) {
             if (tile < walk.tiles) {
@@ -165,7 +214,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           const WgmmaSequence<T, Uneven> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
           if (Uneven && at.tile * c.bm >= a.sq) return;
-          const Walk walk(a, at.tile * c.bm);
+          const Walk walk(a, at.tile * c.bm, Masked);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
             if (walk.whole.contains(tile)) continue;
@@ -202,7 +251,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const WgmmaSequence<T, Uneven> sequence(given, at.batch);
       const Arguments<T>& a = sequence.arguments();
       if (Uneven && at.tile * c.bm >= a.sq) return;
-      const Walk walk(a, at.tile * c.bm);
+      const Walk walk(a, at.tile * c.bm, Masked);
       const auto own = walk.own(first_row),
                  whole = walk.whole_of(walk.first_query + first_row, walk.first_query + first_row + 63);
       const auto span = [&](int tile) {
@@ -213,6 +262,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       // What becomes of the scores of a tile.
       const auto weigh = [&](int tile) {
         if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
+        if constexpr (Masked) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
         // Written twice: after a common one, nvcc's order of instructions costs 5 %.
         if (whole.contains(tile)) {
           m.weigh(scores.factor);
@@ -243,12 +293,18 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           if (sync.special[added.stage()] == added.tiles + 1) {
             const int first = walk.first(tile);
             const T* values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
+            const auto of = span(tile);
+            const Span spans[] = {of(0), of(1)};
             m.add_special(
                 ::min(c.bn, walk.keys.last - first),
                 [&](int key, int column) {
                   return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
                 },
-                span(tile));
+                [&](int r, int key) {
+                  if (!spans[r].contains(key)) return false;
+                  if constexpr (!Masked) return true;
+                  else return mask_at(a, at.batch, at.head, walk.first_query + m.row(r), first + key) != minus_infinity;
+                });
           }
           sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
         }
@@ -330,7 +386,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (speaks) {
           if (!ends && first_query < a.sq)
 #pragma unroll
-            for (int p = 0; p < K::o_columns / panel; ++p)
+            for (int p = 0; p < panels(K::o_columns); ++p)
               sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), first + p * panel,
                           sequence.begin.query + first_query, at.head, sequence.batch_q);
           sm90::commit_stores();

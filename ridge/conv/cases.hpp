@@ -285,6 +285,11 @@ inline check::CaseBook book() {
     test(std::string("f16:n=1,c=24,h=9,w=30,k=40,r=3:stride=8,3:pad=130,0,0,4:fill=ints") + layout);
   }
   test("bf16:n=2,c=128,h=6,w=6,k=136,r=3:pad=1:layout=nhwc");
+  // Patches: windows that follow each other, of strides that no walk of pixels takes.
+  for (const char* rest : {"n=3,c=3,h=48,w=64,k=72,r=16:stride=16", "n=1,c=3,h=50,w=56,k=40,r=16:stride=16",
+                           "n=1,c=3,h=50,w=60,k=40,r=16:stride=16", "n=2,c=4,h=28,w=28,k=24,r=14:stride=14",
+                           "n=2,c=24,h=8,w=12,k=16,r=4:stride=4"})
+    test("bf16:" + std::string(rest) + ":layout=nhwc:fill=ints");
   for (const char* epilogue : {"bias+relu", "bias+silu", "bias+residual+relu", "relu+residual"})
     test(std::string("f16:n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=") + epilogue);
   for (const char* fill : {"nan", "inf"})
@@ -340,6 +345,7 @@ inline check::CaseBook book() {
     bench("bf16:" + std::string(rest) + ":layout=nhwc:epilogue=bias+relu");
   }
   bench("bf16:n=32,c=64,h=56,w=56,k=64,r=3:pad=1:layout=nhwc:epilogue=bias+residual+relu");
+  bench("bf16:n=64,c=3,h=224,w=224,k=768,r=16:stride=16:layout=nhwc:epilogue=bias");
   bench("f32:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:groups=128");
   for (const char* groups : {"128", "32"})
     bench("bf16:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:layout=nhwc:groups=" + std::string(groups));

@@ -91,9 +91,12 @@ std::string hopper_fits(const Config& c, const ConvProblem& p, const DeviceInfo&
   const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
   const auto reach = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
   const Axis h = axis_h(p), w = axis_w(p);
-  if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
-  if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
-    return "it is for filters of an extent of at most 128";
+  Gathering patches;
+  if (multiplies || !gather_patches(patches, p)) {
+    if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
+    if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
+      return "it is for filters of an extent of at most 128";
+  }
   // What a copy would have, if there is one. Channels and filters are rounded up to 8 at most.
   const double channels = real(p.x.shape[1] + 7);
   if (real(p.x.shape[0]) * reach(h) * reach(w) * channels >= int_range ||

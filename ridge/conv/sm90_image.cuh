@@ -14,6 +14,7 @@ struct ImageLoader {
   Divider columns, rows;                 // of a plane of y
   int channels, taps_w;
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
+  int tap_n;                                           // images from a row of taps to the next: 1 of patches, else 0
   int first_channel;                                   // past the last where there is no product, but zeros
   TapOrder taps;                                       // of the filters' taps, as the walk meets them
   int taps_h;
@@ -49,6 +50,7 @@ struct ImageLoader {
       to.tap += a * (taps_w * taps.across + taps.down) + b * taps.across;
       to.offset_w = b * tap_w;
       to.offset_h = a * tap_h;
+      to.n += a * tap_n;
       to.left -= b;
       to.rows_left -= a;
     }
@@ -76,6 +78,7 @@ struct ImageLoader {
     at.tap += taps.down;
     at.offset_w = 0;
     at.offset_h += tap_h;
+    at.n += tap_n;
     if (--at.rows_left > 0) return;
     // The last slice's further steps are zeros of both operands: whole steps beyond the last channel, on an address
     // that the engine takes of windows too, whose channels are not whole units.

@@ -6,6 +6,10 @@
 // pixel: with a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28
 // numbers, 8 from one window to the next. The columns then overlap,
 // and a filter has 7 taps of 28 channels in place of 49 of 3.
+//
+// Patches, windows that follow each other down the image without a gap, are read so where they lie, whatever their
+// stride: all images' rows of windows are one axis, and the window's own rows, its taps, are another, which takes the
+// place of images. A 16x16 patch of 3 channels is 16 taps of 48 channels.
 #pragma once
 #include <ridge/conv/variants.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
@@ -40,10 +44,11 @@ struct Gathering {
   bool copies_image = false, copies_filters = false;
   bool windows = false;  // a copied pixel is a row of a window
   bool turned = false;   // the copy has x's own pixels, channels innermost, and no padding
+  bool patches = false;  // rows of windows of all images are h, and `images` are the rows of a window
   int element_bytes = 2;
   std::int64_t channels = 0;
   Walk h = {}, w = {};
-  std::int64_t image_pitch = 0;                  // elements from image to image
+  std::int64_t images = 0, image_pitch = 0;      // elements from image to image
   std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; across: from channel to channel
   CopyShape image = {}, filters = {};            // of what is copied
   TapOrder order = {};
@@ -137,8 +142,42 @@ constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across =
   g = {.channels = x.shape[1],
        .h = walk_of(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
        .w = walk_of(axis_w(p), p.geometry.pad.right, x.stride[3]),
+       .images = x.shape[0],
        .image_pitch = x.stride[0]};
   set_filters(g, p, g.channels, across);
+  return true;
+}
+
+// Patches where they lie, or nothing.
+constexpr bool gather_patches(Gathering& g, const ConvProblem& p) {
+  const Layout &x = p.x, &w = p.w;
+  const Axis h = axis_h(p), v = axis_w(p);
+  const ConvPad& pad = p.geometry.pad;
+  const std::int64_t channels = x.shape[1], row = x.stride[2], rows_of_windows = h.stride * row;
+  if (p.alignment < 16 || x.count() == 0 || pad.top + pad.left + pad.bottom + pad.right > 0 || h.stride != h.taps ||
+      h.dilation != 1 || v.dilation != 1)
+    return false;
+  // A window's row is one piece, and so are all images' rows of windows.
+  if ((channels > 1 && x.stride[1] != 1) || (x.shape[3] > 1 && x.stride[3] != channels) ||
+      (x.shape[0] > 1 && h.outputs > 1 && x.stride[0] != h.outputs * rows_of_windows))
+    return false;
+  const std::int64_t pitch = h.outputs > 1 ? rows_of_windows : x.stride[0];
+  if (!is_regular(v.outputs, v.stride * channels, p.dtype) || !is_regular(h.taps, row, p.dtype) ||
+      !is_regular(x.shape[0] * h.outputs, pitch, p.dtype))
+    return false;
+  g = {.windows = true, .patches = true, .channels = v.taps * channels};
+  g.h = {.pixels = x.shape[0] * h.outputs, .pitch = pitch, .taps = h.taps, .tap = 0};
+  g.w = {.pixels = v.outputs, .pitch = v.stride * channels};
+  g.images = h.taps;
+  g.image_pitch = row;
+  set_filters(g, p, channels, false);
+  // Filters too may be such rows.
+  if (p.alignment >= 16 && (channels == 1 || w.stride[1] == 1) && (v.taps == 1 || w.stride[3] == channels) &&
+      is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(h.taps, w.stride[2], p.dtype)) {
+    g.copies_filters = false;
+    g.tap_pitch = w.stride[2];
+    g.filter_pitch = w.stride[0];
+  }
   return true;
 }
 
@@ -147,7 +186,7 @@ inline bool gather_turned(Gathering& g, const ConvProblem& p, bool across) {
   const Layout& x = p.x;
   if (x.count() == 0) return false;
   const std::int64_t channels = to_units(x.shape[1], p.dtype);
-  g = {.copies_image = true, .turned = true, .channels = channels};
+  g = {.copies_image = true, .turned = true, .channels = channels, .images = x.shape[0]};
   g.image = {.n = x.shape[0], .rows = x.shape[2], .columns = x.shape[3], .channels = channels};
   g.image.row_pitch = x.shape[3] * channels;
   g.image_pitch = g.image.rows * g.image.row_pitch;
@@ -164,7 +203,10 @@ constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows, boo
   std::int64_t channels = p.x.shape[1];
   while ((windows ? w.stride * channels : channels) % unit_elements(p.dtype) != 0) ++channels;
   const auto reach = [](const Axis& a) { return (a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1; };
-  g = {.copies_image = true, .windows = windows, .channels = windows ? w.taps * channels : channels};
+  g = {.copies_image = true,
+       .windows = windows,
+       .channels = windows ? w.taps * channels : channels,
+       .images = p.x.shape[0]};
   g.image = {.n = p.x.shape[0], .rows = reach(h), .columns = reach(w), .channels = channels};
   g.image.row_pitch = to_units(g.image.columns * channels, p.dtype);
   g.image_pitch = g.image.rows * g.image.row_pitch;
@@ -197,9 +239,9 @@ constexpr bool is_walkable(const Walk& walk) {
 // The way that takes least time: products, or bytes copied before them.
 //   products_of_byte   multiply-adds that take as long as a byte of memory, about, at what either reaches
 //   copy_start         and bytes that take as long as another kernel's start
-// Preconditions: there are outputs and terms; strides are at most most_image_step, and no tap is further than
-// most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a time; across:
-// how it reads filters.
+// Preconditions: there are outputs and terms; they are patches, or strides are at most most_image_step, and no tap is
+// further than most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a
+// time; across: how it reads filters.
 inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;
@@ -214,6 +256,7 @@ inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   };
   Gathering g;
   if (gather_in_place(g, p, across)) consider(g);
+  if (!across && gather_patches(g, p)) consider(g);
   if (gather_turned(g, p, across)) consider(g);
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows, across)) consider(g);
@@ -242,7 +285,7 @@ constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, c
             .taps = std::max<std::int64_t>(m.taps, 1),
             .tap = -m.step};
   };
-  Gathering g{.channels = filters, .h = walk(h, p.y.stride[2]), .w = walk(w, p.y.stride[3])};
+  Gathering g{.channels = filters, .h = walk(h, p.y.stride[2]), .w = walk(w, p.y.stride[3]), .images = p.y.shape[0]};
   g.is_empty = h.taps == 0 || w.taps == 0;
   if (g.is_empty) g.h.taps = g.w.taps = 1;
   g.image_pitch = p.y.stride[0];

@@ -92,7 +92,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
   loader = {.image = {},
             .filters = {},
             .columns = Divider(p.y.shape[3]),
-            .rows = Divider(p.y.shape[2]),
+            .rows = Divider(g.patches ? g.h.pixels : p.y.shape[2]),
             .channels = whole(g.channels),
             .taps_w = whole(g.w.taps),
             .step_h = whole(g.h.step),
@@ -101,6 +101,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
             .first_w = whole(g.w.first),
             .tap_h = whole(g.h.tap),
             .tap_w = whole(g.w.tap),
+            .tap_n = g.patches ? 1 : 0,
             .first_channel = g.is_empty ? whole(g.channels) : 0,
             .taps = g.order,
             .taps_h = whole(g.h.taps)};
@@ -108,7 +109,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},
                                   .h = {g.h.pixels, g.h.pitch},
-                                  .n = {p.x.shape[0], g.image_pitch},
+                                  .n = {g.images, g.image_pitch},
                                   .first_w = whole(g.w.first),
                                   .first_h = whole(g.h.first),
                                   .beyond_w = whole(g.w.beyond),
@@ -132,9 +133,11 @@ static inline void set_slices(ImageLoader& loader, const gemm_kernels::Shape& sh
   loader.slice_steps = whole(shape.slice_k);
 }
 
-// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly,
-// and nothing added but the bias.
-static inline bool is_by_columns(const ConvProblem& p, const Layout& y) { return !p.residual && is_matrix(p, y); }
+// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly, of a residual too.
+static inline bool is_by_columns(const gemm_kernels::Config& c, const ConvProblem& p, const Layout& y) {
+  return is_matrix(p, y) && (!p.residual || (is_matrix(p, *p.residual) &&
+                                             gemm_kernels::takes_addend(c, static_cast<int>(size_of(p.dtype)))));
+}
 
 // Row: a config of gemm's kernel.
 template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const Arguments& args) {
@@ -152,20 +155,23 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
   const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
                                          p.y, p.w.shape[0]);
   return launch_in_slices(args, output, [&](const auto& to, const gemm::Shape& shape) {
-    gemm::Store store = gemm::Store::epilogue;
-    gemm::WgmmaOperand d;
+    gemm::WgmmaOutput out;
     gemm::ColumnEpilogue by_columns;
-    if (shape.slices == 1 && is_by_columns(p, p.y)) {
-      store = gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct;
-      d = {args.y, pixel_pitch(p.y), 0};
+    if (shape.slices == 1 && is_by_columns(K::c, p, p.y)) {
+      out = {gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct, {args.y, pixel_pitch(p.y), 0}};
       by_columns.activation = p.epilogue.activation;
       if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
-      by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
+      by_columns.plain = !p.bias && !p.residual && p.epilogue.activation == Activation::none;
+      if (p.residual) {
+        out.addend = {args.residual, pixel_pitch(*p.residual), 0};
+        by_columns.addend =
+            p.epilogue.residual_first ? gemm::Addend::before_activation : gemm::Addend::after_activation;
+      }
     }
     set_slices(loader, shape, K::c.bk);
-    return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
-        loader, store, d, {shape.m, shape.n, 0, shape.slices}, whole(shape.slice_k), by_columns, to,
-        args.plan.device.sms, args.stream);
+    return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {shape.m, shape.n, 0, shape.slices},
+                                                                      whole(shape.slice_k), by_columns, to,
+                                                                      args.plan.device.sms, args.stream);
   });
 }
 
@@ -219,13 +225,14 @@ template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(
       RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
       T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
       const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
-      const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_by_columns(q, q.y);
-      const gemm::WgmmaOperand d{to, whole_image ? pixel_pitch(q.y) : 0, 0};
+      const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_matrix(q, q.y);
+      const gemm::WgmmaOutput out{whole_image ? gemm::Store::tma : gemm::Store::epilogue,
+                                  {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
       gemm::ColumnEpilogue plain;
       plain.plain = true;
-      RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(
-          loader, whole_image ? gemm::Store::tma : gemm::Store::epilogue, d, {pixels_of(q), channels, 0, 1},
-          whole(g.steps(K::c.bk)), plain, output, args.plan.device.sms, args.stream)));
+      RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
+                                                                            whole(g.steps(K::c.bk)), plain, output,
+                                                                            args.plan.device.sms, args.stream)));
     }
   return {};
 }
@@ -268,7 +275,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_filter_gradient
   float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + turned_filter_bytes(p));
   const FilterGradientPartial output{partial, loader.groups, filters, taps, whole(channels)};
   RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::outer, gemm::Major::outer>(
-      loader, gemm::Store::epilogue, {}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
+      loader, gemm::WgmmaOutput{}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
       gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const Taps order = taps_of<true>(h, w, p.x, p.dw, channels, p.dw.stride[1]);

@@ -260,6 +260,42 @@ TEST(ConvOnHopper, FewChannelsAreWindows) {
   check<square, bfloat16>({.about = "a channel", .n = 1, .c = 1, .h = 9, .w = 30, .k = 16, .r = 2, .s = 5});
   check<narrow, half>({.about = "nchw", .c = 3, .h = 9, .w = 30, .k = 8, .geometry = {.pad = {1, 0, 0, 2}}});
 }
+// Windows that follow each other without a gap, of any stride: rows of windows, of the image and of a filter in steps,
+// images whose last rows no window meets, and a NaN that is the next window's.
+TEST(ConvOnHopper, PatchesAreReadWhereTheyLie) {
+  const ConvGeometry of_16{.stride = {16, 16}, .layout = ConvLayout::nhwc};
+  check<narrow, half>(
+      {.about = "16x16", .n = 3, .c = 3, .h = 48, .w = 112, .k = 72, .r = 16, .s = 16, .geometry = of_16});
+  check<square, bfloat16>({.about = "16x16, special values",
+                           .n = 1,
+                           .c = 3,
+                           .h = 50,
+                           .w = 56,
+                           .k = 136,
+                           .r = 16,
+                           .s = 16,
+                           .geometry = of_16,
+                           .special_values = true});
+  check<narrow, half>({.about = "of several steps",
+                       .n = 2,
+                       .c = 24,
+                       .h = 12,
+                       .w = 8,
+                       .k = 16,
+                       .r = 4,
+                       .s = 4,
+                       .geometry = {.stride = {4, 4}, .layout = ConvLayout::nhwc}},
+                      3);
+  check<narrow, half>({.about = "images that end between windows are copied, or read pixel by pixel",
+                       .n = 2,
+                       .c = 8,
+                       .h = 9,
+                       .w = 9,
+                       .k = 16,
+                       .r = 2,
+                       .s = 2,
+                       .geometry = {.stride = {2, 2}, .layout = ConvLayout::nhwc}});
+}
 TEST(ConvOnHopper, WhatStartsAnywhereIsCopied) {
   check<narrow, half>({.about = "nchw", .n = 2, .c = 24, .h = 9, .w = 10, .k = 40, .geometry = {.pad = {1, 1, 1, 1}}});
   check<narrow, half>({.about = "odd channels", .n = 2, .c = 67, .h = 5, .w = 6, .k = 16, .geometry = padded(1)});

@@ -208,6 +208,23 @@ constexpr int wgmma_bias_at(const Config& c) {
 }
 constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
 constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
+// A tensor of D's shape that is added to a tile comes as steps of the tile, in the place of operands: the first ones,
+// where the sums begin with it, or the last ones, where it is added to what the sums have become. It comes in pieces of
+// 64 rows and a line of the swizzle; `size`: bytes of an element.
+inline constexpr int addend_rows = 64, addend_piece_bytes = addend_rows * wgmma_line_bytes;
+constexpr int addend_pieces(const Config& c, int size) {
+  return c.bm / addend_rows * (columns(c) * size / wgmma_line_bytes);
+}
+constexpr int addend_pieces_of_stage(const Config& c) { return wgmma_stage_bytes(c) / addend_piece_bytes; }
+constexpr int addend_steps(const Config& c, int size) {
+  return (addend_pieces(c, size) + addend_pieces_of_stage(c) - 1) / addend_pieces_of_stage(c);
+}
+// The ring holds all of them, and a warp that only loads is ahead. In ping-pong a warpgroup waits for them before it
+// has read its last two steps.
+constexpr bool takes_addend(const Config& c, int size) {
+  return c.family == Family::wgmma && c.schedule != Schedule::one &&
+         addend_steps(c, size) <= c.stages - (c.schedule == Schedule::ping_pong ? 2 : 0);
+}
 
 // Family::wgmma_split. Of a tile each block of a cluster adds up a share of the narrow operand's columns, in groups of
 // 8, a power of two of them; blocks for which there are none left add nothing.

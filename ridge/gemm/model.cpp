@@ -1,4 +1,5 @@
 // The time of a variant. Pure: no CUDA call, no global.
+#include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/slices.hpp>
@@ -60,7 +61,10 @@ double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
 constexpr double load_latency = 800;   // clocks from a global load to its use, from the L2 cache
 constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
 constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
-constexpr double schedulers = 4;       // of a multiprocessor: warp instructions per clock of all kinds
+// What the families that copy by threads have under way of memory: a block's stages but one come so late after they are
+// asked for, and all of them together get such a share of its rate. Measured on an H100 with few rows.
+constexpr double copies_late_us = 1.1, copies_share = 0.62;
+constexpr double schedulers = 4;  // of a multiprocessor: warp instructions per clock of all kinds
 // Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets
 // their banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
 constexpr double register_conflicts = 1.45;
@@ -192,6 +196,7 @@ constexpr double cluster_start_clocks = 700;   // clusters start later
 constexpr double without_multicast = 1.01;     // a step takes longer by so much
 constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
 constexpr double multicast_clocks = 460;       // the shortest step of blocks that wait for each other's copies
+constexpr double multicast_turns = 550;        // and where their warpgroups take turns besides
 constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
 constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
 constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
@@ -199,9 +204,12 @@ constexpr double sector_line_clocks = 3.2;     // where rows start on sectors of
 constexpr double unaligned_line_clocks = 4;    // and where they start inside of sectors
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
+constexpr double split_memory_share = 0.94;    // of memory's rate, what its narrow tiles reach; measured on an H100
 constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
 constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
+constexpr double single_addends = 200;         // for an element of C or of a residual that no copy engine brings
+constexpr double brought_addends = 3;          // and that it brings
 constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
 constexpr double sums_bytes_per_clock = 48;  // of a tile's sums on their way to other blocks and to D
@@ -210,18 +218,18 @@ constexpr double split_clocks = 300;         // a cluster's blocks start, and wa
 constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
 constexpr double further_launch_us = 2.5;    // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
-constexpr double power_slows = 0.31, power_us = 120;
+constexpr double power_slows = 0.31, power_us = 120, full_power_share = 0.7;
 
 // Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere. quick:
-// of D of 16 bits by columns (tile/quick_gelu.cuh).
-double epilogue_instructions(const GemmProblem& p, bool quick = false) {
+// of D of 16 bits by columns (tile/quick_gelu.cuh). addend: for an element of what is added.
+double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1
                             : a == Activation::gelu                        ? (quick ? 12 : 28)
                             : a == Activation::gelu_tanh && quick          ? 8
                                                                            : 16;
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
-  return activation + (p.gate ? 2 : 0) + (p.c ? 8 : 0) + (p.residual_lies ? 8 : 0) + (p.bias_lies ? 2 : 0) +
+  return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_lies ? addend : 0) + (p.bias_lies ? 2 : 0) +
          (vectors ? 0 : single_stores);
 }
 
@@ -259,14 +267,23 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
                           "loads that no cluster shares"},
                          {lines * shared_share, "shared memory"},
                          {copied, "the copy engine"},
-                         {c.cluster > 1 ? multicast_clocks : 0, "the blocks of a cluster, which wait for each other"},
+                         {c.cluster == 1                      ? 0
+                          : c.schedule == Schedule::ping_pong ? multicast_turns
+                                                              : multicast_clocks,
+                          "the blocks of a cluster, which wait for each other"},
                          {loaded / (one_wave ? l2_bytes_of_one_wave : l2_bytes_per_clock), "the L2 cache"}});
   if (c.promote && !has_two_parts(c)) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
   const double step = clocks.step.clocks;
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
-  const bool by_columns = size_of(*p.out) == 2 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
-  const double finish = stored / (64 * 256) * store_clocks + stored * epilogue_instructions(p, by_columns) / (4 * 32);
+  const bool by_columns = is_by_columns(c, p, *p.out);
+  const double instructions =
+      epilogue_instructions(p, by_columns && size_of(*p.out) == 2, by_columns ? brought_addends : single_addends);
+  // What is added comes by the same way as operands, and takes what these leave of it.
+  const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
+  const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
+  const double waits = brought > 0 ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step) : 0;
+  const double finish = stored / (64 * 256) * store_clocks + stored * instructions / (4 * 32) + waits;
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
@@ -320,9 +337,11 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
                narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
   const double tiles = wide * narrow * static_cast<double>(p.batch);
   // Blocks that share a multiprocessor take turns; where memory alone is waited for, they hide each other's waits.
+  // Blocks that are no cluster's stay, and take tiles: the next one's loads go on while one is stored.
+  const bool stay = way.split == 1;
   const double at_a_time = static_cast<double>(clusters_at_a_time(device.sms, way.split)),
-               resident = std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
-               waves = std::ceil(tiles / (at_a_time * resident));
+               resident = stay ? 1 : std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
+               waves = std::ceil(tiles / (at_a_time * resident)), ends = stay ? 1 : waves;
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
   const double lines = split_multipliers(c) * (64 + c.bn) + rows + c.bn;
@@ -341,8 +360,9 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   if (c.promote)
     clocks.step = {clocks.step.clocks * (c.bn > 64 ? split_promoted : promoted), "sums that leave the tensor cores"};
   const double blocks = tiles * way.split, fullest = std::ceil(blocks / device.sms);  // blocks of a multiprocessor
-  const double from_memory = std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
-                                      cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+  const double from_memory =
+      std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
+               cost(p).bytes() / (device.memory_gbs * (c.bn > 64 ? 1 : split_memory_share)) * device.clock_ghz);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
   const double work = waves * resident * steps * clocks.step.clocks,
@@ -352,9 +372,9 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   clocks.mean_tiles = tiles * way.split / device.sms;
   count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
   // Of few rows the first loads are under way before the kernel before has ended (sm90_split.cuh).
-  const bool early = c.bn <= 16 && narrow == 1 && way.split > 1 && !reads.needed();
-  clocks.start = (early ? waves - 1 : waves) * wgmma_start_clocks;
-  clocks.finish = waves * finish;
+  const bool early = c.bn <= 64 && narrow == 1 && !reads.needed();
+  clocks.start = (early ? ends - 1 : ends) * wgmma_start_clocks;
+  clocks.finish = ends * finish;
   clocks.memory = loaded - work;
   clocks.total = loaded + clocks.start + clocks.finish;
   return clocks;
@@ -405,7 +425,7 @@ double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
 }
 
 Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInfo& device, int slices) {
-  const double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
+  double memory_us = cost(p).bytes() / device.memory_gbs * 1e-3;
   const double whole_tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch),
                tiles = whole_tiles * slices;
   const int smem = smem_bytes(c, p.dtype);
@@ -439,6 +459,11 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
   const double size = static_cast<double>(size_of(p.dtype));
   const double l2_bytes = whole_tiles * static_cast<double>(c.bm + c.bn) * static_cast<double>(products(p)) * size;
   const double l2_us = device.l2_gbs > 0 ? l2_bytes / device.l2_gbs * 1e-3 : 0;
+  if (c.family == Family::mma_sync && tiles > 0) {
+    const double rows = static_cast<double>(std::min<std::int64_t>(c.bm, p.m) + std::min<std::int64_t>(c.bn, p.n));
+    const double under_way = std::min(tiles, device.sms * resident) * (c.stages - 1) * rows * c.bk * size;  // bytes
+    memory_us = std::max(memory_us / copies_share, cost(p).bytes_read / under_way * copies_late_us);
+  }
   r.cache_us = std::max(0.0, l2_us - sm_us);
   r.memory_us = std::max(0.0, memory_us - std::max(sm_us, l2_us));
   r.slices_us = slices_us(p, device, slices);
@@ -502,7 +527,9 @@ Prediction predict_hopper(const Variant& row, const GemmProblem& p, const Device
   const double full_clock_us = r.clocks.total / device.clock_ghz * 1e-3;
   // 3xtf32 adds sums up besides.
   const bool full_power = uses_tensor_cores(c) && p.scalars.math != GemmMath::tf32x3;
-  r.slower = full_power ? power_slows * -std::expm1(-full_clock_us / power_us) : 0;
+  // The tensor cores' share of the time at which they draw that much.
+  const double busy = r.clocks.total > 0 ? std::min(1.0, r.clocks.products / r.clocks.total / full_power_share) : 0;
+  r.slower = full_power ? busy * power_slows * -std::expm1(-full_clock_us / power_us) : 0;
   const double work_us = full_clock_us * (1 + r.slower);
   r.memory_us = std::max(0.0, memory_us - work_us);
   r.copies_us = repack_us(repack_of(c, p, way.swapped), p, device);

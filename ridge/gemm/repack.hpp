@@ -48,20 +48,26 @@ inline std::int64_t clusters_at_a_time(int sms, int size) {
 }
 
 // Rows of the wide operand that a tile has. A multiprocessor gets no more of memory's rate than any other, so that
-// where some have a block more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow
+// where some have a tile more than others, tiles of fewer rows than the tensor cores take end earlier. Of narrow
 // operands of one tile, whose products memory's time hides.
 inline int split_wide_rows(const Config& c, const GemmProblem& p, int sms, int split, bool swapped) {
-  constexpr std::int64_t step = 8;
+  constexpr std::int64_t step = 4;
   const std::int64_t rows = swapped ? p.n : p.m, narrow = swapped ? p.m : p.n;
   const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t shares = ceil_of(narrow, c.bn) * p.batch,  // of tiles that have the same rows
-      at_a_time = clusters_at_a_time(sms, split), in_turn = ceil_of(ceil_of(rows, c.bm) * shares, at_a_time);
+  const std::int64_t at_a_time = clusters_at_a_time(sms, split);
   const bool along_k = (swapped ? major_of_b(p) : major_of_a(p)) != Major::outer || size_of(p.dtype) != 2;
-  if (shares == 0) return c.bm;  // there is no tile
-  if (c.bm != 64 || c.bn > 64 || narrow > c.bn || !along_k || in_turn > c.blocks_per_sm || at_a_time * in_turn < shares)
-    return c.bm;
-  const std::int64_t even = ceil_of(rows, at_a_time * in_turn / shares);
-  return static_cast<int>(std::min<std::int64_t>(c.bm, ceil_of(even, step) * step));
+  if (narrow > c.bn || narrow == 0 || p.batch == 0 || rows == 0 || !along_k) return c.bm;
+  // The fewest rows of the multiprocessor that has the most. Clusters' tiles do not follow each other without a gap.
+  const std::int64_t fewest = ceil_of(ceil_of(rows, c.bm) * p.batch, at_a_time),
+                     further = split > 1 ? 0 : 2;  // tiles that it may have more than it must
+  std::int64_t least = 0, best = c.bm;
+  for (std::int64_t tiles = fewest; tiles <= fewest + further; ++tiles) {
+    const std::int64_t of_matrix = at_a_time * tiles / p.batch;
+    if (of_matrix == 0) continue;
+    const std::int64_t even = ceil_of(ceil_of(rows, of_matrix), step) * step;
+    if (even <= c.bm && (least == 0 || tiles * even < least)) least = tiles * even, best = even;
+  }
+  return static_cast<int>(best);
 }
 
 // For a row of Hopper's families. Precondition: the problem's operands are given.

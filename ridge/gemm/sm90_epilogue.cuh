@@ -12,19 +12,71 @@
 
 namespace ridge::gemm_kernels {
 
-// What D becomes where no element of it needs more than its sum and its column's bias, and D has the operands' type:
-// scale * act(alpha * sum + bias). It is computed where the sums are, and stored by TMA.
+// Where a tensor of D's shape and type is added: C before the activation, or a residual after it.
+enum class Addend : std::uint8_t { none, before_activation, after_activation };
+
+// What D becomes where no element of it needs more than its sum, its column's bias and an element that TMA brings:
+// scale * act(alpha * sum + bias + factor * addend), or scale * (act(alpha * sum + bias) + addend). It is computed
+// where the sums are, and stored by TMA.
 struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
   Tensor bias = {};
   bool plain = false;  // the sum itself
+  Addend addend = Addend::none;
+  float factor = 1;  // of an addend before the activation
 };
 
 // What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
 inline constexpr int part_columns = 32, part_sums = 16;
 using Sums = float[part_sums];
 template <class Acc> using SumsOf = Acc[part_sums];
+
+// Nothing is added.
+struct NoAddend {
+  __device__ __forceinline__ void add(int, float, Sums&) const {}
+};
+// What is added to a warp's 16 rows, as TMA has brought it to a ring's stages (config.hpp).   T: of its elements
+template <class Row, class T> struct TileAddend {
+  static constexpr Config c = Row::config;
+  static constexpr int pieces_down = c.bm / addend_rows, piece_columns = wgmma_line_bytes / static_cast<int>(sizeof(T));
+
+  const unsigned char* stages;
+  int first_stage, row;  // where the tile's first piece is; the warp's first row of the tile
+
+  // x += factor * the addend's elements of a part.
+  __device__ __forceinline__ void add(int part, float factor, Sums& x) const {
+    each(part, [&](int i, float element) { x[i] += factor * element; });
+  }
+  // All sums begin with it.
+  template <int N> __device__ __forceinline__ void begin(float factor, float (&sums)[N]) const {
+#pragma unroll
+    for (int part = 0; part < N / part_sums; ++part)
+      each(part, [&](int i, float element) { sums[part * part_sums + i] = factor * element; });
+  }
+
+ private:
+  // f(i, element) of a part's sum i.
+  template <class F> __device__ __forceinline__ void each(int part, F f) const {
+    namespace sm90 = tile::sm90;
+    const int col = part * part_columns, piece = col / piece_columns * pieces_down + row / addend_rows;
+    int stage = first_stage + piece / addend_pieces_of_stage(c);
+    if (stage >= c.stages) stage -= c.stages;
+    const unsigned char* from =
+        stages + stage * wgmma_stage_bytes(c) + piece % addend_pieces_of_stage(c) * addend_piece_bytes;
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned line = static_cast<unsigned>(row) % addend_rows + lane / 4;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const unsigned byte = (static_cast<unsigned>(col % piece_columns + j * 8) + lane % 4 * 2) * sizeof(T);
+        const auto pair = simt::load<2>(reinterpret_cast<const T*>(from + sm90::swizzled(line + 8 * i, byte)));
+        f(4 * j + 2 * i, static_cast<float>(pair[0]));
+        f(4 * j + 2 * i + 1, static_cast<float>(pair[1]));
+      }
+  }
+};
 
 // sums[part], where the part is known only when it runs: registers have no index, so each place is tried.
 template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sums)[N], int part, SumsOf<Acc>& x) {
@@ -88,20 +140,27 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
   }
 }
 
-// A part of D's columns where that takes next to nothing beside the store: the sums, or sums and bias or relu of them.
+// A part of D's columns where that takes next to nothing beside the store: the sums, or sums and bias or relu of them,
+// and what is added.
 __device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
   return e.plain || ((e.activation == Activation::none || e.activation == Activation::relu) && e.scale == 1);
 }
-template <int N, class Acc>
+template <int N, class Acc, class Added = NoAddend>
 __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const ColumnEpilogue& e, const float* bias,
-                                           Sums& x) {
+                                           Sums& x, const Added& addend = {}) {
 #pragma unroll
   for (int i = 0; i < part_sums; ++i) x[i] = static_cast<float>(sums[part * part_sums + i]);
   if (e.plain) return;
   add_bias(e, bias, part, x);
+  if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
   const float least = e.activation == Activation::relu ? 0.0f : tile::Extreme<true>::neutral<float>();
 #pragma unroll
   for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], least);  // a NaN stays
+  if (e.addend == Addend::after_activation) addend.add(part, 1, x);
+}
+// Such an epilogue by what of it is not known to the compiler.
+__device__ __forceinline__ ColumnEpilogue cheap(const ColumnEpilogue& e, Addend addend = Addend::none) {
+  return {.alpha = e.alpha, .activation = e.activation, .addend = addend, .factor = e.factor};
 }
 
 // D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
@@ -215,25 +274,26 @@ template <class Acc> struct DirectStore {
 };
 
 // All of a tile that is cheap, as it will be stored.   pairs: [N / 4]
-template <class T, int N, class Acc>
+template <class T, int N, class Acc, class Added>
 __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
-                                             unsigned* pairs) {
-  const auto each = [&](auto part_of) {
+                                             const Added& addend, unsigned* pairs) {
+  const auto pack = [&](const ColumnEpilogue& of) {
 #pragma unroll
     for (int part = 0; part < N / part_columns; ++part) {
       Sums x;
-      part_of(part, x);
+      cheap_part<N / 2>(sums, part, of, bias, x, addend);
       ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
     }
   };
-  if (e.plain) each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, {.plain = true}, bias, x); });
-  else each([&](int part, Sums& x) { cheap_part<N / 2>(sums, part, e, bias, x); });
+  if (e.plain) pack({.plain = true});
+  else if (e.addend == Addend::none) pack(cheap(e));
+  else pack(cheap(e, e.addend));
 }
 
 // T: of D. bias: of the N columns. To: ColumnStore or DirectStore. Turns: of activate_sums.
-template <class T, int N, int Turns = part_sums, class To>
+template <class T, int N, int Turns = part_sums, class To, class Added = NoAddend>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
-                                              const To& to) {
+                                              const To& to, const Added& addend = {}) {
   constexpr int parts = N / part_columns;
   const auto store_cheap = [&](const ColumnEpilogue& of) {
 #pragma unroll
@@ -244,13 +304,16 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
     }
   };
   if (e.plain) return store_cheap({.plain = true});
-  if (is_cheap(e)) return store_cheap({.alpha = e.alpha, .activation = e.activation});
+  // With an addend's places too, the largest tiles' code would have no registers left.
+  if (is_cheap(e) && e.addend == Addend::none) return store_cheap(cheap(e));
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
     take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
+    if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
     activate_sums<T, Turns>(e.activation, x);
+    if (e.addend == Addend::after_activation) addend.add(part, 1, x);
     if (e.scale != 1) {
 #pragma unroll
       for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
@@ -260,9 +323,9 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
 }
 
 // The same where the sums are of N columns of A B and then of the same ones of A G.
-template <class T, int N, class To>
+template <class T, int N, class To, class Added>
 __device__ __forceinline__ void store_gated_columns(const float (&sums)[N], const ColumnEpilogue& e, const float* bias,
-                                                    const To& to) {
+                                                    const To& to, const Added& addend) {
   constexpr int parts = N / part_columns;
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
@@ -270,9 +333,13 @@ __device__ __forceinline__ void store_gated_columns(const float (&sums)[N], cons
     take<N>(sums, part, x);
     take<N>(sums, parts + part, gates);
     add_bias(e, bias, part, x);
+    if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
     activate_sums<T>(e.activation, x);
 #pragma unroll
-    for (int i = 0; i < part_sums; ++i) x[i] = x[i] * (e.alpha * gates[i]) * e.scale;
+    for (int i = 0; i < part_sums; ++i) x[i] *= e.alpha * gates[i];
+    if (e.addend == Addend::after_activation) addend.add(part, 1, x);
+#pragma unroll
+    for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
     to.store(part, x);
   }
 }

@@ -1,5 +1,6 @@
 // Launches the row of Hopper's families that a plan chose.
 #pragma once
+#include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/sm90_split.cuh>
@@ -10,20 +11,21 @@
 namespace ridge::gemm_detail {
 namespace {
 
-// Whether ColumnEpilogue serves: D of type `out`, as TMA stores it, and nothing added but a bias along N. Rows are
-// whole accesses: of a 1x1 matrix of f16 TMA stores four bytes.
-bool is_by_columns(const GemmProblem& p, DType out) {
-  return *p.out == out && p.n * static_cast<std::int64_t>(size_of(out)) % access_bytes == 0 && p.d->col_stride == 1 &&
-         starts_on(*p.d, p.d->row_stride, access_bytes) && (p.m == 1 || p.d->row_stride > 0) &&
-         p.d->batch_stride >= 0 && !p.c && !p.residual_lies && p.bias != GemmBias::along_m;
-}
-
 // Whether sums go to D as they are, if nothing is added to them but a bias along N.
 template <class X> bool is_plain(const StandardEpilogue<X>& e) {
   return e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.bias].data;
 }
 ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
-  return {e.alpha, e.scale, e.activation, e.addends[e.bias], is_plain(e)};
+  const Addend addend = e.addends[e.c].data          ? Addend::before_activation
+                        : e.addends[e.residual].data ? Addend::after_activation
+                                                     : Addend::none;
+  return {.alpha = e.alpha,
+          .scale = e.scale,
+          .activation = e.activation,
+          .bias = e.addends[e.bias],
+          .plain = is_plain(e) && addend == Addend::none,
+          .addend = addend,
+          .factor = e.factors[e.c]};
 }
 
 // The operands as the kernel reads them: where they are, or copied into the workspace first.
@@ -49,24 +51,31 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   const GemmProblem& p = args.problem;
   auto ready = ready_operands(args);
   if (!ready) return ready.error();
-  WgmmaOperand d;
+  WgmmaOutput out;
   ColumnEpilogue by_columns;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
-  Store store = Store::epilogue;
-  if constexpr (std::is_same_v<X, float>) by_columns = by_columns_of(epilogue);
+  constexpr Config c = variants[I].config;
   if constexpr (has_tma_store<T>) {
-    if (is_by_columns(p, dtype_of<ColumnOut<T>>)) store = Store::tma;
+    if (is_by_columns(c, p, dtype_of<ColumnOut<T>>)) out.store = Store::tma;
   }
   if constexpr (has_direct_store<T>) {
     // Sums of integers go to D as they are, or by the epilogue.
-    if (is_by_columns(p, dtype_of<X>) &&
-        (std::is_same_v<tile::sm90::Sum<T>, float> || (is_plain(epilogue) && !std::is_same_v<X, float>)))
-      store = Store::direct;
+    const bool plain_integers = is_plain(epilogue) && !std::is_same_v<X, float> && !p.c && !p.residual_lies;
+    if (is_by_columns(c, p, dtype_of<X>) && (std::is_same_v<tile::sm90::Sum<T>, float> || plain_integers))
+      out.store = Store::direct;
   }
-  if (store != Store::epilogue) d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+  if (out.store != Store::epilogue) {
+    if constexpr (std::is_same_v<X, float>) by_columns = by_columns_of(epilogue);
+    const auto operand = [](const TensorView& v, const GemmOperand& o) {
+      return WgmmaOperand{v.data, o.row_stride, o.batch_stride};
+    };
+    out.d = operand(args.tensors.d, *p.d);
+    if (const GemmOperand* addend = tile_addend(p))
+      out.addend = operand(p.c ? *args.tensors.c : *args.tensors.residual, *addend);
+  }
   const WgmmaOperands operands{ready->a, ready->b, ready->gate, offsets_of(args), ready->repack.low};
   const auto launch = [&]<Major MA, Major MB>() {
-    return launch_wgmma<Row<I>, T, MA, MB>(operands, store, d, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,
+    return launch_wgmma<Row<I>, T, MA, MB>(operands, out, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,
                                            args.plan.device.sms, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
@@ -92,7 +101,7 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const bool swapped = args.plan.swapped;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   using Sum = tile::sm90::Sum<T>;
-  PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = is_by_columns(p, *p.out)};
+  PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = lies_by_columns(p, *p.d, *p.out)};
   const bool plain_out =
       plain.sums ? sizeof(T) != 2 : *p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>);
   if (plain_out && p.d->col_stride == 1 && !p.c && !p.residual_lies && is_plain(epilogue))
@@ -105,16 +114,11 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const int wide_rows = split_wide_rows(c, p, args.plan.device.sms, args.plan.split, swapped);
   const Raster tiles = raster_of(swapped ? p.n : p.m, swapped ? p.m : p.n, wide_rows, c.bn);
   SplitHints hints;
-  if (copied == Copied::none && args.plan.split > 1)
-    hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
-  // Either half of the L2 cache has a copy of what its multiprocessors read:
-  // a call finds no more than half of it again.
-  hints.once = tiles.cols == 1 && p.batch == 1 &&
-               (swapped ? p.n : p.m) * p.k * static_cast<std::int64_t>(sizeof(T)) > args.plan.device.l2_bytes / 2;
+  if (copied == Copied::none) hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
   const auto launch = [&]<Major MW, Major MN>() {
     return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
                                            {p.m, p.n, products(p), p.batch}, swapped, args.plan.split, wide_rows,
-                                           copied, hints, epilogue, args.stream,
+                                           copied, hints, epilogue, args.plan.device.sms, args.stream,
                                            swapped ? operand_a<T>(args) : operand_b<T>(args));
   };
   constexpr Major k = Major::k, outer = Major::outer;

@@ -25,21 +25,20 @@ enum class Copied : std::uint8_t { none, narrow, both };
 struct SplitHints {
   int ahead = 0;          // steps of the wide operand that the L2 cache brings before the kernel before has ended
   int left = 0x7fffffff;  // steps to be loaded when the next kernel may begin
-  bool once = false;      // the wide operand along k is read once, and need not stay in the L2 cache
 };
 
 // Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this
 // one's end. Where that one has room on each multiprocessor at once, these are as many as it has stages. `blocks`:
 // of a launch.
 constexpr SplitHints split_hints(const Config& c, std::int64_t blocks, int sms) {
-  if (c.bn > 16) return {};
+  if (c.bn > 64) return {};
   return blocks <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
 }
 
 // What a launch says beside its tensor maps.
 struct SplitWork {
   int m, n, steps;                     // of D; steps of bk along k, at least as many as blocks in a cluster
-  unsigned wide, narrow, batch;        // tiles
+  unsigned wide, narrow, tiles;        // of the wide operand, of the narrow one, and of all of D
   int wide_rows;                       // that a tile has, of the wide operand
   int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
   bool swapped;                        // the wide operand is B
@@ -72,9 +71,6 @@ template <class Row, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
   static_assert(gathers ? split_gathers(c) : MN == Major::k || !narrow_is_k_major(c));
-  // Whether the next kernel may begin before this one's end. Of blocks without a cluster some multiprocessors would get
-  // two where there is room for them, and others none.
-  __host__ __device__ static constexpr bool overlaps(unsigned split) { return split > 1 || c.blocks_per_sm == 1; }
   static_assert((groups & (groups - 1)) == 0, "shares are powers of two");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
@@ -203,42 +199,46 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
     const int group = sm90::warpgroup_index();
     const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
     // Tiles of the narrow operand follow each other, and share what they read of the wide one in the L2 cache.
-    const unsigned tile = blockIdx.x / split, narrow_tile = tile % work.narrow, rest = tile / work.narrow;
-    const int wide_row = static_cast<int>(rest % work.wide) * work.wide_rows,
-              narrow_row = static_cast<int>(narrow_tile) * c.bn;
-    const int batch = static_cast<int>(rest / work.wide);
+    struct Tile {
+      int wide_row, narrow_row, batch;
+    };
+    const auto tile_at = [&](unsigned tile) {
+      const unsigned rest = tile / work.narrow;
+      return Tile{static_cast<int>(rest % work.wide) * work.wide_rows, static_cast<int>(tile % work.narrow) * c.bn,
+                  static_cast<int>(rest / work.wide)};
+    };
+    // A block that is no cluster's may have several tiles, one after the other.
+    const unsigned first_tile = blockIdx.x / split, tile_step = gridDim.x / split;
+    const bool one_tile = work.tiles <= tile_step;
     const int first = static_cast<int>(static_cast<unsigned>(work.steps) * rank / split),
               last = static_cast<int>(static_cast<unsigned>(work.steps) * (rank + 1) / split);
 
     const int steps = last - first;
     sm90::RingPlace<c.stages> ring;
-    const auto load_wide = [&](int i, int stage) {
+    const auto load_wide = [&](const Tile& tile, int i, int stage) {
+      unsigned char* const to = shared + stage * wgmma_stage_bytes(c);
+      const int k = (first + i) * c.bk, wide_batch = tile.batch * work.batch_of_wide;
       sm90::arrive_expecting(full + stage, static_cast<unsigned>(work.stage_bytes));
-      if constexpr (MW == Major::k)
-        if (work.hints.once)
-          return sm90::load_once(&map_wide, shared + stage * wgmma_stage_bytes(c), full + stage, (first + i) * c.bk,
-                                 wide_row, batch * work.batch_of_wide);
-      load_operand<K::axis_wide, c.bm, false>(&map_wide, shared + stage * wgmma_stage_bytes(c), full + stage, wide_row,
-                                              (first + i) * c.bk, batch * work.batch_of_wide, 0);
+      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + stage, tile.wide_row, k, wide_batch, 0);
     };
-    const auto load_narrow = [&](int i, int stage) {
+    const auto load_narrow = [&](const Tile& tile, int i, int stage) {
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c) + K::bytes_wide;
       if constexpr (!K::gathers) {
-        load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to, full + stage, narrow_row, (first + i) * c.bk,
-                                                  batch * work.batch_of_narrow, 0);
+        load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to, full + stage, tile.narrow_row, (first + i) * c.bk,
+                                                  tile.batch * work.batch_of_narrow, 0);
       } else if (first + i < work.bulk_steps) {
         sm90::arrive_expecting(brought + stage, static_cast<unsigned>(work.bulk_bytes));
-        sm90::copy_bulk(
-            to,
-            static_cast<const T*>(work.gathered) + batch * work.gathered_batch + (first + i) * c.bk * work.gathered_k,
-            static_cast<unsigned>(work.bulk_bytes), brought + stage);
+        sm90::copy_bulk(to,
+                        static_cast<const T*>(work.gathered) + tile.batch * work.gathered_batch +
+                            (first + i) * c.bk * work.gathered_k,
+                        static_cast<unsigned>(work.bulk_bytes), brought + stage);
       }
     };
-    const auto load_step = [&](int i) {
-      load_wide(i, ring.stage);
-      load_narrow(i, ring.stage);
+    const auto load_step = [&](const Tile& tile, int i, bool of_last) {
+      load_wide(tile, i, ring.stage);
+      load_narrow(tile, i, ring.stage);
       ring.next();
-      if (i + 1 == steps - work.hints.left) tile::let_next_begin();
+      if (of_last && i + 1 == steps - work.hints.left) tile::let_next_begin();
     };
     const bool loads = threadIdx.x == multipliers * 128;  // one thread of the last warp
     int loaded = 0;
@@ -252,21 +252,22 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       sm90::fence_init();
       sm90::arrive_expecting(got, (split - 1) * (multipliers * 128 * 16u << work.share_log2));
       const int at_once = ::min(steps, c.stages);
+      const Tile tile = tile_at(first_tile);
       if constexpr (MW == Major::k)
         for (int i = 0; i < ::min(steps, work.hints.ahead); ++i)
-          sm90::fetch(&map_wide, (first + i) * c.bk, wide_row, batch * work.batch_of_wide);
+          sm90::fetch(&map_wide, (first + i) * c.bk, tile.wide_row, tile.batch * work.batch_of_wide);
       if (work.copied == Copied::none) {
         tile::await_last();
-        for (; loaded < at_once; ++loaded) load_step(loaded);
+        for (; loaded < at_once; ++loaded) load_step(tile, loaded, one_tile);
       } else {  // the wide operand's part of all stages first, if it has been there all along
         if (work.copied == Copied::both) tile::await_last();
-        for (; loaded < at_once; ++loaded) load_wide(loaded, loaded);
+        for (; loaded < at_once; ++loaded) load_wide(tile, loaded, loaded);
         if (work.copied == Copied::narrow) tile::await_last();
-        for (int i = 0; i < at_once; ++i) load_narrow(i, i);
+        for (int i = 0; i < at_once; ++i) load_narrow(tile, i, i);
         ring.skip(at_once);
       }
     }
-    if (K::overlaps(split) && work.hints.left >= steps) tile::let_next_begin();
+    if (one_tile && work.hints.left >= steps) tile::let_next_begin();
     tile::await_last();  // before D is written, and what is added to it read
     __syncthreads();
     // Sums are sent when all blocks have begun, or, where they take the stages' place,
@@ -279,16 +280,24 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
     };
     if (group == multipliers) {
       if (loads)
-        for (; loaded < steps; ++loaded) {
-          sm90::wait(empty + ring.stage, ring.parity ^ 1);
-          load_step(loaded);
+        for (unsigned index = first_tile; index < work.tiles; index += tile_step, loaded = 0) {
+          const Tile tile = tile_at(index);
+          for (; loaded < steps; ++loaded) {
+            sm90::wait(empty + ring.stage, ring.parity ^ 1);
+            load_step(tile, loaded, index + tile_step >= work.tiles);
+          }
         }
       if constexpr (K::gathers)
-        if (threadIdx.x >= multipliers * 128 + 32)
-          gather_narrow<K, T>(work, shared, full, empty, brought, first, steps, narrow_row, batch);
+        if (threadIdx.x >= multipliers * 128 + 32) {
+          const Tile tile = tile_at(first_tile);
+          gather_narrow<K, T>(work, shared, full, empty, brought, first, steps, tile.narrow_row, tile.batch);
+        }
       __syncwarp();
       await_others();
-    } else {
+      return;
+    }
+    for (unsigned index = first_tile; index < work.tiles; index += tile_step) {
+      const Tile tile = tile_at(index);
       Sum sums[K::sums];
       const auto start_step = [&](Sum(&to)[K::sums], bool accumulate) {
         sm90::wait(full + ring.stage, ring.parity);
@@ -347,8 +356,9 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
           }
           former = ring.stage;
         }
+        sm90::wait_products<0>();
+        release(former);
       }
-      sm90::wait_products<0>();
       sm90::take_sums(sums);
       await_others();
       // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at
@@ -411,13 +421,13 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         for (int p = half; p < K::groups; ++p) turn(p);
       // Each group's place in D is `step` columns of the narrow operand from the last one's.
       const Place place = work.swapped ? along_wide() : along_narrow();
-      const int wide = wide_row + group * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
-                narrow = narrow_row + 8 * mine + place.narrow;
+      const int wide = tile.wide_row + group * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
+                narrow = tile.narrow_row + 8 * mine + place.narrow;
       const int row = work.swapped ? narrow : wide, col = work.swapped ? wide : narrow;
-      const int wide_end = wide_row + work.wide_rows, m = work.swapped ? work.m : ::min(work.m, wide_end),
+      const int wide_end = tile.wide_row + work.wide_rows, m = work.swapped ? work.m : ::min(work.m, wide_end),
                 n = work.swapped ? ::min(work.n, wide_end) : work.n;
       const int row_step = work.swapped ? 8 : 0, col_step = 8 - row_step;
-      const std::int64_t first_of_d = batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col},
+      const std::int64_t first_of_d = tile.batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col},
                          step = row_step * work.plain_pitch + col_step;
       const auto there_is = [&](int p) { return p < share && row + p * row_step < m && col + p * col_step < n; };
       // As Plain, or as they are.
@@ -448,7 +458,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
               });
             } else {
               epilogue(simt::vec<Sum, 4>{sums[0], sums[1], sums[2], sums[3]},
-                       At{batch, row + p * row_step, col + p * col_step, left});
+                       At{tile.batch, row + p * row_step, col + p * col_step, left});
             }
           }
 #pragma unroll
@@ -478,12 +488,13 @@ struct PlainD {
 };
 
 // Launches it with `split` blocks in a cluster, whose tiles have `wide_rows` rows of the wide operand: at most bm, or
-// all of them where it does not lie along k; a multiple of four. gathered: the narrow operand, where MN is Major::none.
+// all of them where it does not lie along k; a multiple of four.
+// gathered: the narrow operand, where MN is Major::none.
 // Precondition: split <= steps along k, and a power of two.
 template <class Row, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow, const PlainD& plain,
                                          const Shape& shape, bool swapped, int split, int wide_rows, Copied copied,
-                                         SplitHints hints, const Epilogue& epilogue, Stream stream,
+                                         SplitHints hints, const Epilogue& epilogue, int sms, Stream stream,
                                          const Operand<T>& gathered = {}) {
   namespace sm90 = tile::sm90;
   using K = SplitKernel<Row, T, MW, MN>;
@@ -494,19 +505,22 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
   const int box_narrow =
       MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
   const int box_wide = MW == Major::k ? wide_rows : K::box_wide;
-  const int bytes_wide = K::bytes_wide - (K::box_wide - box_wide) * wgmma_line_bytes,
+  const int bytes_wide = MW == Major::k ? wide_rows * wgmma_line_bytes : K::bytes_wide,
             bytes_narrow = K::gathers ? 0 : K::bytes_narrow - (K::box_narrow - box_narrow) * wgmma_line_bytes;
   sm90::TensorMap map_wide, map_narrow{};
   RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, box_wide, K::fetch_wide));
   if constexpr (!K::gathers)
     RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
-  const Raster tiles = raster_of(rows_wide, rows_narrow, wide_rows, c.bn);
+  const Raster raster = raster_of(rows_wide, rows_narrow, wide_rows, c.bn);
+  const std::int64_t tiles = raster.tiles() * shape.batch;
+  // One on a multiprocessor: the next kernel's first block has room beside it.
+  const std::int64_t blocks = split > 1 || K::gathers ? tiles * split : std::min<std::int64_t>(tiles, sms);
   const SplitWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
-                       .wide = static_cast<unsigned>(tiles.rows),
-                       .narrow = static_cast<unsigned>(tiles.cols),
-                       .batch = static_cast<unsigned>(shape.batch),
+                       .wide = static_cast<unsigned>(raster.rows),
+                       .narrow = static_cast<unsigned>(raster.cols),
+                       .tiles = static_cast<unsigned>(tiles),
                        .wide_rows = wide_rows,
                        .batch_of_wide = wide.batch_stride ? 1 : 0,
                        .batch_of_narrow = narrow.batch_stride ? 1 : 0,
@@ -528,14 +542,12 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                        .plain_vectors = plain.vectors,
                        .plain_pitch = plain.d.pitch,
                        .plain_batch = plain.d.batch_stride};
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(tiles.tiles() * shape.batch * split)),
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(blocks)),
                         .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_split<Row, T, MW, MN, Epilogue>;
-  return copied != Copied::none || K::overlaps(static_cast<unsigned>(split))
-             ? sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue)
-             : sm90::launch_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
+  return sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -24,7 +24,7 @@ struct Case {
   int batch = 1;
   By by = By::columns;
   Activation activation = Activation::none;
-  bool bias = false, residual = false, shared_gate = false;
+  bool bias = false, residual = false, residual_first = false, shared_gate = false;
   float alpha = 1, scale = 1;
 };
 
@@ -71,13 +71,21 @@ template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
     epilogue.addends[epilogue.bias] = bias.tensor();
     epilogue.addends[epilogue.bias].row_stride = 0;
   }
-  if (c.residual) epilogue.addends[epilogue.residual] = residual.tensor();
-  const bool plain = c.alpha == 1 && c.scale == 1 && c.activation == Activation::none && !c.bias;
-  const ColumnEpilogue by_columns{c.alpha, c.scale, c.activation, epilogue.addends[epilogue.bias], plain};
+  if (c.residual) epilogue.addends[c.residual_first ? epilogue.c : epilogue.residual] = residual.tensor();
+  const bool plain = c.alpha == 1 && c.scale == 1 && c.activation == Activation::none && !c.bias && !c.residual;
+  const ColumnEpilogue by_columns{.alpha = c.alpha,
+                                  .scale = c.scale,
+                                  .activation = c.activation,
+                                  .bias = epilogue.addends[epilogue.bias],
+                                  .plain = plain,
+                                  .addend = !c.residual        ? Addend::none
+                                            : c.residual_first ? Addend::before_activation
+                                                               : Addend::after_activation};
   const bool tma = c.by == By::columns;
   const Status status = launch_wgmma<R, T, MA, MB>(
-      {a.operand(), b.operand(), gate.operand(), c.offsets.data()}, tma ? Store::tma : Store::epilogue,
-      tma ? d.operand() : WgmmaOperand{}, {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
+      {a.operand(), b.operand(), gate.operand(), c.offsets.data()},
+      tma ? WgmmaOutput{Store::tma, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}} : WgmmaOutput{},
+      {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
   ASSERT_TRUE(status.ok()) << status.message();
 
   const auto element = [&](Matrices<T>& x, Major major, int of, int outer, int k) {
@@ -100,11 +108,13 @@ template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
               sum += element(a, MA, of, i, k) * element(by, MB, by.batch > 1 ? group : 0, j, k);
             return c.alpha * sum;
           };
+          const double addend = c.residual ? double{residual.get(of, i, j)} : 0;
           want = product(b) + (c.bias ? double{bias.get(grouped ? group : 0, 0, j)} : 0);
+          if (c.residual_first) want += addend;
           if (c.activation == Activation::relu) want = std::max(want, 0.0);
           if (c.activation == Activation::silu) want /= 1 + std::exp(-want);
           if (config.gated) want *= product(gate);
-          want = c.scale * (want + (c.residual ? double{residual.get(of, i, j)} : 0));
+          want = c.scale * (want + (c.residual_first ? 0 : addend));
         }
         const double got = double{d.get(of, i, j)};
         if (c.activation == Activation::silu)  // computed and rounded for 16 bits
@@ -158,6 +168,7 @@ constexpr int gated = row_named("gate_wgmma");
 
 TEST(GemmOnHopper, AGate) {
   check<gated, half, k, k>({.m = 130, .n = 136, .k = 40});
+  check<row_named("gate_wgmma_64x64"), half, k, k>({.m = 130, .n = 200, .k = 72, .bias = true, .residual = true});
   check<gated, half, k, outer>({.m = 30, .n = 72, .k = 40, .batch = 3, .shared_gate = true});
   check<gated, bfloat16, k, outer>({.m = 200, .n = 136, .k = 328, .activation = Activation::silu});
 }
@@ -180,6 +191,27 @@ TEST(GemmOnHopper, OneOperand) {
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
 }
 
+// An addend comes as a tile's last steps: where the ring has room for all of it at once, and where it has not; of tiles
+// beyond D's edges; in each schedule, stored at once and deferred.
+TEST(GemmOnHopper, AResidual) {
+  for (const bool first : {false, true}) {
+    const Activation relu = Activation::relu, silu = Activation::silu;
+    check<row_named("persistent"), half, k, k>(
+        {.m = 500, .n = 520, .k = 72, .activation = relu, .bias = true, .residual = true, .residual_first = first});
+    check<row_named("persistent"), bfloat16, k, k>(
+        {.m = 200, .n = 264, .k = 40, .activation = silu, .residual = true, .residual_first = first, .scale = 0.5f});
+    check<row_named("ping_pong_128x192"), half, k, outer>(
+        {.m = 136, .n = 600, .k = 300, .batch = 2, .residual = true, .residual_first = first});
+    check<row_named("ping_pong_128x192"), bfloat16, k, k>(
+        {.m = 300, .n = 400, .k = 64, .activation = silu, .bias = true, .residual = true, .residual_first = first});
+    check<row_named("wgmma_64x128"), half, outer, k>(
+        {.m = 200, .n = 300 / 8 * 8, .k = 130, .activation = relu, .residual = true, .residual_first = first});
+    check<gated, half, k, k>({.m = 130, .n = 264, .k = 40, .bias = true, .residual = true, .residual_first = first});
+    check<grouped, half, k, k>(
+        {.m = 481, .n = 264, .k = 72, .offsets = uneven, .residual = true, .residual_first = first});
+  }
+}
+
 // `fp8` and `tf32x3` with 16-bit operands, which are what the CPU multiplies: sums leave the tensor cores after each
 // step, and after every other one.
 template <int I, int Steps> struct Promoting {
@@ -191,14 +223,16 @@ template <int I, int Steps> struct Promoting {
 };
 TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
   for (const int steps : {1, 2, 3, 6})  // two parts take turns
-    check_row<Promoting<row_named("fp8"), 1>, half, k, k>({.m = 300, .n = 264, .k = 64 * steps - 40, .bias = true});
+    check_row<Promoting<row_named("fp8"), 1>, half, k, k>(
+        {.m = 300, .n = 264, .k = 64 * steps - 40, .bias = true, .residual = steps > 2});
   check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
 }
 
 // ---- tiles that clusters share, by a block that has all of k --------------------------------------------------------
 
-// A narrow operand of Major::none is stored along its rows.
+// So few multiprocessors that a block has several tiles. A narrow operand of Major::none is stored along its rows.
+constexpr int few_sms = 1;
 template <int I, class T, Major MA, Major MB, bool Swapped>
 void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wide_rows = 0) {
   std::mt19937 bits(3);
@@ -219,7 +253,7 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
   const Status status = launch_split<Row<I>, T, wide, narrow>(
       Swapped ? b.operand() : a.operand(), few.operand(),
       PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, Swapped, 1,
-      wide_rows ? wide_rows : Row<I>::config.bm, Copied::none, SplitHints{2, 1, true}, epilogue, {},
+      wide_rows ? wide_rows : Row<I>::config.bm, Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
       Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()});
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {

@@ -27,6 +27,9 @@ struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
   unsigned rows, cols, batch;  // tiles of D, in clusters
   Store store;
+  int addend_steps, batch_of_addend;  // of what is added; 0: nothing. 1; 0: shared by the batch
+  bool sums_begin;                    // with it, times addend_factor; else it is ColumnEpilogue's to add
+  float addend_factor;
   void* d;                           // of Store::direct, and of groups' rows that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
   Groups groups;                     // of Config::grouped, else not used
@@ -65,6 +68,8 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
   static constexpr bool defers =
       c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote && !c.gated;
+  // Whether sums may begin with an addend: D is of 16 bits, and nothing rounds worse than float32 where sums are added.
+  static constexpr bool begins_sums = (sizeof(T) == 2 || c.promote > 0) && !c.gated && has_tma_store<T>;
   // Sums that have gelu at a time, where it is beside the other warpgroup's products.
   static constexpr int turns = c.schedule == Schedule::ping_pong ? 2 : part_sums;
   // Of 64K: one warpgroup loads, two multiply.
@@ -176,14 +181,15 @@ template <bool Gated> struct MatrixLoader {
   }
 };
 
-// epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d: [m, n], as their maps say
+// epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d, addend: [m, n], as their maps say
 // With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k].
-// Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows; the grid is whole clusters.
+// Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows, that of the addend with
+// addend_rows; the grid is whole clusters.
 template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
 __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
     gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
-               const __grid_constant__ WgmmaWork work, const __grid_constant__ ColumnEpilogue by_columns,
-               const __grid_constant__ Epilogue epilogue) {
+               const __grid_constant__ tile::sm90::TensorMap map_addend, const __grid_constant__ WgmmaWork work,
+               const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = WgmmaKernel<Row, T, MA, MB>;
@@ -193,6 +199,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     using Sum = sm90::Sum<T>;
     using Out = typename K::Out;
     using Walk = std::conditional_t<c.grouped, GroupedTileWalk<Row>, TileWalk<Row>>;
+    using Ring = sm90::RingPlace<c.stages>;
 
     unsigned char* shared = sm90::swizzled_shared();
     auto* full = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
@@ -204,6 +211,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     if (threadIdx.x == 0) {
       loader.prefetch();
+      if (work.addend_steps) sm90::prefetch(&map_addend);
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(full + s, 1);
         sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
@@ -221,6 +229,20 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
       loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
+    };
+    // A tile of the addend, from where the ring is.
+    const auto load_addend = [&](const WgmmaTile& place, Ring& ring) {
+      const int size = work.store == Store::direct ? sizeof(Sum) : sizeof(Out), pieces = addend_pieces(c, size);
+      constexpr int pieces_down = c.bm / addend_rows;
+      for (int piece = 0; piece < pieces; ring.next()) {
+        sm90::wait(empty + ring.stage, ring.parity ^ 1);
+        const int end = ::min(piece + addend_pieces_of_stage(c), pieces);
+        sm90::arrive_expecting(full + ring.stage, (end - piece) * addend_piece_bytes);
+        for (unsigned char* to = stage_a(ring.stage); piece < end; ++piece, to += addend_piece_bytes)
+          sm90::load(&map_addend, to, full + ring.stage, place.col + piece / pieces_down * (wgmma_line_bytes / size),
+                     place.row + piece % pieces_down * addend_rows,
+                     K::c.grouped ? 0 : place.batch * work.batch_of_addend);
+      }
     };
     // The products of one step, of this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -253,18 +275,20 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     const auto bias_of = [&](int multiplier) {
       return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
     };
-    const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier,
-                            int first_row) {
+    // addend_stage: where that of the tile begins.
+    const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier, int first_row,
+                            int addend_stage) {
 #pragma unroll
       for (int i = 0; i < K::blocks; ++i) {
         const typename K::Store to = store_of(place, multiplier, first_row + i * 64);
+        const TileAddend<Row, Out> addend{shared, addend_stage, first_row + i * 64 + warp * 16};
         if constexpr (K::c.gated) {
-          if (work.store == Store::tma) store_gated_columns<Out>(sums[i], by_columns, bias_of(multiplier), to);
+          if (work.store == Store::tma) store_gated_columns<Out>(sums[i], by_columns, bias_of(multiplier), to, addend);
           else store_gated_by_epilogue(sums[i], epilogue, place.end, work.n, to.row, to.col, place.batch);
         } else {
           if constexpr (has_tma_store<T>) {
             if (work.store == Store::tma) {
-              store_columns<Out, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), to);
+              store_columns<Out, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), to, addend);
               continue;
             }
           }
@@ -273,7 +297,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
               const DirectStore<Sum> direct{
                   static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
               if constexpr (std::is_same_v<Sum, float>)
-                store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct);
+                store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct,
+                                                     TileAddend<Row, float>{shared, addend_stage, addend.row});
               else direct.store_all(sums[i]);
               continue;
             }
@@ -293,7 +318,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 
     if constexpr (!specialised) {
       // Every thread does everything, in turn; other blocks of the multiprocessor fill the waits.
-      sm90::RingPlace<c.stages> place_in_ring;
+      Ring place_in_ring;
       for (Walk walk(work, rank); walk.more(); walk.next()) {
         const WgmmaTile place = walk.at();
         Sum sums[K::blocks][K::sums];
@@ -309,22 +334,24 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           sm90::wait_products<0>();
           __syncthreads();
         }
-        finish(sums, place, 0, 0);
+        finish(sums, place, 0, 0, 0);
       }
       if (warp < 4 && threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     } else if (group == 0) {
       // The loader: one thread of the first warpgroup. Through groups its warp walks.
       sm90::keep_registers<K::loader_registers>();
       if (threadIdx.x < (c.grouped ? 32 : 1)) {
-        sm90::RingPlace<c.stages> ring;
+        Ring ring;
         for (Walk walk(work, rank); walk.more(); walk.next()) {
           const WgmmaTile place = walk.at();
           if (threadIdx.x > 0) continue;
           auto from = loader.at(place);
+          if (work.addend_steps && work.sums_begin) load_addend(place, ring);
           for (int step = 0; step < work.steps; ++step, ring.next()) {
             sm90::wait(empty + ring.stage, ring.parity ^ 1);
             load_step(from, ring.stage);
           }
+          if (work.addend_steps && !work.sums_begin) load_addend(place, ring);
         }
       }
     } else {
@@ -338,24 +365,44 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
         }
       };
+      // The tile's addend is there, from the stage on where the ring is; and it has been read.
+      const auto await_addend = [&](Ring ring) {
+        for (int step = 0; step < work.addend_steps; ++step, ring.next()) sm90::wait(full + ring.stage, ring.parity);
+      };
+      const auto release_addend = [&](Ring ring) {
+        sm90::sync_warpgroup(1 + multiplier);
+        for (int step = 0; step < work.addend_steps; ++step, ring.next()) release(ring.stage);
+      };
+      const int steps_of_tile = work.steps + work.addend_steps;
+      const int first_steps = work.sums_begin ? work.addend_steps : 0, last_steps = work.addend_steps - first_steps;
+      const auto begin_sums = [&](Sum(&sums)[K::blocks][K::sums], Ring& ring) {
+        await_addend(ring);
+        if constexpr (K::begins_sums) {
+#pragma unroll
+          for (int i = 0; i < K::blocks; ++i)
+            TileAddend<Row, Out>{shared, ring.stage, first_row + i * 64 + warp * 16}.begin(work.addend_factor, sums[i]);
+        }
+        release_addend(ring);
+        ring.skip(first_steps);
+      };
       // Defer: a finished tile waits, packed, and is stored beside the next one's first steps.
       const auto multiply_tiles = [&]<bool Defer>() {
         Walk walk(work, rank);
-        sm90::RingPlace<c.stages> ring;
+        Ring ring;
         [[maybe_unused]] unsigned turn_parity = 0;
         [[maybe_unused]] bool waits = false;
         [[maybe_unused]] typename K::Store::Packed waiting;
         [[maybe_unused]] typename K::Store waiting_to = store_of(WgmmaTile{}, multiplier, first_row);
         if (ping_pong && multiplier == 1) {
           walk.next();
-          ring.skip(work.steps);
+          ring.skip(steps_of_tile);
         }
         if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
         for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = walk.at();
           if constexpr (K::c.grouped) {
             if (place.row + first_row >= place.end) {  // no rows of this warpgroup's: the stages pass by
-              for (int step = 0; step < work.steps; ++step, ring.next()) {
+              for (int step = 0; step < steps_of_tile; ++step, ring.next()) {
                 sm90::wait(full + ring.stage, ring.parity);
                 release(ring.stage);
               }
@@ -374,7 +421,8 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             sm90::fence_sums();
             multiply_step(sums, ring.stage, first_row, accumulate);
           };
-          start_step(false);
+          if (first_steps > 0) begin_sums(sums, ring);
+          start_step(first_steps > 0);
           int step = 1;
           const auto add_step = [&] {
             const int former = ring.stage;
@@ -397,19 +445,27 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           const int last = ring.stage;
           ring.next();
           if constexpr (ping_pong) {
-            if (threadIdx.x % 128 == 0) sm90::arrive(turn + (multiplier ^ 1));
-            ring.skip(work.steps);
+            // The other warpgroup waits for later phases of the stages' barriers, which tell only two phases apart.
+            if (threadIdx.x % 128 == 0) {
+              if (last_steps > 0) await_addend(ring);
+              sm90::arrive(turn + (multiplier ^ 1));
+            }
           }
           sm90::wait_products<0>();
           release(last);
           sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+          const Ring of_addend = ring;
+          if (last_steps > 0) await_addend(of_addend);
           if constexpr (Defer) {
-            pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(multiplier), waiting);
+            pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(multiplier),
+                                    TileAddend<Row, Out>{shared, of_addend.stage, first_row + warp * 16}, waiting);
             waiting_to = store_of(place, multiplier, first_row);
             waits = true;
           } else {
-            finish(sums, place, multiplier, first_row);
+            finish(sums, place, multiplier, first_row, of_addend.stage);
           }
+          if (last_steps > 0) release_addend(of_addend);
+          ring.skip(last_steps + (ping_pong ? steps_of_tile : 0));
         }
         if constexpr (Defer) {
           if (waits) waiting_to.store_all(waiting);
@@ -418,7 +474,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       // A part of the sum at a time stays in the tensor cores, whose additions round less well.
       [[maybe_unused]] const auto multiply_in_parts = [&] {
         Walk walk(work, rank);
-        sm90::RingPlace<c.stages> ring;
+        Ring ring;
         Sum sums[K::blocks][K::sums], part[K::blocks][K::sums];
         const auto start_step = [&](Sum(&to)[K::blocks][K::sums], bool accumulate) {
           sm90::wait(full + ring.stage, ring.parity);
@@ -444,6 +500,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           for (int i = 0; i < K::blocks; ++i)
 #pragma unroll
             for (int j = 0; j < K::sums; ++j) sums[i][j] = 0;
+          if (first_steps > 0) begin_sums(sums, ring);
           if constexpr (K::two_parts) {  // one is added while the other is under way
             Sum other[K::blocks][K::sums];
             int of_part = start_step(part, false), step = 0;
@@ -486,7 +543,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             }
           }
           sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
-          finish(sums, place, multiplier, first_row);
+          if (last_steps > 0) await_addend(ring);
+          finish(sums, place, multiplier, first_row, ring.stage);
+          if (last_steps > 0) release_addend(ring);
+          ring.skip(last_steps);
         }
       };
       if constexpr (K::c.promote > 0) multiply_in_parts();
@@ -516,20 +576,39 @@ template <class T>
                                      tile::sm90::line_bytes, fetch);
 }
 
-// Launches it. `sms`: multiprocessors. d: for ColumnEpilogue, null where the launch's epilogue is to serve. steps:
-// of bk.
+// Where D goes, and what ColumnEpilogue adds to it, if it adds something: of the type in which D is stored.
+struct WgmmaOutput {
+  Store store = Store::epilogue;
+  WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue is to serve
+};
+
+// Launches it. `sms`: multiprocessors. steps: of bk.
 // offsets: of Config::grouped, where shape.batch is the number of groups.
+// Precondition: takes_addend(), if something is added.
 template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
-[[nodiscard]] static Status launch_wgmma(const Loader& loader, Store store, const WgmmaOperand& d, const Shape& shape,
-                                         int steps, const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
+[[nodiscard]] static Status launch_wgmma(const Loader& loader, const WgmmaOutput& out, const Shape& shape, int steps,
+                                         const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
                                          Stream stream, const std::int32_t* offsets = nullptr) {
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
-  sm90::TensorMap map_d{};
-  if (store == Store::tma)
-    RIDGE_TRY(sm90::make_tensor_map(&map_d, d.data, dtype_of<typename K::Out>,
-                                    {shape.n, shape.m, c.grouped ? 1 : shape.batch, d.pitch, d.batch_stride}, 16));
+  const auto make_map = [&](sm90::TensorMap* map, const WgmmaOperand& o, DType dtype, int rows) {
+    const std::int64_t batch = c.grouped || o.batch_stride == 0 ? 1 : shape.batch;
+    return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows);
+  };
+  sm90::TensorMap map_d{}, map_addend{};
+  if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16));
+  ColumnEpilogue then = by_columns;  // what becomes of the sums
+  const bool adds = out.store != Store::epilogue && by_columns.addend != Addend::none;
+  const DType stored = out.store == Store::direct ? f32 : dtype_of<typename K::Out>;
+  if (adds) RIDGE_TRY(make_map(&map_addend, out.addend, stored, addend_rows));
+  // Without an activation it does not matter which is added first.
+  const bool begins = adds && K::begins_sums && out.store == Store::tma && by_columns.alpha == 1 &&
+                      (by_columns.addend == Addend::before_activation || by_columns.activation == Activation::none);
+  if (begins) {
+    then.addend = Addend::none;
+    then.plain = by_columns.scale == 1 && by_columns.activation == Activation::none && !by_columns.bias.data;
+  }
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
@@ -537,10 +616,14 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
                        .rows = static_cast<unsigned>(tiles.rows),
                        .cols = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
-                       .store = store,
-                       .d = const_cast<void*>(d.data),
-                       .pitch = d.pitch,
-                       .batch_stride = d.batch_stride,
+                       .store = out.store,
+                       .addend_steps = adds ? addend_steps(c, static_cast<int>(size_of(stored))) : 0,
+                       .batch_of_addend = out.addend.batch_stride ? 1 : 0,
+                       .sums_begin = begins,
+                       .addend_factor = by_columns.addend == Addend::before_activation ? by_columns.factor : 1,
+                       .d = const_cast<void*>(out.d.data),
+                       .pitch = out.d.pitch,
+                       .batch_stride = out.d.batch_stride,
                        .groups = {offsets, shape.batch, shape.m}};
   const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
   const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
@@ -551,8 +634,8 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
   constexpr auto kernel = gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>;
   // Blocks that share no copies share the L2 cache, and lie beside each other only where all of them begin at once.
   if constexpr (K::multicast)
-    return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, work, by_columns, epilogue);
-  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, work, by_columns, epilogue);
+    return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }
 
 struct WgmmaOperands {
@@ -564,9 +647,9 @@ struct WgmmaOperands {
 
 // The same of matrices.
 template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_wgmma(const WgmmaOperands& of, Store store, const WgmmaOperand& d,
-                                         const Shape& shape, const ColumnEpilogue& by_columns, const Epilogue& epilogue,
-                                         int sms, Stream stream = {}) {
+[[nodiscard]] static Status launch_wgmma(const WgmmaOperands& of, const WgmmaOutput& out, const Shape& shape,
+                                         const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
+                                         Stream stream = {}) {
   using K = WgmmaKernel<Row, T, MA, MB>;
   static_assert(K::c.line == wgmma_line_bytes, "as make_operand_map() makes them");
   const std::int64_t low = of.low, stored_k = low ? 2 * low : shape.k;
@@ -584,8 +667,8 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
     loader.gate.batch = of.gate.batch_stride ? 1 : 0;
     RIDGE_TRY(make_operand_map<T>(&loader.gate.map, of.gate, shape.n, stored_k, shape.batch, MB, K::box_b));
   }
-  return launch_wgmma<Row, T, MA, MB>(loader, store, d, shape, low ? 3 * steps : steps, by_columns, epilogue, sms,
-                                      stream, of.offsets);
+  return launch_wgmma<Row, T, MA, MB>(loader, out, shape, low ? 3 * steps : steps, by_columns, epilogue, sms, stream,
+                                      of.offsets);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -22,15 +22,6 @@ __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* fu
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
-// The same of what nobody reads again: the L2 cache gives it up first.
-__device__ __forceinline__ void load_once(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
-  constexpr std::uint64_t evict_first = 0x12f0000000000000;  // as createpolicy.fractional makes it
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, "
-      "%5}], [%2], %6;" ::"r"(shared_address(to)),
-      "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "l"(evict_first)
-      : "memory");
-}
 // The same to the L2 cache alone. Nobody is told when it is there.
 __device__ __forceinline__ void fetch(const TensorMap* map, int x, int y, int z) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y), "r"(z)

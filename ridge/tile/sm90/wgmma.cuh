@@ -49,8 +49,8 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define RIDGE_NAMES_16 RIDGE_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define RIDGE_NAMES_32 RIDGE_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define RIDGE_NAMES_64 RIDGE_NAMES_32 \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+#define RIDGE_NAMES_48 RIDGE_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define RIDGE_NAMES_64 RIDGE_NAMES_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define RIDGE_NAMES_96 RIDGE_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
@@ -61,6 +61,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_OPERANDS_8 "%8", "%9", "%10", "%11", "%12", "%13", "%14"
 #define RIDGE_OPERANDS_16 "%16", "%17", "%18", "%19", "%20", "%21", "%22"
 #define RIDGE_OPERANDS_32 "%32", "%33", "%34", "%35", "%36", "%37", "%38"
+#define RIDGE_OPERANDS_48 "%48", "%49", "%50", "%51", "%52", "%53", "%54"
 #define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68", "%69", "%70"
 #define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100", "%101", "%102"
 #define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132", "%133", "%134"
@@ -68,6 +69,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_SUMS_8(C, I) RIDGE_SUMS_4(C, I), RIDGE_SUMS_4(C, I + 4)
 #define RIDGE_SUMS_16(C, I) RIDGE_SUMS_8(C, I), RIDGE_SUMS_8(C, I + 8)
 #define RIDGE_SUMS_32(C, I) RIDGE_SUMS_16(C, I), RIDGE_SUMS_16(C, I + 16)
+#define RIDGE_SUMS_48(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_16(C, I + 32)
 #define RIDGE_SUMS_64(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_32(C, I + 32)
 #define RIDGE_SUMS_96(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_32(C, I + 64)
 #define RIDGE_SUMS_128(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_64(C, I + 64)
@@ -88,6 +90,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
   if constexpr (N == 16) RIDGE_WGMMA(16, 8, C, TYPES, FLAGS); \
   else if constexpr (N == 32) RIDGE_WGMMA(32, 16, C, TYPES, FLAGS); \
   else if constexpr (N == 64) RIDGE_WGMMA(64, 32, C, TYPES, FLAGS); \
+  else if constexpr (N == 96) RIDGE_WGMMA(96, 48, C, TYPES, FLAGS); \
   else if constexpr (N == 128) RIDGE_WGMMA(128, 64, C, TYPES, FLAGS); \
   else if constexpr (N == 192) RIDGE_WGMMA(192, 96, C, TYPES, FLAGS); \
   else if constexpr (N == 256) RIDGE_WGMMA(256, 128, C, TYPES, FLAGS)
@@ -102,6 +105,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_WGMMA_KEPT_WIDTHS(TYPES) \
   if constexpr (N == 32) RIDGE_WGMMA_KEPT(32, 16, TYPES); \
   else if constexpr (N == 64) RIDGE_WGMMA_KEPT(64, 32, TYPES); \
+  else if constexpr (N == 96) RIDGE_WGMMA_KEPT(96, 48, TYPES); \
   else if constexpr (N == 128) RIDGE_WGMMA_KEPT(128, 64, TYPES); \
   else RIDGE_WGMMA_KEPT(256, 128, TYPES)
 // clang-format on
@@ -110,7 +114,8 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 // float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
 template <class T, Axis A, Axis B, int N>
 __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  static_assert(N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out");
+  static_assert(N == 16 || N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || N == 256,
+                "the widths that are written out");
   static_assert(sizeof(T) == 2 || (A == Axis::k && B == Axis::k), "wgmma transposes 16-bit types alone");
   if constexpr (std::is_same_v<T, half>) {
     RIDGE_WGMMA_WIDTHS("+f", "k16.f32.f16.f16", RIDGE_FLAGS_16_BIT);
@@ -134,7 +139,7 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
 template <class T, Axis B, int N>
 __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                                               bool accumulate) {
-  static_assert(N == 32 || N == 64 || N == 128 || N == 256, "the widths that are written out");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 256, "the widths that are written out");
   if constexpr (std::is_same_v<T, half>) {
     RIDGE_WGMMA_KEPT_WIDTHS("k16.f32.f16.f16");
   } else {
@@ -146,12 +151,14 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_NAMES_8
 #undef RIDGE_NAMES_16
 #undef RIDGE_NAMES_32
+#undef RIDGE_NAMES_48
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_96
 #undef RIDGE_NAMES_128
 #undef RIDGE_OPERANDS_8
 #undef RIDGE_OPERANDS_16
 #undef RIDGE_OPERANDS_32
+#undef RIDGE_OPERANDS_48
 #undef RIDGE_OPERANDS_64
 #undef RIDGE_OPERANDS_96
 #undef RIDGE_OPERANDS_128
@@ -159,6 +166,7 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_SUMS_8
 #undef RIDGE_SUMS_16
 #undef RIDGE_SUMS_32
+#undef RIDGE_SUMS_48
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_96
 #undef RIDGE_SUMS_128

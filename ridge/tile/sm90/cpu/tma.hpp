@@ -63,9 +63,6 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
   detail::arrived_bytes(full, map->box_rows * map->line);
 }
 
-inline void load_once(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
-  load(map, to, full, x, y, z);
-}
 inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n, int tap_w,
                        int tap_h) {
   if (shared_address(to) % atom_bytes != 0) simt::detail::misaligned(to, atom_bytes, simt::detail::where::current());
