@@ -1,10 +1,11 @@
 // ridge bench: cases timed with a cold cache, beside their peers.
 #include "commands.hpp"
 #include "json.hpp"
-#include "output_file.hpp"
+#include "measurements.hpp"
 #include "progress.hpp"
 #include "request.hpp"
 #include "results.hpp"
+#include "sweep.hpp"
 #include "table.hpp"
 
 #include <ridge/bench/bench.hpp>
@@ -14,9 +15,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <ctime>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,63 +36,7 @@ struct Request {
   int chain = 0;    // 0: none asked for
 };
 
-constexpr int gpu_repeats = 30, cpu_repeats = 5;
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-// The kernel module's version; null where there is none, and on the CPU.
-Json driver_version(const DeviceInfo& device) {
-  std::ifstream file("/sys/module/nvidia/version");
-  std::string version;
-  if (device.is_cpu() || !std::getline(file, version)) return nullptr;
-  return version;
-}
-
-Json to_json(const bench::Timing& t) { return {{"us", t.us}, {"noise", t.noise}}; }
-
-// Not finite numbers become null.
-Json to_json(const bench::Accuracy& a) {
-  return {{"rms_error", a.rms_error}, {"largest_error", a.largest_error}, {"elements", a.elements}};
-}
-
-Json to_json(const Measurement& m, const bench::PeerMeasurement& peer) {
-  Json json{{"name", peer.name},
-            {"us", peer.time.us},
-            {"noise", peer.time.noise},
-            {"times_faster", m.time.us > 0 ? peer.time.us / m.time.us : 0}};
-  if (!m.accuracy || !peer.accuracy) return json;
-  json["accuracy"] = to_json(*peer.accuracy);
-  json["error_ratio"] = {{"rms", bench::error_ratio(m.accuracy->rms_error, peer.accuracy->rms_error)},
-                         {"largest", bench::error_ratio(m.accuracy->largest_error, peer.accuracy->largest_error)}};
-  return json;
-}
-
-Json to_json(const Measurement& m) {
-  Json peers = Json::array();
-  for (const bench::PeerMeasurement& peer : m.peers) peers.push_back(to_json(m, peer));
-  Json json{{"case", m.case_text}, {"variant", m.variant}, {"device", m.device}, {"chosen", m.chosen}};
-  if (!m.error.empty()) {
-    json["error"] = m.error;
-    return json;
-  }
-  json.update(to_json(m.time));
-  json.update({{"gbs", m.gbs},
-               {"copy_share", m.copy_share > 0 ? Json(m.copy_share) : Json(nullptr)},
-               {"tflops", m.tflops},
-               {"predicted_us", m.predicted_us},
-               {"least_us", m.least_us},
-               {"plan_us", m.plan_us},
-               {"accuracy", m.accuracy ? to_json(*m.accuracy) : Json(nullptr)},
-               {"peers", peers}});
-  return json;
-}
+constexpr int cpu_repeats = 5;
 
 // The choices that another row beat, of measurements of all rows.
 std::vector<BeatenChoice> beaten_choices(const std::vector<Measurement>& measurements) {
@@ -138,79 +81,20 @@ void print_beaten(const std::vector<BeatenChoice>& beaten) {
 Json report(const DeviceInfo& device, const Request& request, const bench::Settings& settings,
             const std::vector<Measurement>& measurements) {
   Json list = Json::array();
-  for (const Measurement& m : measurements) list.push_back(to_json(m));
-  Json json{{"device", device.name},
-            {"device_info", cli::to_json(device)},
-            {"driver", driver_version(device)},
-            {"ridge", RIDGE_VERSION},
-            {"commit", request.commit.empty() ? Json(nullptr) : Json(request.commit)},
-            {"date", now_utc()},
-            {"settings",
-             {{"peers", settings.peers},
-              {"all_variants", settings.all_variants},
-              {"repeats", settings.repeats},
-              {"chain", settings.chain}}},
-            {"measurements", list}};
+  for (const Measurement& m : measurements) list.push_back(cli::to_json(m));
+  Json json = provenance(device, request.commit);
+  json.update({{"settings",
+                {{"peers", settings.peers},
+                 {"all_variants", settings.all_variants},
+                 {"repeats", settings.repeats},
+                 {"chain", settings.chain}}},
+               {"measurements", list}});
   if (settings.all_variants) {
     Json beaten = Json::array();
     for (const BeatenChoice& b : beaten_choices(measurements)) beaten.push_back(to_json(b));
     json["beaten_choices"] = beaten;
   }
   return json;
-}
-
-// The table's widths are known before the first measurement, so each line is printed as soon as it is there.
-Table measurement_table(const std::vector<KnownCase>& cases, bool peers) {
-  std::size_t case_width = 0, variant_width = 0;
-  for (const KnownCase& known : cases) {
-    case_width = std::max(case_width, known.c.text().size());
-    for (const VariantInfo& v : known.op->variants) variant_width = std::max(variant_width, v.name.size());
-  }
-  return Table({{"case", Align::left, case_width},
-                {"variant", Align::left, variant_width},
-                {"us", Align::right, 11},
-                {"noise", Align::right, 6},
-                {"GB/s (% of copy)", Align::right},
-                {"TFLOP/s", Align::right, 8},
-                {peers ? "x peer (rms and largest error over the peer's)" : "x peer"}});
-}
-
-std::string peers_text(const Measurement& m) {
-  std::string text;
-  for (const bench::PeerMeasurement& peer : m.peers) {
-    text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", m.time.us > 0 ? peer.time.us / m.time.us : 0.0,
-                        peer.name);
-    if (m.accuracy && peer.accuracy)
-      text += fmt::format(" ({:.2f}, {:.2f})", bench::error_ratio(m.accuracy->rms_error, peer.accuracy->rms_error),
-                          bench::error_ratio(m.accuracy->largest_error, peer.accuracy->largest_error));
-  }
-  return text.empty() ? "-" : text;
-}
-
-// Three digits, from a CPU's fraction to a GPU's thousands.
-std::string rate_text(double rate) {
-  return rate >= 100 ? fmt::format("{:.0f}", rate) : rate >= 0.001 ? fmt::format("{:.3g}", rate) : "<0.001";
-}
-
-void print_line(const Table& table, const Measurement& m) {
-  if (!m.error.empty()) {
-    table.print_row({m.case_text, m.variant, "-", "-", "-", "-", m.error});
-    return;
-  }
-  const std::string share = m.copy_share > 0 ? fmt::format(" ({:3.0f} %)", 100 * m.copy_share) : "";
-  table.print_row({m.case_text, m.variant, fmt::format("{:.2f}", m.time.us),
-                   fmt::format("{:.1f} %", 100 * m.time.noise), rate_text(m.gbs) + share,
-                   m.tflops > 0 ? rate_text(m.tflops) : "-", peers_text(m)});
-}
-
-Status check_json_target(const std::string& target) {
-  if (target == "-") return {};
-  if (target.find(':') != std::string::npos || find_op(target))
-    return Status::error(Code::invalid_argument, "--json takes a file, and '" + target +
-                                                     "' is a case or an operator; give --json last, or "
-                                                     "--json - for standard output");
-  const auto file = OutputFile::create(target);  // refuses now what could not be written after minutes of work
-  return file ? Status{} : file.error();
 }
 
 // The tuning to add to: that of the file, where there is one.
@@ -275,14 +159,12 @@ Result<int> measure(const Request& request) {
     if (!json_only) std::printf("%zu problems in %s\n", tuning.size(), request.tune.c_str());
   }
   if (!request.json) return exit_done;
-  const std::string text = dump(report(device, request, settings, measurements));
+  const Json results = report(device, request, settings, measurements);
   if (json_only) {
-    std::fputs(text.c_str(), stdout);
+    std::fputs(dump(results).c_str(), stdout);
     return exit_done;
   }
-  RIDGE_CLI_TAKE(file, OutputFile::create(*request.json));
-  RIDGE_TRY(file.write(text));
-  RIDGE_TRY(file.commit());
+  RIDGE_TRY(write_results(*request.json, results));
   std::printf("results in %s\n", request.json->c_str());
   return exit_done;
 }
@@ -292,24 +174,49 @@ Result<int> measure(const Request& request) {
 void add_bench(CLI::App& app, Action& action) {
   struct Arguments : Request {
     std::string json_target = "-";
+    SweepRequest sweep;
   };
   auto request = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("bench", "Measure with a cold cache, beside the peers");
-  command->add_option("CASE|OP", request->what, "Cases (OP:DTYPE:k=v,k=v...) or operators (default: all benchmarks)");
+  CLI::Option* what = command->add_option("CASE|OP", request->what,
+                                          "Cases (OP:DTYPE:k=v,k=v...) or operators (default: all benchmarks)");
   command->add_flag("--peers", request->peers, "Measure CUB, cuBLAS, ... in the same run, and errors beside theirs");
-  command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
+  CLI::Option* all =
+      command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
   command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
-  command->add_option("--chain", request->chain, "On a GPU: so many runs in one graph, beside as many empty kernels")
-      ->check(CLI::Range(1, 10000));
-  command->add_option("--tune", request->tune,
-                      "Keep the fastest variants in a file, which plans take when RIDGE_TUNE_CACHE names it");
+  CLI::Option* chain = command->add_option("--chain", request->chain,
+                                           "On a GPU: so many runs in one graph, beside as many empty kernels");
+  chain->check(CLI::Range(1, 10000));
+  CLI::Option* tune = command->add_option(
+      "--tune", request->tune, "Keep the fastest variants in a file, which plans take when RIDGE_TUNE_CACHE names it");
   command->add_option("--commit", request->commit, "A text for the results' field `commit`");
   CLI::Option* json =
       command->add_option("--json", request->json_target, "Write results to a file; - prints them")->expected(0, 1);
-  command->callback([request, json, &action] {
+
+  SweepRequest& of = request->sweep;
+  CLI::Option* sweep = command->add_option(
+      "--sweep", of.op,
+      "Problems of OP at random, as models have them: the mean, the worst beside the peers and the furthest from what "
+      "was predicted; without a GPU, whether results are right");
+  sweep->type_name("OP")->excludes(what)->excludes(all)->excludes(chain)->excludes(tune);
+  command->add_option("--seed", of.seed, "Of a sweep: other problems for each (1)")->needs(sweep);
+  command->add_option("--count", of.count, "Of a sweep: how many problems (100)")
+      ->needs(sweep)
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_flag("--list", of.list, "Of a sweep: its cases alone, a line each; with --device cpu the small ones")
+      ->needs(sweep);
+  command->callback([request, json, sweep, &action] {
     if (json->count() > 0) request->json = request->json_target.empty() ? "-" : request->json_target;
-    action = [request] { return measure(*request); };
+    if (sweep->count() == 0) {
+      action = [request] { return measure(*request); };
+      return;
+    }
+    request->sweep.device = request->device;
+    request->sweep.commit = request->commit;
+    request->sweep.json = request->json;
+    request->sweep.repeats = request->repeats;
+    action = [request] { return cli::sweep(request->sweep); };
   });
 }
 

@@ -1,13 +1,11 @@
 // ridge check: cases against the oracle.
+#include "check_results.hpp"
 #include "commands.hpp"
-#include "json.hpp"
 #include "progress.hpp"
 #include "request.hpp"
-#include "table.hpp"
 
 #include <ridge/check/harness.hpp>
 
-#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,85 +23,6 @@ struct Request {
   std::string variant, device;
   bool json = false;
 };
-
-struct Tally {
-  std::string op;
-  int cases = 0, passed = 0, refused = 0, failed = 0;
-  double worst = 0;
-};
-
-struct Results {
-  std::vector<Tally> tallies;  // by operator, in the order they were run
-  std::vector<Outcome> outcomes;
-  int failed = 0;
-
-  void add(const std::string& op, const std::vector<Outcome>& of_case) {
-    if (tallies.empty() || tallies.back().op != op) tallies.push_back({.op = op});
-    Tally& tally = tallies.back();
-    ++tally.cases;
-    for (const Outcome& outcome : of_case) {
-      ++(outcome.kind == Outcome::passed   ? tally.passed
-         : outcome.kind == Outcome::failed ? tally.failed
-                                           : tally.refused);
-      tally.worst = std::max(tally.worst, outcome.kind == Outcome::passed ? outcome.worst : 0);
-      failed += outcome.kind == Outcome::failed;
-      outcomes.push_back(outcome);
-    }
-  }
-};
-
-void print_failure(const Outcome& outcome) {
-  std::printf("FAILED  %s  (%s, %s)\n        %s\n", outcome.case_text.c_str(), outcome.variant.c_str(),
-              outcome.device.c_str(), outcome.why.c_str());
-}
-
-void print_summary(const Results& results) {
-  Table table({{"operator"},
-               {"cases", Align::right},
-               {"passed", Align::right},
-               {"refused", Align::right},
-               {"failed", Align::right},
-               {"worst error / tolerance", Align::right}});
-  Tally all{.op = "all"};
-  const auto row = [&](const Tally& t) {
-    table.add({t.op, std::to_string(t.cases), std::to_string(t.passed), std::to_string(t.refused),
-               std::to_string(t.failed), t.worst > 0 ? fmt::format("{:.3f}", t.worst) : "exact"});
-  };
-  for (const Tally& tally : results.tallies) {
-    row(tally);
-    all.cases += tally.cases;
-    all.passed += tally.passed;
-    all.refused += tally.refused;
-    all.failed += tally.failed;
-    all.worst = std::max(all.worst, tally.worst);
-  }
-  if (results.tallies.size() > 1) row(all);
-  table.print();
-}
-
-std::string_view kind_name(Outcome::Kind kind) {
-  return kind == Outcome::passed ? "passed" : kind == Outcome::failed ? "failed" : "refused";
-}
-
-Json to_json(const Results& results) {
-  Json summary = Json::array(), outcomes = Json::array();
-  for (const Tally& t : results.tallies)
-    summary.push_back({{"operator", t.op},
-                       {"cases", t.cases},
-                       {"passed", t.passed},
-                       {"refused", t.refused},
-                       {"failed", t.failed},
-                       {"worst_share_of_tolerance", t.worst}});
-  for (const Outcome& o : results.outcomes)
-    outcomes.push_back({{"case", o.case_text},
-                        {"variant", o.variant},
-                        {"device", o.device},
-                        {"outcome", std::string(kind_name(o.kind))},
-                        {"why", o.why},
-                        {"elements", o.elements},
-                        {"worst_share_of_tolerance", o.worst}});
-  return {{"failed", results.failed}, {"operators", summary}, {"outcomes", outcomes}};
-}
 
 // Keeps the cases whose operators have the variant. An operator that was asked for by name must have it.
 Status choose_variant(std::vector<KnownCase>& cases, const std::string& variant, bool by_name) {
@@ -125,7 +44,7 @@ Result<int> check(const Request& request) {
   RIDGE_CLI_TAKE(device, choose_device(request.device));
   RIDGE_CLI_TAKE(cases, select_cases(request.what, &check::CaseBook::tests));
   RIDGE_TRY(choose_variant(cases, request.variant, !request.what.empty()));
-  Results results;
+  CheckResults results;
   {
     Progress progress("checking", cases.size());
     for (std::size_t i = 0; i < cases.size(); ++i) {

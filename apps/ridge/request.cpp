@@ -1,11 +1,13 @@
 #include "request.hpp"
 
+#include <ridge/check/placement.hpp>
 #include <ridge/core/launch_recorder.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace ridge::cli {
 
@@ -96,9 +98,16 @@ static void account_built(Explanation& explanation, const OpPlan& plan, Views in
 
 Result<Explanation> explain_case(const KnownCase& known, const DeviceInfo& device, bool is_here) {
   const Options options = known.c.operator_options();
-  const auto inputs = planning_views(known.inputs, device.id);
+  RIDGE_CLI_TAKE(place, check::place_of(known.c));
+  std::uintptr_t at = std::uintptr_t{1} << 40;
+  const bool plain = place == check::Place::plain;
+  const auto views = [&](const std::vector<TensorType>& types, check::Place lies) {
+    return plain ? planning_views(types, device.id) : check::views_to_plan(types, lies, device.id, at);
+  };
+  const auto inputs = views(known.inputs, place);
   RIDGE_CLI_TAKE(output_types, infer_op(*known.op, inputs, options));
-  const auto outputs = planning_views(output_types, device.id);
+  auto outputs = views(output_types, check::place_of_outputs(place));
+  if (place == check::Place::inplace && !outputs.empty()) outputs[0] = inputs[0];
   RIDGE_CLI_TAKE(plan, plan_op(*known.op, inputs, outputs, options, device));
   Explanation explanation = plan->explain();
   if (is_here && !device.is_cpu()) account_built(explanation, *plan, inputs, outputs, device);

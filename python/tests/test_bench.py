@@ -87,6 +87,85 @@ def test_a_refused_case_is_a_line_of_its_own(tmp_path):
     assert "variant" in results["measurements"][0]["error"] and "error" not in results["measurements"][1]
 
 
+# What a sweep draws and no row of the table has among its own cases.
+DRAWN = [
+    "attention:f32:b=2,hq=4,hkv=2,sq=9,sk=17,d=8,mask=1,mb=2,mq=1",
+    "attention:bf16:b=2,hq=4,hkv=2,sq=9,sk=17,d=8,mask=2,mh=4:layout=bshd:lse",
+    "attention:f32:b=2,hq=2,hkv=2,sq=9,sk=9,d=8,mask=2,mh=2:backward",
+    "attention:f32:b=2,hq=2,hkv=2,sq=9,sk=17,d=8:causal=lower_right",
+    "attention:f32:b=2,hq=4,hkv=1,sq=9,sk=9,d=8:causal:layout=bshd:place=packed",
+    "gemm:f32:m=9,n=17,k=24,batch=3:place=packed:layout=nt:epilogue=bias+silu+gate+residual",
+    "gemm:bf16:m=9,n=17,k=24:place=padded:layout=tn:beta",
+    "gemm:i8:m=32,n=16,k=24:out=bf16:layout=nt:epilogue=bias+relu:alpha=0.01",
+    "linear:bf16:m=9,n=17,k=24,batch=2:out=f32:place=offset:inputs=x,w,bias,residual:activation=silu",
+    "grouped_gemm:f32:m=40,n=17,k=24,groups=9:layout=nt:epilogue=bias+gelu+residual",
+    "layer_norm:f32:rows=9,cols=17:inputs=dy,x,gamma:outputs=dx,dgamma,dbeta:backward",
+    "layer_norm:f32:rows=9,cols=17:inputs=dy,x:outputs=dx:backward",
+    "add_rms_norm:f32:rows=9,cols=17:inputs=dy,sum,gamma:outputs=dx,dgamma:eps=1e-6:backward",
+    "softmax:bf16:rows=9,cols=17:place=inplace",
+    "rope:f32:b=2,s=9,h=3,d=16,positions=2:base=500000",
+    "rope:f32:b=2,s=9,h=3,d=16,positions=1,tables=20:style=gptj:place=packed",
+    "rope:bf16:b=2,s=9,h=3,d=16,tables=20,narrow=1:rotary_dim=4",
+    "embedding:f32:rows=9,cols=17,n=5,b=3,wide=1:place=padded",
+]
+
+
+def test_what_sweeps_draw(tmp_path):
+    status, results = run(tmp_path, *(case for case in DRAWN if case.split(":")[0] in ridge.ops()), "--peers", "torch")
+    assert status == 0
+    for m in results["measurements"]:
+        assert "error" not in m and m["peers"], m
+
+
+@pytest.mark.parametrize(
+    "inputs", ["q,k,v,cu_q,cu_k", "q,k,v,lengths", "q,k,v,lengths,block_table", "do,q,k,v,o,lse,cu_q,cu_k"]
+)
+def test_uneven_sequences_are_timed_alone(tmp_path, inputs):
+    backward = ":backward" if inputs.startswith("do") else ""
+    _, results = run(tmp_path, f"attention:f32:b=3,hq=4,hkv=2,sq=9,sk=20,d=8,uneven=2:inputs={inputs}{backward}")
+    [m] = results["measurements"]
+    assert m["us"] > 0 and not m["peers"], m
+
+
+def drawer(tmp_path, monkeypatch, body):
+    """A program in place of `ridge`, which draws."""
+    program = tmp_path / "ridge"
+    program.write_text("#!/bin/sh\n" + body)
+    program.chmod(0o755)
+    monkeypatch.setenv("RIDGE_PROGRAM", str(program))
+
+
+def test_sweep(tmp_path, monkeypatch, capsys):
+    lines = [f"softmax:f32:rows=8,cols={cols}" for cols in range(1, 31)] + ["softmax:f32:rows=8,cols=9:variant=nothing"]
+    drawer(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/asked\n' + "".join(f"echo {line}\n" for line in lines))
+    file = tmp_path / "results.json"
+    arguments = ["--sweep", "softmax", "--seed", "7", "--count", "31", "--peers", "torch", "--device", "cpu"]
+    assert program.main([*arguments, "--repeats", "1", "--json", str(file)]) == 0
+    asked = (tmp_path / "asked").read_text()
+    assert asked.split() == "bench --sweep softmax --seed 7 --count 31 --list --device cpu".split()
+    shown = capsys.readouterr().out
+    assert "30 measured, 0 of them without a peer; 1 could not be measured" in shown and "geometric mean" in shown
+    results = json.loads(file.read_text())
+    assert (results["operator"], results["seed"], results["count"], results["measured"]) == ("softmax", 7, 31, 30)
+    assert len(results["worst"]) == len(results["furthest"]) == 20 and len(results["measurements"]) == 31
+    ratios = [worst["peer_us"] / worst["ridge_us"] for worst in results["worst"]]
+    assert ratios == sorted(ratios) and results["p5"] == pytest.approx(ratios[1]) and results["geomean"] > 0
+    assert results["failed"][0]["case"] == lines[-1] and "variant" in results["failed"][0]["why"]
+
+
+def test_a_sweep_that_cannot_be_drawn(tmp_path, monkeypatch, capsys):
+    drawer(tmp_path, monkeypatch, "echo 'ridge: no such problems' >&2; exit 2\n")
+    assert program.main(["--sweep", "softmax", "--device", "cpu"]) == 2
+    assert program.main(["--sweep", "nothing", "--device", "cpu"]) == 2
+    assert program.main(["softmax", "--sweep", "softmax", "--device", "cpu"]) == 2
+    monkeypatch.delenv("RIDGE_PROGRAM")
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    assert program.main(["--sweep", "softmax", "--device", "cpu"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "ridge.bench: no such problems" and "'nothing' is none of" in told[1]
+    assert "without CASE" in told[2] and "RIDGE_PROGRAM" in told[3]
+
+
 @pytest.mark.parametrize("what", ["nothing", "nothing:f32:n=1", "softmax:f32", "softmax:f32:rows=x"])
 def test_wrong_requests(what, capsys):
     assert program.main([what, "--device", "cpu"]) == 2

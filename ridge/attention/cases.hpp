@@ -6,6 +6,7 @@
 // of these on. paged: keys of a page, 16 unless it is given. wide=1: cu_q and the others are int64.
 #pragma once
 #include <ridge/attention/oracle_of_case.hpp>
+#include <ridge/attention/sweep.hpp>
 
 namespace ridge::attention_detail {
 
@@ -19,7 +20,8 @@ inline check::CaseBook book() {
                        .tolerances = case_tolerances,
                        .tests = {},
                        .benches = {},
-                       .adjusts_small = true};
+                       .adjusts_small = true,
+                       .draw = draw};
   const auto test = [&](std::string rest) { book.tests.push_back("attention:" + rest); };
   // Empty, one, and around the tiles' edges: 16, 64 and 128 queries, 16 and 64 keys; columns around 16, 64, 128, 256.
   for (const char* size : {"b=0,hq=2,hkv=1,sq=3,sk=4,d=8",         "b=2,hq=2,hkv=1,sq=0,sk=4,d=8",

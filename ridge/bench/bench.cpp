@@ -1,12 +1,14 @@
 #include <ridge/bench/bench.hpp>
 #include <ridge/bench/clock.hpp>
 #include <ridge/check/harness.hpp>
+#include <ridge/check/placement.hpp>
 #include <ridge/core/gpu.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <span>
 
 #ifndef RIDGE_HAS_CUDA
 #define RIDGE_HAS_CUDA 0
@@ -40,11 +42,36 @@ Timing summarise(std::vector<double> us) {
 struct Set {
   std::vector<Buffer> buffers;
   std::vector<TensorView> in, out;
+
+  // The image's bytes again and again: the tensor's elements in their order, where these are contiguous.
+  Status add(std::vector<TensorView>& views, const TensorType& type, check::Place place, Device device,
+             std::span<const std::byte> image = {}) {
+    check::Placing lies{Layout::contiguous(type.shape), 0, 0};
+    lies.elements = lies.layout.count();
+    // Whole numbers are sizes, offsets and indices, and lie so anyway.
+    if (place != check::Place::plain && place != check::Place::inplace && is_floating(type.dtype))
+      lies = check::placing_of(type, place);
+    const std::size_t size = size_of(type.dtype), first = static_cast<std::size_t>(lies.first) * size;
+    auto buffer = Buffer::allocate(device, static_cast<std::size_t>(lies.elements) * size);
+    if (!buffer) return buffer.error();
+    auto* data = static_cast<std::byte*>(buffer->data());
+    const bool whole = lies.layout.is_contiguous();
+    const std::size_t end = whole ? first + static_cast<std::size_t>(lies.layout.count()) * size : buffer->bytes();
+    for (std::size_t at = whole ? first : 0; at < end && !image.empty(); at += image.size())
+      RIDGE_TRY(copy_bytes(data + at, device, image.data(), {}, std::min(image.size(), end - at)));
+    views.push_back({data + first, type.dtype, lies.layout, device});
+    buffers.push_back(std::move(*buffer));
+    return {};
+  }
 };
 
 // Inputs larger than this are filled by repeating a random block: what matters is the data's distribution, and the
 // host would take minutes to make 2^28 normal numbers. The block's length is prime, so no pattern meets a tile.
 constexpr std::int64_t unique_elements = 16777213;
+
+// A book that adjusts small tensors alone may take minutes over larger ones: a gradient's inputs are a forward pass by
+// the oracle. Times do not depend on them.
+constexpr std::int64_t most_adjusted = 1 << 16;
 
 // What goes into one input: its bytes, or those of a block that repeats.
 struct Image {
@@ -59,7 +86,8 @@ Result<std::vector<Image>> make_images(const check::CaseBook& book, const check:
   for (const TensorType& type : *types) elements = std::max(elements, Layout::contiguous(type.shape).count());
   // Exactly the case's tensors where they are small, a repeated block where they are large.
   std::vector<Image> images;
-  if (elements <= unique_elements) {
+  const bool slow_to_adjust = book.adjusts_small && !book.elements;  // where errors are measured, values matter
+  if (elements <= (slow_to_adjust ? most_adjusted : unique_elements)) {
     auto host = check::fill_inputs(book, c);
     if (!host) return host.error();
     for (const auto& tensor : *host) images.push_back({tensor.type, check::encode(tensor.type.dtype, tensor.values)});
@@ -108,26 +136,15 @@ Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& devic
           ? 1
           : static_cast<int>(std::clamp<std::int64_t>(4 * cache / std::max<std::int64_t>(bytes, 1) + 1, 1, 64));
   std::vector<Set> sets(static_cast<std::size_t>(count));
-  const auto add = [&](Set& set, std::vector<TensorView>& views, const TensorType& type) -> Status {
-    TensorView v{nullptr, type.dtype, Layout::contiguous(type.shape), device.id};
-    auto buffer = Buffer::allocate(device.id, static_cast<std::size_t>(v.count()) * size_of(v.dtype));
-    if (!buffer) return buffer.error();
-    v.data = buffer->data();
-    views.push_back(v);
-    set.buffers.push_back(std::move(*buffer));
-    return {};
-  };
+  auto place = check::place_of(c);
+  if (!place) return place.error();
   for (Set& set : sets) {
-    for (const Image& image : images) {
-      RIDGE_TRY(add(set, set.in, image.type));
-      const std::size_t total = set.buffers.back().bytes();
-      for (std::size_t at = 0; at < total; at += image.bytes.size())
-        RIDGE_TRY(copy_bytes(static_cast<std::byte*>(set.in.back().data) + at, device.id, image.bytes.data(), {},
-                             std::min(image.bytes.size(), total - at)));
-    }
+    for (const Image& image : images) RIDGE_TRY(set.add(set.in, image.type, *place, device.id, image.bytes));
     auto outputs = infer_op(op, set.in, c.operator_options());
     if (!outputs) return outputs.error();
-    for (const TensorType& type : *outputs) RIDGE_TRY(add(set, set.out, type));
+    for (const TensorType& type : *outputs)
+      if (*place == check::Place::inplace && set.out.empty()) set.out.push_back(set.in[0]);
+      else RIDGE_TRY(set.add(set.out, type, check::place_of_outputs(*place), device.id));
   }
   return sets;
 }
@@ -266,8 +283,11 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
   }
   const std::size_t ours = contenders.size();
 
-  if (settings.peers)
+  const auto is_contiguous = [](const TensorView& view) { return view.layout.is_contiguous(); };
+  const bool contiguous = std::ranges::all_of(first.in, is_contiguous) && std::ranges::all_of(first.out, is_contiguous);
+  if (settings.peers && !device.is_cpu())  // they are other libraries for GPUs
     for (const Peer* peer : peers_of(c.op)) {
+      if (!peer->takes_strides && !contiguous) continue;
       std::vector<std::function<Status(Stream)>> per_set;
       Status refused;
       for (const Set& set : *sets) {
@@ -325,7 +345,9 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     }
 
   // Each once more, into an output of bytes that are no number of any float: who writes nothing is not taken for right.
-  if (const auto sample = settings.peers ? make_sample(**book, c, *images, first.out) : std::nullopt)
+  // Not of strided tensors, of which the images do not say which element is which, and not in place: the input is gone.
+  const bool sampled = settings.peers && contiguous && !(first.out.size() && first.out[0].data == first.in[0].data);
+  if (const auto sample = sampled ? make_sample(**book, c, *images, first.out) : std::nullopt)
     for (std::size_t i = 0; i < ours_and_peers; ++i) {
       const TensorView& out = first.out[0];
       Status ran =

@@ -16,6 +16,7 @@ namespace ridge::bench {
 struct Peer {
   std::string op, name;
   std::function<Result<std::function<Status(Stream)>>(const check::Case&, Views inputs, Views outputs)> make;
+  bool takes_strides = false;  // else it is asked of contiguous tensors alone
 };
 struct RegisterPeer {
   explicit RegisterPeer(Peer);
@@ -54,7 +55,7 @@ struct Settings {
   int chain = 0;
 };
 
-// Times one case on one device.
+// Times one case on one device, its tensors lying as the case says (place=).
 std::vector<Measurement> measure(const check::Case&, const DeviceInfo&, const Settings&);
 
 // Bytes per second / 1e9 of a 1 GiB device-to-device copy, read and written bytes both counted.

@@ -1,5 +1,6 @@
 // Benchmarks of an operator whose error is known, beside peers whose errors are.
 #include <ridge/bench/bench.hpp>
+#include <ridge/bench/sweep.hpp>
 #include <ridge/check/case_book.hpp>
 
 #include <gtest/gtest.h>
@@ -151,6 +152,63 @@ TEST(Accuracy, OfEqualErrorsTheRatioIsOne) {
   EXPECT_EQ(error_ratio(0, 0), 1);
   EXPECT_EQ(error_ratio(HUGE_VAL, HUGE_VAL), 1);
   EXPECT_EQ(error_ratio(1, 2), 0.5);
+}
+
+// Tensors lie as the case says, and a peer that knows no strides is not asked of strided ones.
+TEST(Measure, PlacesTensors) {
+  const Measurement offset = measured("off:f32:n=5:fill=ints:place=offset");
+  EXPECT_EQ(offset.peers.size(), 4u);
+  ASSERT_TRUE(offset.accuracy);
+  EXPECT_EQ(offset.accuracy->largest_error, off_by);
+  const Measurement strided = measured("off:f32:n=5:fill=ints:place=strided");
+  EXPECT_TRUE(strided.peers.empty());
+  EXPECT_FALSE(strided.accuracy);
+  EXPECT_FALSE(measured("off:f32:n=5:fill=ints:place=inplace").accuracy);
+  const auto nowhere = measure(*check::Case::parse("off:f32:n=5:place=moon"), cpu(), {});
+  EXPECT_NE(nowhere[0].error.find("'moon'"), std::string::npos);
+}
+
+// ---- sweeps ---------------------------------------------------------------------------------------------------------
+
+Measurement of(const char* text, double us, double predicted_us, std::vector<double> peers) {
+  Measurement m;
+  m.case_text = text;
+  m.time.us = us;
+  m.predicted_us = predicted_us;
+  for (double peer_us : peers) m.peers.push_back({std::to_string(peer_us), {peer_us, 0}, {}});
+  return m;
+}
+
+TEST(Sweep, IsSummedUp) {
+  Measurement failed = of("failed", 0, 0, {});
+  failed.error = "no memory";
+  const std::vector<Measurement> all{of("even", 10, 9, {12, 10}), failed, of("slow", 40, 40, {10, 50}),
+                                     of("fast", 10, 1, {40}), of("alone", 10, 50, {})};
+  const Sweep s = summarise(all, 2);
+  EXPECT_EQ(s.measured, 4u);
+  ASSERT_EQ(s.failed.size(), 1u);
+  EXPECT_EQ(s.failed[0]->error, "no memory");
+  ASSERT_EQ(s.alone.size(), 1u);
+  EXPECT_EQ(s.alone[0]->case_text, "alone");
+  EXPECT_NEAR(s.geomean, 1, 1e-12);  // of 1, 1/4 and 4
+  EXPECT_EQ(s.p5, 0.25);
+  ASSERT_EQ(s.worst.size(), 2u);
+  EXPECT_EQ(s.worst[0]->case_text, "slow");
+  EXPECT_EQ(s.worst[1]->case_text, "even");
+  EXPECT_EQ(best_peer(*s.worst[0])->time.us, 10);
+  ASSERT_EQ(s.furthest.size(), 2u);
+  EXPECT_EQ(s.furthest[0]->case_text, "fast");   // ten times longer than predicted
+  EXPECT_EQ(s.furthest[1]->case_text, "alone");  // a fifth of it
+  EXPECT_EQ(times_off(all[4]), 5);
+}
+
+TEST(Sweep, OfTwentyTheWorstIsTheFifthPercentile) {
+  std::vector<Measurement> all;
+  for (int i = 1; i <= 21; ++i) all.push_back(of("x", 1, 1, {static_cast<double>(i)}));
+  EXPECT_EQ(summarise(std::span(all).first(20)).p5, 1);
+  EXPECT_EQ(summarise(all).p5, 2);
+  EXPECT_EQ(summarise(all).worst.size(), 20u);
+  EXPECT_EQ(summarise({}).geomean, 0);
 }
 
 }  // namespace

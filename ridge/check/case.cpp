@@ -58,7 +58,7 @@ Result<Case> Case::parse(std::string_view text) {
 }
 
 std::string Case::text() const {
-  std::string s = op + ":" + std::string(name(dtype)) + ":";
+  std::string s = (op.empty() ? "" : op + ":") + std::string(name(dtype)) + ":";
   for (std::size_t i = 0; i < dims.size(); ++i)
     s += (i ? "," : "") + dims[i].first + "=" + std::to_string(dims[i].second);
   for (const auto& [key, value] : options.pairs()) s += ":" + key + (value == "1" ? "" : "=" + value);

@@ -22,13 +22,13 @@ struct Case {
 
   // One sentence on what is wrong with the text; the operator and its keys are looked up by whoever runs the case.
   static Result<Case> parse(std::string_view text);
-  std::string text() const;
+  std::string text() const;  // of one that has no operator yet, the rest
 
   bool has(std::string_view key) const;
   std::int64_t dim(std::string_view key, std::int64_t otherwise = 1) const;
 
   // The options that are the harness's own: how inputs are filled and placed, and on how wide a warp.
-  //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  place=plain|offset|padded|strided|reversed|inplace
+  //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  place=plain|offset|padded|packed|strided|reversed|inplace
   static bool is_harness_option(std::string_view key);
   // The others, and variant; and each size that the operator knows as an option (histogram's bins).
   Options operator_options() const;

@@ -53,6 +53,8 @@ Result<const CaseBook*> find_case_book(std::string_view op) {
   return Status::error(Code::unsupported, "operator '" + std::string(op) + "' has no cases");
 }
 
+Result<Case> drawn_case(const CaseBook& book, Draw& draw) { return Case::parse(book.op + ":" + book.draw(draw)); }
+
 // Here and not in case.cpp, which knows no operators.
 Options Case::operator_options() const {
   Options kept;

@@ -4,11 +4,14 @@
 #include <ridge/check/case.hpp>
 #include <ridge/core/op.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ridge::check {
+
+class Draw;
 
 // Values in double, whatever the dtype: what oracles read. Row-major.
 struct HostTensor {
@@ -49,6 +52,8 @@ struct CaseBook {
   // adjust sets small tensors of integers and looks at nothing else: so it serves too where others are too large to be
   // filled one by one, and have no values.
   bool adjusts_small = false;
+  // A problem such as models have, at random: a case's text without the operator. Null: nobody has said what those are.
+  std::string (*draw)(Draw&) = nullptr;
 };
 
 struct RegisterCases {
@@ -56,6 +61,9 @@ struct RegisterCases {
 };
 const std::vector<const CaseBook*>& case_books();  // in the operators' order
 Result<const CaseBook*> find_case_book(std::string_view op);
+
+// The case that an operator's `draw` makes of a stream; it is not null.
+Result<Case> drawn_case(const CaseBook&, Draw&);
 
 // The case's inputs, with the check that its keys are the operator's.
 Result<std::vector<TensorType>> case_inputs(const CaseBook&, const Case&);

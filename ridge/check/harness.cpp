@@ -90,7 +90,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
       p.out.push_back(p.in[0]);
       continue;
     }
-    auto placed = Placed::make(type, *place, device.id);
+    auto placed = Placed::make(type, place_of_outputs(*place), device.id);
     if (!placed) return placed.error();
     p.out.push_back(placed->view());
     p.outputs.push_back(std::move(*placed));

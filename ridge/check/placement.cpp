@@ -26,35 +26,66 @@ template <class F> void for_each_offset(const Layout& layout, F&& f) {
 }  // namespace
 
 Result<Place> place_of(const Case& c) {
-  constexpr std::string_view names[] = {"plain", "offset", "padded", "strided", "reversed", "inplace"};
+  constexpr std::string_view names[] = {"plain", "offset", "padded", "packed", "strided", "reversed", "inplace"};
   const std::string_view text = c.options.text("place", "plain");
   for (std::size_t i = 0; i < std::size(names); ++i)
     if (names[i] == text) return static_cast<Place>(i);
   return Status::invalid(c.op, "place", "'" + std::string(text) + "'",
-                         "one of plain offset padded strided reversed inplace");
+                         "one of plain offset padded packed strided reversed inplace");
+}
+
+Placing placing_of(const TensorType& type, Place place) {
+  Layout layout = Layout::contiguous(type.shape);
+  const int last = layout.rank - 1;
+  std::int64_t first = fence, beside = 0;
+  // Rows of the axes from `inner` on, so far apart.
+  const auto set_pitch = [&](int inner, std::int64_t pitch) {
+    for (int axis = inner - 1; axis >= 0; --axis) {
+      layout.stride[axis] = pitch;
+      pitch *= layout.shape[axis];
+    }
+  };
+  if (place == Place::offset) first += 1;
+  if (place == Place::padded && last >= 1) set_pitch(last, layout.shape[last] + 3);
+  if (place == Place::packed && last >= 1 && is_floating(type.dtype)) {
+    const int inner = layout.rank >= 4 ? last - 1 : last;  // a row is one head, or all heads of a token
+    const std::int64_t row = layout.stride[inner - 1];
+    set_pitch(inner, 3 * row);
+    first += row;
+    beside = 2 * row;
+  }
+  if (place == Place::strided)
+    for (int axis = 0; axis <= last; ++axis) layout.stride[axis] *= 2;
+  const std::int64_t span = layout.span();
+  if (place == Place::reversed && last >= 0 && layout.count() > 0) {
+    first += (layout.shape[last] - 1) * layout.stride[last];
+    layout.stride[last] = -layout.stride[last];
+  }
+  return {layout, first, span + beside + 2 * fence + 1};
+}
+
+std::vector<TensorView> views_to_plan(const std::vector<TensorType>& types, Place place, Device device,
+                                      std::uintptr_t& at) {
+  constexpr std::uintptr_t unit = 256;  // as memory is allocated
+  std::vector<TensorView> views;
+  for (const TensorType& type : types) {
+    const Placing lies = placing_of(type, place);
+    const auto bytes = [&](std::int64_t elements) {
+      return static_cast<std::uintptr_t>(elements) * size_of(type.dtype);
+    };
+    at = (at + unit - 1) / unit * unit;
+    views.push_back({reinterpret_cast<void*>(at + bytes(lies.first)), type.dtype, lies.layout, device});
+    at += bytes(lies.elements);
+  }
+  return views;
 }
 
 Result<Placed> Placed::make(const TensorType& type, Place place, Device device) {
   Placed p;
-  p.layout_ = Layout::contiguous(type.shape);
-  const int last = p.layout_.rank - 1;
-  p.first_ = fence;
-  if (place == Place::offset) p.first_ += 1;
-  if (place == Place::padded && last >= 1) {
-    std::int64_t pitch = p.layout_.shape[last] + 3;
-    for (int axis = last - 1; axis >= 0; --axis) {
-      p.layout_.stride[axis] = pitch;
-      pitch *= p.layout_.shape[axis];
-    }
-  }
-  if (place == Place::strided)
-    for (int axis = 0; axis <= last; ++axis) p.layout_.stride[axis] *= 2;
-  const std::int64_t span = p.layout_.span();
-  if (place == Place::reversed && last >= 0 && p.layout_.count() > 0) {
-    p.first_ += (p.layout_.shape[last] - 1) * p.layout_.stride[last];
-    p.layout_.stride[last] = -p.layout_.stride[last];
-  }
-  p.elements_ = span + 2 * fence + 1;
+  const Placing lies = placing_of(type, place);
+  p.layout_ = lies.layout;
+  p.first_ = lies.first;
+  p.elements_ = lies.elements;
   auto buffer = Buffer::allocate(device, static_cast<std::size_t>(p.elements_) * size_of(type.dtype));
   if (!buffer) return buffer.error();
   p.buffer_ = std::move(*buffer);

@@ -3,20 +3,35 @@
 #include <ridge/check/case_book.hpp>
 #include <ridge/core/memory.hpp>
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace ridge::check {
 
 enum class Place : std::uint8_t {
-  plain,     // contiguous, 256-byte aligned
-  offset,    // contiguous, one element past an aligned address
-  padded,    // rows three elements apart from each other
-  strided,   // every element two apart
+  plain,    // contiguous, 256-byte aligned
+  offset,   // contiguous, one element past an aligned address
+  padded,   // rows three elements apart from each other
+  packed,   // inputs: in the middle of three that lie side by side, as queries, keys and values do that are one product
+  strided,  // every element two apart
   reversed,  // negative strides in the last axis
   inplace,   // plain, and the first output is the first input
 };
 
 Result<Place> place_of(const Case&);
+inline Place place_of_outputs(Place place) { return place == Place::packed ? Place::plain : place; }
+
+// How a tensor lies: its strides, and which of how many elements is its first; the others are not its own.
+struct Placing {
+  Layout layout;
+  std::int64_t first, elements;
+};
+Placing placing_of(const TensorType&, Place);
+
+// Views that lie so in memory that is not there, one behind the other: what a plan is made of. The first begins at or
+// behind `at`, which becomes where another may.
+std::vector<TensorView> views_to_plan(const std::vector<TensorType>&, Place, Device, std::uintptr_t& at);
 
 // A tensor of this type inside a buffer of its own, fenced by a canary on either side and in every gap.
 class Placed {

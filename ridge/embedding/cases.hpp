@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/embedding/oracle.hpp>
+#include <ridge/embedding/sweep.hpp>
 
 #include <cmath>
 
@@ -56,7 +57,8 @@ inline check::CaseBook book() {
                        .adjust = case_adjust,
                        .tests = {},
                        .benches = {},
-                       .adjusts_small = true};
+                       .adjusts_small = true,
+                       .draw = draw};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   for (const char* type : {"f32", "f16", "bf16"}) {
     const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest); };

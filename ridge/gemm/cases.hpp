@@ -3,6 +3,7 @@
 #include <ridge/check/case_book.hpp>
 #include <ridge/gemm/oracle.hpp>
 #include <ridge/gemm/request.hpp>
+#include <ridge/gemm/sweep.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -204,7 +205,8 @@ inline check::CaseBook book() {
                        .elements = case_elements,
                        .adjust = nullptr,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .draw = draw_gemm};
   const auto test = [&](std::string rest) { book.tests.push_back("gemm:" + rest); };
   const char* layouts[] = {"nn", "nt", "tn", "tt"};
   const auto with_layout = [](std::string text, std::string_view layout) {
@@ -467,7 +469,8 @@ inline check::CaseBook grouped_book() {
                        .adjust = cut_into_groups,
                        .tests = {},
                        .benches = {},
-                       .adjusts_small = true};
+                       .adjusts_small = true,
+                       .draw = draw_grouped};
   const auto test = [&](const std::string& rest) { book.tests.push_back("grouped_gemm:" + rest); };
   const char* layouts[] = {"nn", "nt", "tn", "tt"};
   // Nothing, one of everything, one group, more groups than rows, groups of many tiles and of part of one.
@@ -549,7 +552,8 @@ inline check::CaseBook linear_book() {
                        .oracle = linear_oracle,
                        .adjust = nullptr,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .draw = draw_linear};
   // The kernels are gemm's, with its cases; these are about the views.
   book.tests = {
       "linear:f32:m=0,n=5,k=3",

@@ -75,6 +75,9 @@ cudaDataType type_of(DType dtype) {
 
 Status not_measured(const char* why) { return Status::error(Code::unsupported, std::string("cuBLAS: ") + why); }
 
+// The libraries take rows of neighbours, any number of elements apart.
+bool has_rows(const TensorView& v) { return v.stride(-1) == 1 || v.size(-1) <= 1; }
+
 Result<Work> make(const check::Case& c, Views in, Views out) {
   auto request = request_of(c.operator_options());
   if (!request) return request.error();
@@ -84,13 +87,19 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
   if (in.size() != 2 || r.scalars.activation != Activation::none || r.scalars.scale != 1)
     return not_measured("an epilogue");
   if (c.dtype == f8e4m3 || c.dtype == f8e5m2) return not_measured("this type");
+  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("such strides");
 
   // Row-major D is column-major D^T = op(B)^T op(A)^T, and what is stored reads the same either way.
   const int m = static_cast<int>(c.dim("m")), n = static_cast<int>(c.dim("n")), k = static_cast<int>(c.dim("k")),
             batch = static_cast<int>(c.dim("batch"));
   const cublasOperation_t op_a = r.transposed_a() ? CUBLAS_OP_T : CUBLAS_OP_N,
                           op_b = r.transposed_b() ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const int pitch_a = r.transposed_a() ? m : k, pitch_b = r.transposed_b() ? k : n;
+  const auto pitch = [](const TensorView& v) { return static_cast<int>(v.stride(-2)); };
+  const auto apart = [](const TensorView& v) {
+    return static_cast<long long>(v.rank() == 3 ? v.stride(0) : v.size(-2) * v.stride(-2));
+  };
+  const int pitch_a = pitch(in[0]), pitch_b = pitch(in[1]), pitch_d = pitch(out[0]);
+  const long long apart_a = apart(in[0]), apart_b = apart(in[1]), apart_d = apart(out[0]);
   const cublasComputeType_t compute = c.dtype == f64                     ? CUBLAS_COMPUTE_64F
                                       : c.dtype == i8                    ? CUBLAS_COMPUTE_32I
                                       : r.scalars.math == GemmMath::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -110,10 +119,9 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
     if (status == CUBLAS_STATUS_SUCCESS)  // a new stream forgets the workspace
       status = cublas.set_workspace(cublas.handle, cublas.workspace.data(), cublas.workspace.bytes());
     if (status == CUBLAS_STATUS_SUCCESS)
-      status =
-          cublas.gemm(cublas.handle, op_b, op_a, n, m, k, alpha, b, type_of(dtype), pitch_b,
-                      static_cast<long long>(k) * n, a, type_of(dtype), pitch_a, static_cast<long long>(m) * k, beta, d,
-                      type_of(out_type), n, static_cast<long long>(m) * n, batch, compute, CUBLAS_GEMM_DEFAULT);
+      status = cublas.gemm(cublas.handle, op_b, op_a, n, m, k, alpha, b, type_of(dtype), pitch_b, apart_b, a,
+                           type_of(dtype), pitch_a, apart_a, beta, d, type_of(out_type), pitch_d, apart_d, batch,
+                           compute, CUBLAS_GEMM_DEFAULT);
     return status == CUBLAS_STATUS_SUCCESS ? Status{} : not_measured("it refused the problem");
   };
   // Once outside any graph: the first call of a kind loads its kernel.
@@ -122,7 +130,7 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
   return Work(run);
 }
 
-const bench::RegisterPeer registered({.op = "gemm", .name = "cuBLAS", .make = make});
+const bench::RegisterPeer registered({.op = "gemm", .name = "cuBLAS", .make = make, .takes_strides = true});
 
 // ---- cublasLt -----------------------------------------------------------------------------------------------------
 
@@ -185,9 +193,13 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   if (c.dim("batch") != 1 || r.scalars.scale != 1 || r.has_c() || r.residual || r.bias == GemmBias::along_m ||
       (activation != Activation::none && activation != Activation::relu && activation != Activation::gelu))
     return not_measured("an epilogue that cublasLt has not");  // its gelu is the tanh form
+  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("such strides");
+  if (bias && alignment_of(in[2].data) < 16) return not_measured("a bias that lies so");
   const auto m = static_cast<std::uint64_t>(c.dim("m")), n = static_cast<std::uint64_t>(c.dim("n")),
              k = static_cast<std::uint64_t>(c.dim("k"));
-  const auto pitch = [](std::uint64_t x) { return static_cast<std::int64_t>(x); };
+  const auto pitch = [](const TensorView& v) { return v.stride(-2); };
+  const auto alignment = [](const TensorView& v) { return static_cast<std::uint32_t>(alignment_of(v.data, 256)); };
+  const std::uint32_t alignment_a = alignment(in[0]), alignment_b = alignment(in[1]), alignment_d = alignment(out[0]);
   const cublasOperation_t op_a = r.transposed_a() ? CUBLAS_OP_T : CUBLAS_OP_N,
                           op_b = r.transposed_b() ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasLtEpilogue_t epilogue =
@@ -216,13 +228,15 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
       lt.set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_a, sizeof op_a),
       lt.set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
       bias ? lt.set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias_data, sizeof bias_data) : CUBLAS_STATUS_SUCCESS,
-      lt.make_layout(&lies_b, type_of(c.dtype), r.transposed_b() ? k : n, r.transposed_b() ? n : k,
-                     pitch(r.transposed_b() ? k : n)),
-      lt.make_layout(&lies_a, type_of(c.dtype), r.transposed_a() ? m : k, r.transposed_a() ? k : m,
-                     pitch(r.transposed_a() ? m : k)),
-      lt.make_layout(&lies_d, type_of(out[0].dtype), n, m, pitch(n)),
-      lt.make_preference(&preference),
+      lt.make_layout(&lies_b, type_of(c.dtype), r.transposed_b() ? k : n, r.transposed_b() ? n : k, pitch(in[1])),
+      lt.make_layout(&lies_a, type_of(c.dtype), r.transposed_a() ? m : k, r.transposed_a() ? k : m, pitch(in[0])),
+      lt.make_layout(&lies_d, type_of(out[0].dtype), n, m, pitch(out[0])), lt.make_preference(&preference),
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes),
+      // Of the transposed product, whose A is B.
+      lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment_b, sizeof alignment_b),
+      lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment_a, sizeof alignment_a),
+      lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment_d, sizeof alignment_d),
+      lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment_d, sizeof alignment_d),
       lt.heuristic(lt.handle, desc, lies_b, lies_a, lies_d, lies_d, preference, static_cast<int>(found.size()),
                    found.data(), &count)};
   for (const cublasStatus_t status : steps)
@@ -259,7 +273,8 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   });
 }
 
-const bench::RegisterPeer registered_lt({.op = "gemm", .name = "cublasLt best", .make = make_lt});
+const bench::RegisterPeer registered_lt(
+    {.op = "gemm", .name = "cublasLt best", .make = make_lt, .takes_strides = true});
 
 }  // namespace
 }  // namespace ridge::gemm_detail

@@ -3,6 +3,7 @@
 #include <ridge/check/case_book.hpp>
 #include <ridge/norm/oracle.hpp>
 #include <ridge/norm/request.hpp>
+#include <ridge/norm/sweep.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -243,6 +244,9 @@ inline check::CaseBook book_of(const std::string& op) {
                        .adjust = nullptr,
                        .tests = {},
                        .benches = {}};
+  book.draw = op.starts_with("add_") ? op == "add_layer_norm" ? draw<true, true> : draw<true, false>
+              : op == "layer_norm" ? draw<false, true>
+                                     : draw<false, false>;
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const bool added = op.starts_with("add_"), layer = op == "layer_norm";
   const std::string dy_x = added ? "dy,sum" : "dy,x", x = added ? "x,residual" : "x";

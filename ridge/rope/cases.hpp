@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/rope/oracle.hpp>
+#include <ridge/rope/sweep.hpp>
 
 #include <limits>
 
@@ -82,7 +83,8 @@ inline check::CaseBook book() {
                        .oracle = case_oracle,
                        .adjust = case_adjust,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .draw = draw};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* style : {":style=neox", ":style=gptj"}) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/softmax/oracle.hpp>
+#include <ridge/softmax/sweep.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -103,7 +104,8 @@ inline check::CaseBook book_of(bool log) {
                        .oracle = case_oracle,
                        .adjust = as_result,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .draw = draw};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes.
   for (const char* size :

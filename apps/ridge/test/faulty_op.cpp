@@ -1,6 +1,7 @@
 // `faulty`: an operator whose last element is wrong, the case book that finds it, and a peer that is twice as wrong.
 #include <ridge/bench/bench.hpp>
 #include <ridge/check/case_book.hpp>
+#include <ridge/check/draw.hpp>
 #include <ridge/core/op.hpp>
 
 #include <algorithm>
@@ -67,7 +68,8 @@ const check::RegisterCases cases(
          },
      .adjust = nullptr,
      .tests = {"faulty:f32:n=0", "faulty:f32:n=5"},
-     .benches = {}});
+     .benches = {},
+     .draw = [](check::Draw& d) { return "f32:n=" + std::to_string(d.log_uniform(1, 100)); }});
 
 const bench::RegisterPeer peer({.op = "faulty",
                                 .name = "worse",

@@ -1,4 +1,6 @@
-"""python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN."""
+"""python -m ridge.bench [CASE|OP ...]: cases timed beside PyTorch, torch.compile, cuBLAS, cuDNN.
+python -m ridge.bench --sweep OP: the same of problems at random, as models have them, and what they say together.
+python -m ridge.bench --models [NAME|NAME:CASE ...]: whole models by PyTorch's operators and by Ridge's."""
 
 import argparse
 import importlib.util
@@ -8,7 +10,7 @@ import sys
 import torch
 
 import ridge
-from ridge.bench import report
+from ridge.bench import report, sweep
 from ridge.bench.case import Case
 from ridge.bench.measure import make_clock, measure, peer_names
 from ridge.bench.peers import TABLE
@@ -30,6 +32,14 @@ def _cases(what):
     return cases
 
 
+def _drawn(request):
+    if request.what:
+        raise ValueError("--sweep goes without CASE and OP: it draws the cases of its operator")
+    if request.sweep not in TABLE:
+        raise ValueError(f"--sweep: '{request.sweep}' is none of {' '.join(op for op in TABLE if op in ridge.ops())}")
+    return sweep.cases(request.sweep, request.seed, request.count, torch.device(request.device).type == "cuda")
+
+
 def _peers(text, cases):
     if text == "all":
         return None
@@ -44,6 +54,10 @@ def _peers(text, cases):
 def main(arguments=None):
     parser = argparse.ArgumentParser("python -m ridge.bench", description="Ridge beside what PyTorch would run.")
     parser.add_argument("what", nargs="*", metavar="CASE|OP", help="OP:DTYPE:k=v,k=v... or an operator (default: all)")
+    parser.add_argument("--models", action="store_true", help="time whole models: NAME or NAME:k=v,k=v (default: all)")
+    parser.add_argument("--sweep", metavar="OP", help="time problems of an operator at random, drawn by the program ridge")
+    parser.add_argument("--seed", type=int, default=1, help="of a sweep: other problems for each (1)")
+    parser.add_argument("--count", type=int, default=100, help="of a sweep: how many problems (100)")
     parser.add_argument("--peers", default="all", help="torch (eager), compile, cublas, ...; all (default) or none")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda, cuda:N or cpu")
     parser.add_argument("--repeats", type=int, help="runs whose median counts (30; on the CPU 5)")
@@ -51,9 +65,20 @@ def main(arguments=None):
     parser.add_argument("--json", metavar="FILE", help="write results as `ridge bench --json` does")
     parser.add_argument("--markdown", action="store_true", help="print the results as a table for a page, too")
     parser.add_argument("--plot", metavar="DIR", help="draw Ridge and its peers over the size (needs matplotlib)")
+    models = parser.add_argument_group("with --models")
+    models.add_argument("--list", action="store_true", help="name them and their cases")
+    models.add_argument("--quick", action="store_true", help="one case of each")
+    models.add_argument("--check", action="store_true", help="compare tiny ones with PyTorch, also on the CPU")
+    models.add_argument("--autotune", action="store_true", help="torch.compile's max-autotune-no-cudagraphs, too")
     request = parser.parse_args(arguments)
+    if request.models:
+        from ridge.bench.models.program import run_or_refuse
+
+        return run_or_refuse(request)
+    if request.list or request.quick or request.check or request.autotune:
+        parser.error("--list, --quick, --check and --autotune go with --models")
     try:
-        cases = _cases(request.what)
+        cases = _drawn(request) if request.sweep else _cases(request.what)
         wanted = _peers(request.peers, cases)
         if request.plot and importlib.util.find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib, which is not here")
@@ -73,7 +98,14 @@ def main(arguments=None):
         measurements.append(measure(case, request.device, clock, wanted, request.repeats))
         table.row(measurements[-1])
         if request.json:  # after each case, so that a run that is ended keeps what it has
-            pathlib.Path(request.json).write_text(report.to_json(measurements, request.device, settings, request.commit))
+            text = (
+                sweep.to_json(measurements, request, settings)
+                if request.sweep
+                else report.to_json(measurements, request.device, settings, request.commit)
+            )
+            pathlib.Path(request.json).write_text(text)
+    if request.sweep:
+        sweep.Summary(measurements).show()
     if request.markdown:
         print("\n" + report.markdown(measurements))
     if request.json:

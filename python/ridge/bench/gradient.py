@@ -8,8 +8,8 @@ def _one_output(dy, *inputs):
 
 
 class Gradient:
-    """A peer of (gradient of the output, *inputs), or of what `arrange` makes ([gradients of outputs], [inputs]) of. The
-    forward pass is done once, and not in the measured calls."""
+    """A peer of (gradient of the output, *inputs), or of what `arrange` makes ([gradients of outputs], [inputs]) of, and
+    perhaps of a third list: inputs that have no gradient. The forward pass is done once, and not in the measured calls."""
 
     def __init__(self, forward, arrange=_one_output):
         self._forward, self._arrange = forward, arrange
@@ -20,11 +20,11 @@ class Gradient:
 
     @torch.enable_grad()
     def __call__(self, *taken):
-        gradients, inputs = self._arrange(*taken)
+        gradients, inputs, *constants = self._arrange(*taken)
         device = inputs[0].device
         stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None
         if stream not in self._recorded:
             leaves = [x.detach().requires_grad_() for x in inputs]
-            self._recorded[stream] = self._forward(*leaves), leaves
+            self._recorded[stream] = self._forward(*leaves, *(constants[0] if constants else ())), leaves
         y, leaves = self._recorded[stream]
         return torch.autograd.grad(y, leaves, gradients, retain_graph=True)

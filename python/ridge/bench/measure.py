@@ -48,8 +48,8 @@ class Measurement:
         return self.peers[peer].us / self.time.us
 
 
-def make_clock(device):
-    return GpuClock(device) if torch.device(device).type == "cuda" else CpuClock()
+def make_clock(device, **how):
+    return GpuClock(device, **how) if torch.device(device).type == "cuda" else CpuClock()
 
 
 def measure(case, device, clock, wanted=None, repeats=None):

@@ -112,25 +112,26 @@ def _measured(m, device_name):
     }
 
 
-def to_json(measurements, device, settings, commit=None):
+def facts(device, commit=None):
+    """Where and when results were made."""
     gpu = torch.device(device).type == "cuda"
-    name = torch.cuda.get_device_name(device) if gpu else "CPU runtime"
-    return (
-        json.dumps(
-            {
-                "device": name,
-            "device_info": _device_info(device) if gpu else None,
-                "driver": _driver() if gpu else None,
-                "ridge": ridge.__version__,
-                "commit": commit,
-                "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "torch": torch.__version__,
-                "cuda": torch.version.cuda if gpu else None,
-                "cudnn": torch.backends.cudnn.version() if gpu else None,
-                "settings": settings,
-                "measurements": [_measured(m, name) for m in measurements],
-            },
-            indent=2,
-        )
-        + "\n"
-    )
+    return {
+        "device": torch.cuda.get_device_name(device) if gpu else "CPU runtime",
+        "device_info": _device_info(device) if gpu else None,
+        "driver": _driver() if gpu else None,
+        "ridge": ridge.__version__,
+        "commit": commit,
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if gpu else None,
+        "cudnn": torch.backends.cudnn.version() if gpu else None,
+    }
+
+
+def fields(measurements, of):
+    return {"measurements": [_measured(m, of["device"]) for m in measurements]}
+
+
+def to_json(measurements, device, settings, commit=None):
+    of = facts(device, commit)
+    return json.dumps(of | {"settings": settings} | fields(measurements, of), indent=2) + "\n"

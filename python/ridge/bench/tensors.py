@@ -37,7 +37,26 @@ class Source:
             raise ValueError(
                 f"case '{self.case.text}': fill '{fill}' is none of normal uniform ints ones constant,X zipf"
             )
-        return x.to(dtype)
+        return self.placed(x.to(dtype))
+
+    def placed(self, x):
+        """The same elements where place= puts them, as `ridge bench` does. Outputs are PyTorch's own, and so never in
+        place: a peer would not find what Ridge was given. Indices lie plainly."""
+        place = self.case.option("place", "plain")
+        if place in ("plain", "inplace") or not x.is_floating_point():
+            return x
+        if place == "offset":
+            view = x.new_empty(x.numel() + 1)[1:].view(x.shape)
+        elif x.dim() < 2:
+            return x
+        elif place == "padded":
+            view = x.new_empty(*x.shape[:-1], x.shape[-1] + 3)[..., : x.shape[-1]]
+        elif place == "packed":  # one of three beside each other: heads, or all heads of a token
+            row = x.shape[-2:] if x.dim() >= 4 else x.shape[-1:]
+            view = x.new_empty(*x.shape[: -len(row)], 3, *row).select(-len(row) - 1, 1)
+        else:
+            raise ValueError(f"case '{self.case.text}': place '{place}' is none of plain offset padded packed")
+        return view.copy_(x)
 
 
 def _range(dtype):

@@ -2,8 +2,10 @@
 
 import functools
 import math
+import random
 
 import torch
+import torch.nn.functional as F
 
 from ridge.bench.peers.table import ACTIVATIONS, add, epilogue, typed
 from ridge.torch.library import DTYPES
@@ -11,11 +13,24 @@ from ridge.torch.library import DTYPES
 # ---- gemm ------------------------------------------------------------------------------------------------------------
 
 
+def _out(case):
+    return DTYPES[case.option("out", "i32" if case.dtype == "i8" else "f32" if case.dtype[:2] == "f8" else case.dtype)]
+
+
+def _batch(case):
+    return [case["batch"]] if case.get("batch") else []
+
+
+def _scale(case):
+    """Of sums of k products; of two such, where one is a gate; TF32 keeps 13 bits less of each factor."""
+    gate = "gate" in epilogue(case)[0]
+    return (case["k"] if gate else math.sqrt(case["k"])) * (64 if case.option("math") == "tf32" else 1)
+
+
 def _gemm_inputs(case, make):
     layout, (parts, _) = case.option("layout", "nn"), epilogue(case)
     m, n, k = case["m"], case["n"], case["k"]
-    batch = [case["batch"]] if case.get("batch") else []
-    out = DTYPES[case.option("out", "i32" if case.dtype == "i8" else "f32" if case.dtype[:2] == "f8" else case.dtype)]
+    batch, out = _batch(case), _out(case)
     tensors = [
         make(*batch, *((k, m) if layout[0] == "t" else (m, k))),
         make(*batch, *((n, k) if layout[1] == "t" else (k, n))),
@@ -53,6 +68,8 @@ def _matmul(case, a, b):
 
 def _gemm(case):
     parts, activation = epilogue(case)
+    if case.option("out") in ("i8", "f8e4m3", "f8e5m2"):
+        raise NotImplementedError("results of 8 bits are not compared")
     alpha, beta, scale = (float(case.option(key, value)) for key, value in (("alpha", 1), ("beta", 0), ("scale", 1)))
     torch.backends.cuda.matmul.allow_tf32 = case.option("math") == "tf32"
 
@@ -79,7 +96,7 @@ def _cublaslt(case):
     """The product with its epilogue fused, where cublasLt has it: a bias along n, and relu or the tanh form of gelu."""
     parts, activation = epilogue(case)
     fused = parts in (["bias"], ["bias", "relu"], ["bias", "gelu_tanh"])
-    if not fused or not set(case.options) <= {"layout", "epilogue", "fill", "seed"}:
+    if not fused or case.get("batch") or not set(case.options) <= {"layout", "epilogue", "fill", "seed", "place"}:
         raise NotImplementedError("not an epilogue of cublasLt's")
 
     def peer(a, b, bias):
@@ -98,7 +115,7 @@ add(
     library="cublas",
     others={"cublaslt": _cublaslt},
     axis="k",
-    scale=lambda case: math.sqrt(case["k"]),
+    scale=_scale,
     cases=typed("bf16 f16", "m=2048,n=2048,k=2048 m=4096,n=4096,k=4096 m=8192,n=8192,k=8192 m=10240,n=4096,k=4096")
     + (
         "bf16:m=8192,n=8192,k=8192:layout=nt",
@@ -106,6 +123,135 @@ add(
         "bf16:m=4096,n=4096,k=4096:layout=nt:epilogue=bias+gelu_tanh",
         "f32:m=4096,n=4096,k=4096",
         "f64:m=4096,n=4096,k=4096",
+    ),
+)
+
+# ---- linear ----------------------------------------------------------------------------------------------------------
+
+
+def _linear_names(case):
+    given = case.option("inputs", "x,w").split(",")
+    return [name for name in ("x", "w", "bias", "residual") if name in given]
+
+
+def _linear_inputs(case, make):
+    rows, n, k, out = [*_batch(case), case["m"]], case["n"], case["k"], _out(case)
+    tensors = {"bias": lambda: make(n, dtype=out), "residual": lambda: make(*rows, n, dtype=out)}
+    return [make(*rows, k), make(n, k), *(tensors[name]() for name in _linear_names(case)[2:])]
+
+
+def _linear(case):
+    names, activation = _linear_names(case), case.option("activation")
+    if case.option("out") in ("i8", "f8e4m3", "f8e5m2"):
+        raise NotImplementedError("results of 8 bits are not compared")
+    torch.backends.cuda.matmul.allow_tf32 = case.option("math") == "tf32"
+
+    def peer(x, w, *rest):
+        given = dict(zip(names[2:], rest))
+        if case.dtype in ("f64", "f32", "f16", "bf16") and case.option("out", case.dtype) == case.dtype:
+            y = F.linear(x, w, given.get("bias"))
+        else:
+            y = _matmul(case, x.flatten(0, -2), w.mT).unflatten(0, x.shape[:-1])
+            y = y + given["bias"] if "bias" in given else y
+        y = ACTIVATIONS[activation](y) if activation else y
+        return y + given["residual"] if "residual" in given else y
+
+    return peer
+
+
+def _linear_cublaslt(case):
+    activation = case.option("activation")
+    if _linear_names(case)[2:] != ["bias"] or activation not in ("relu", "gelu_tanh") or case.option("out"):
+        raise NotImplementedError("not an epilogue of cublasLt's")
+
+    def peer(x, w, bias):
+        y = torch._addmm_activation(bias, x.flatten(0, -2), w.mT, use_gelu=activation == "gelu_tanh")
+        return y.unflatten(0, x.shape[:-1])
+
+    return peer
+
+
+add(
+    "linear",
+    inputs=_linear_inputs,
+    peer=_linear,
+    library="cublas",
+    others={"cublaslt": _linear_cublaslt},
+    axis="k",
+    scale=_scale,
+    cases=(
+        "bf16:m=4096,n=4096,k=4096:inputs=x,w,bias:activation=gelu",
+        "bf16:m=16,n=4096,k=4096,batch=4:inputs=x,w,bias,residual:activation=relu",
+        "f32:m=4096,n=4096,k=4096",
+    ),
+)
+
+# ---- grouped_gemm ----------------------------------------------------------------------------------------------------
+
+
+def _cuts(case):
+    """Where groups begin, which are of uneven sizes, as those of the case book; every fourth is empty or of one row."""
+    chance, m, groups = random.Random(int(case.option("seed", 1))), case["m"], case["groups"]
+    cuts = [0, *sorted(chance.randint(0, m) for _ in range(groups - 1)), m]
+    for g in range(1, groups, 4):
+        cuts[g] = min(cuts[g - 1] + g // 4 % 2, cuts[g + 1])
+    return cuts
+
+
+def _grouped_inputs(case, make):
+    layout, (parts, _) = case.option("layout", "nn"), epilogue(case)
+    m, n, k, groups, out = case["m"], case["n"], case["k"], case["groups"], _out(case)
+    tensors = [
+        make(*((k, m) if layout[0] == "t" else (m, k))),
+        make(groups, *((n, k) if layout[1] == "t" else (k, n))),
+        torch.tensor(_cuts(case), dtype=torch.int32, device=make.device),
+    ]
+    if "bias" in parts:
+        tensors.append(make(groups, n, dtype=out))
+    if "residual" in parts:
+        tensors.append(make(m, n, dtype=out))
+    return tensors
+
+
+def _grouped(case):
+    """One product over all groups where PyTorch has it (bf16 on Hopper), else one after the other."""
+    parts, activation = epilogue(case)
+    cuts = _cuts(case)
+    sizes = [end - begin for begin, end in zip(cuts, cuts[1:])]
+    torch.backends.cuda.matmul.allow_tf32 = case.option("math") == "tf32"
+
+    def peer(a, b, offsets, *rest):
+        rest = list(rest)
+        a, b = _operands(case, a, b)
+        if a.is_cuda and a.dtype == torch.bfloat16:
+            d = torch._grouped_mm(a, b, offs=offsets[1:])
+        else:
+            d = torch.cat([rows @ of_group for rows, of_group in zip(a.split(sizes), b)])
+        if "bias" in parts:
+            group = torch.searchsorted(offsets[1:], _rows(case["m"], a.device), right=True)
+            d = d + rest.pop(0)[group]
+        d = ACTIVATIONS[activation](d) if activation else d
+        return d + rest.pop(0) if "residual" in parts else d
+
+    return peer
+
+
+@functools.cache
+def _rows(count, device):
+    return torch.arange(count, dtype=torch.int32, device=device)
+
+
+add(
+    "grouped_gemm",
+    inputs=_grouped_inputs,
+    peer=_grouped,
+    library="cublas",
+    axis="k",
+    scale=_scale,
+    cases=(
+        "bf16:m=16384,n=2048,k=2048,groups=64:layout=nt",
+        "bf16:m=16384,n=2048,k=2048,groups=8:layout=nt:epilogue=bias+silu+residual",
+        "f32:m=4096,n=2048,k=2048,groups=8",
     ),
 )
 

@@ -1,5 +1,6 @@
 """Softmax and the norms of rows."""
 
+import functools
 import math
 
 import torch
@@ -64,14 +65,23 @@ def _norm(case):
         return y if beta is None else y + beta
 
     if is_backward(case):
-        if "gamma" not in names or case.option("outputs", "dx,dgamma") != "dx,dgamma":
-            raise NotImplementedError("the peer's gradients are those of x and gamma")
+        wanted = case.option("outputs", "dx,dgamma,dbeta").split(",")
+        if ("gamma" in names) != ("dgamma" in wanted):
+            raise NotImplementedError("the peer gives the gradient of gamma where there is one")
 
-        def forward(x, gamma):
-            y = normalised(x, gamma)
+        def forward(x, *vectors):
+            of = dict(zip([name for name in ("dgamma", "dbeta") if name in wanted], vectors))
+            y = normalised(x, of.get("dgamma"), of.get("dbeta"))
             return (y, x.clone()) if "dsum" in names else y  # the sum has other uses than y
 
-        return Gradient(forward, lambda dy, x, gamma, *dsum: ([dy, *dsum], [x, gamma]))
+        def arrange(dy, x, *rest):
+            given = dict(zip(names[2:], rest))
+            vectors = [given["gamma"]] if "gamma" in given else []
+            if "dbeta" in wanted:  # which does not depend on beta
+                vectors.append(_zeros(case["cols"], x.dtype, x.device))
+            return [dy, *([given["dsum"]] if "dsum" in given else [])], [x, *vectors]
+
+        return Gradient(forward, arrange)
 
     def peer(*inputs):
         given = dict(zip(names, inputs))
@@ -81,6 +91,11 @@ def _norm(case):
         return normalised(given["x"], given.get("gamma"), given.get("beta"))
 
     return peer
+
+
+@functools.cache
+def _zeros(count, dtype, device):  # made once, and not in the measured calls
+    return torch.zeros(count, dtype=dtype, device=device)
 
 
 def _norm_comparable(case, outputs, inputs):

@@ -1,12 +1,15 @@
 """What a language model does to tokens: embedding, rotation, attention."""
 
+import functools
 import math
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right
 
 import ridge
+from ridge.bench.case import Case
 from ridge.bench.gradient import Gradient
 from ridge.bench.peers.table import add, is_backward, typed
 
@@ -31,20 +34,46 @@ add(
 )
 
 
+def _rope_places(case):
+    """How many places a position may be: those of the tables, or as many as a model's."""
+    return case.get("tables") or max(case["s"], 4096)
+
+
 def _rope_inputs(case, make):
-    """Angles come as tables, as they do in PyTorch."""
-    if not case.get("tables") or case.get("positions"):
-        raise ValueError(f"case '{case.text}': the peer takes tables=N of angles, and positions from 0 on")
     heads = [case[key] for key in "bshd" if key != "b" or case.get("b")]
-    angles = make(case["tables"], int(case.option("rotary_dim", case["d"])) // 2, dtype=torch.float32)
-    return [make(*heads), angles.cos(), angles.sin()]
+    tensors = [make(*heads)]
+    if case.get("positions"):
+        shape = (case["s"],) if case["positions"] == 1 else (case.get("b") or 1, case["s"])
+        places = torch.rand(shape, device=make.device, generator=make.random) * _rope_places(case)
+        tensors.append(places.to(torch.int32 if case["positions"] == 1 else torch.int64))
+    if case.get("tables"):
+        angles = _angles(case, make.device)
+        dtype = make.dtype if case.get("narrow") else torch.float32
+        tensors += [angles.cos().to(dtype), angles.sin().to(dtype)]
+    return tensors
+
+
+def _angles(case, device):
+    half = int(case.option("rotary_dim", case["d"])) // 2
+    powers = float(case.option("base", 10000)) ** (-torch.arange(half, dtype=torch.float64, device=device) / half)
+    return torch.arange(_rope_places(case), dtype=torch.float64, device=device).unsqueeze(1) * powers
+
+
+@functools.lru_cache(1)
+def _tables(text, device):  # made once, and not in the measured calls
+    angles = _angles(Case.parse(text), device)
+    return angles.cos().float(), angles.sin().float()
 
 
 def _rope(case):
+    """By tables of angles, as in PyTorch's models, also where Ridge computes them itself."""
     turned = int(case.option("rotary_dim", case["d"]))
 
-    def peer(x, cos, sin):
-        cos, sin = (table[: case["s"]].unsqueeze(1) for table in (cos, sin))
+    def peer(x, *rest):
+        rest = list(rest)
+        places = rest.pop(0) if case.get("positions") else slice(case["s"])
+        cos, sin = rest or _tables(case.text, x.device)
+        cos, sin = (table[places].float().unsqueeze(-2) for table in (cos, sin))
         wide = x[..., :turned].float()
         if case.option("style") == "gptj":
             a, b = wide[..., 0::2], wide[..., 1::2]
@@ -71,63 +100,137 @@ add(
 )
 
 
+def _lengths(case, make, of):
+    """Of each sequence: the first one's is the case's, the others' are from half of it on."""
+    spread = torch.rand(case["b"], device=make.device, generator=make.random) * (case[of] // 2 + 1)
+    spread[:1] = 0
+    return case[of] - spread.to(torch.int64)
+
+
+def _starts(lengths):
+    return F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)
+
+
+def _mask(case, make):
+    """Of truth, every key but some; or what is added, of q's type or float32."""
+    shape = (case.get("mb") or 1, case.get("mh") or 1, case.get("mq") or case["sq"], case["sk"])
+    if case["mask"] == 1:
+        seen = torch.rand(shape, device=make.device, generator=make.random) < 0.8
+        seen[..., :1] = True
+        return seen
+    return make(*shape, dtype=make.dtype if case["mask"] == 2 else torch.float32)
+
+
 def _attention_tensors(case, make):
-    if case.get("mask"):
-        raise ValueError(f"case '{case.text}': masks of the case book are not measured here")
-    if case.option("inputs") is not None:
-        raise ValueError(f"case '{case.text}': sequences of uneven lengths are not measured here")
+    """q, k, v and what else a case brings, by name."""
+    brings = case.option("inputs", "").split(",")
     rows_first = case.option("layout", "bhsd") == "bshd"
+    b, sq, sk, d, dv = case["b"], case["sq"], case["sk"], case["d"], case.get("dv") or case["d"]
+    whole = torch.int64 if case.get("wide") else torch.int32
+    more = {}
+    if "cu_q" in brings:
+        more["cu_q"] = _starts(_lengths(case, make, "sq")).to(whole)
+    if "cu_k" in brings:
+        same = sq == sk and "cu_q" in brings
+        more["cu_k"] = (more["cu_q"].clone() if same else _starts(_lengths(case, make, "sk"))).to(whole)
+    if "lengths" in brings:
+        more["lengths"] = _lengths(case, make, "sk").to(whole)
+    if "block_table" in brings:
+        page = case.get("paged") or 16
+        pages = b * -(-sk // page)
+        order = torch.randperm(pages, device=make.device, generator=make.random)
+        more["block_table"] = order.view(b, -1).to(whole)
 
-    def tensor(heads, rows, columns):
-        return make(case["b"], rows, heads, columns) if rows_first else make(case["b"], heads, rows, columns)
+    def tensor(heads, rows, columns, starts):
+        if starts in more:
+            return make(int(more[starts][-1]), heads, columns)
+        if starts == "cu_k" and "block_table" in more:
+            return make(pages, page, heads, columns)
+        return make(b, rows, heads, columns) if rows_first else make(b, heads, rows, columns)
 
-    columns = case.get("dv") or case["d"]
-    q, k, v = (
-        tensor(case["hq"], case["sq"], case["d"]),
-        tensor(case["hkv"], case["sk"], case["d"]),
-        tensor(case["hkv"], case["sk"], columns),
-    )
+    q = tensor(case["hq"], sq, d, "cu_q")
+    k, v = (tensor(case["hkv"], sk, columns, "cu_k") for columns in (d, dv))
+    if case.get("mask"):
+        more = {"mask": _mask(case, make)}
     if not is_backward(case):
-        return [q, k, v]
-    of_forward = ("causal", "window", "align", "scale", "softcap", "layout")
+        return [q, k, v, *more.values()]
+    of_forward = ("causal", "window", "align", "scale", "softcap", "layout", "max_q", "max_k")
     options = {key: value for key, value in case.options.items() if key in of_forward}
-    o, lse = ridge.attention(q, k, v, lse=True, **options)
-    return [tensor(case["hq"], case["sq"], columns), q, k, v, o, lse]
+    o, lse = ridge.attention(q, k, v, lse=True, **more, **options)
+    return [tensor(case["hq"], sq, dv, "cu_q"), q, k, v, o, lse, *more.values()]
 
 
 def _attention(backend):
-    """scaled_dot_product_attention, by one of its backends. It has upper-left causality alone, and no window."""
+    """scaled_dot_product_attention, by one of its backends. It has no window, no softcap and no uneven sequences."""
 
     def peer(case):
-        for option in ("window", "softcap", "align", "lse"):
+        for option in ("window", "softcap", "inputs"):
             if case.option(option) is not None:
                 raise ValueError(f"case '{case.text}': the peer has no {option}")
-        causal = case.option("causal") is not None
-        # From the lower right, one query sees all keys.
-        if case.option("causal") == "lower_right" and case["sq"] != case["sk"]:
-            if case["sq"] != 1:
-                raise ValueError(f"case '{case.text}': the peer aligns to the upper left")
-            causal = False
+        lower_right = "lower_right" in (case.option("causal"), case.option("align"))
+        causal = case.option("causal", "0") != "0"
+        if causal and lower_right and case["sq"] in (1, case["sk"]):
+            causal, lower_right = case["sq"] != 1, False  # one query sees all keys
         rows_first = case.option("layout", "bhsd") == "bshd"
         scale = case.option("scale")
 
-        def run(q, k, v):
+        def run(q, k, v, mask=None):
             if rows_first:
                 q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+            if causal and lower_right:
+                mask = causal_lower_right(q.shape[-2], k.shape[-2])
+            elif mask is not None and mask.is_floating_point():
+                mask = mask.to(q.dtype)
             with sdpa_kernel(backend):
                 o = F.scaled_dot_product_attention(
                     q,
                     k,
                     v,
-                    is_causal=causal,
+                    attn_mask=mask,
+                    is_causal=causal and not lower_right,
                     scale=None if scale is None else float(scale),
                     enable_gqa=case["hq"] != case["hkv"],
                 )
             return o.transpose(1, 2) if rows_first else o
 
-        return Gradient(run, lambda do, q, k, v, *kept: ([do], [q, k, v])) if is_backward(case) else run
+        return Gradient(run, lambda do, q, k, v, o, lse, *mask: ([do], [q, k, v], mask)) if is_backward(case) else run
 
     return peer
+
+
+def _varlen(case):
+    """FlashAttention of sequences that follow each other, also of a batch that lies so. It has windows, and sees from the
+    lower right."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    brings, in_a_row = case.option("inputs"), case.option("inputs", "").endswith("cu_q,cu_k")
+    if case.option("softcap") or case.get("mask") or is_backward(case) or (brings and not in_a_row):
+        raise ValueError(f"case '{case.text}': the peer has no such keys, scores or gradients")
+    if not in_a_row and case.option("layout") != "bshd":
+        raise ValueError(f"case '{case.text}': the peer would have to copy")
+    causal = case.option("causal", "0") != "0"
+    left, right = map(int, case.option("window", "-1,-1").split(","))
+    if (causal or left >= 0) and case["sq"] != case["sk"]:
+        if "lower_right" not in (case.option("causal"), case.option("align")):
+            raise ValueError(f"case '{case.text}': the peer aligns to the lower right")
+    scale = case.option("scale")
+
+    def run(q, k, v, *starts):
+        o_shape = *q.shape[:-1], v.shape[-1]
+        cu_q, cu_k = starts or (_even(case["b"], case[rows], q.device) for rows in ("sq", "sk"))
+        q, k, v = (x if in_a_row else x.flatten(0, 1) for x in (q, k, v))
+        window = left, 0 if causal else right
+        o = varlen_attn(
+            q, k, v, cu_q, cu_k, case["sq"], case["sk"], scale=scale and float(scale), window_size=window
+        )
+        return o.view(o_shape)
+
+    return run
+
+
+@functools.cache
+def _even(count, rows, device):  # made once, and not in the measured calls
+    return torch.arange(count + 1, dtype=torch.int32, device=device) * rows
 
 
 add(
@@ -138,6 +241,7 @@ add(
         "cudnn": _attention([SDPBackend.CUDNN_ATTENTION]),
         "flash": _attention([SDPBackend.FLASH_ATTENTION]),
         "efficient": _attention([SDPBackend.EFFICIENT_ATTENTION]),
+        "varlen": _varlen,
     },
     axis="sq",
     # of gradients, sums over the queries that see a key, of all heads that share it
