@@ -68,5 +68,6 @@ add(
     ("images=64", "images=8", "images=1"),
     Config(image=32, stem=8, blocks=(1, 2), classes=10),
     ("images=2",),
+    glued=False,
     layers=None,
 )

@@ -122,7 +122,8 @@ def _measure(m, model, case, device, clock, autotune, dtype, tiny):
     m.floor_ms = least_ms(device, moved, operations)
 
     errors, works, once = {}, {}, {}
-    for name in ["eager", "compile", *(["autotune"] if autotune else []), "ridge", "ridge_compile"]:
+    contenders = ["eager", "compile", *(["autotune"] if autotune else []), "ridge"]
+    for name in [*contenders, *(["ridge_compile"] if model.glued else [])]:
         torch.cuda.empty_cache()  # what others left: a graph has memory of its own
         try:
             work = _work(step, name)

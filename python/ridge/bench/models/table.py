@@ -22,6 +22,7 @@ class Model:
     cases: tuple  # texts "key=number,...", the first of which stands for the model in a quick run
     tiny: object  # a configuration for tests
     tiny_cases: tuple
+    glued: bool = True  # something lies between its operators, which torch.compile may fuse beside Ridge's
     layers: int | None = 4  # of the model's own that are built where a case does not say; None: all, always
 
     def case(self, text):
