@@ -285,8 +285,9 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
 
   const auto is_contiguous = [](const TensorView& view) { return view.layout.is_contiguous(); };
   const bool contiguous = std::ranges::all_of(first.in, is_contiguous) && std::ranges::all_of(first.out, is_contiguous);
-  if (settings.peers && !device.is_cpu())  // they are other libraries for GPUs
+  if (settings.peers)
     for (const Peer* peer : peers_of(c.op)) {
+      if (device.is_cpu() && !peer->takes_host) continue;
       if (!peer->takes_strides && !contiguous) continue;
       std::vector<std::function<Status(Stream)>> per_set;
       Status refused;

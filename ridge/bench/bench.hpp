@@ -17,6 +17,7 @@ struct Peer {
   std::string op, name;
   std::function<Result<std::function<Status(Stream)>>(const check::Case&, Views inputs, Views outputs)> make;
   bool takes_strides = false;  // else it is asked of contiguous tensors alone
+  bool takes_host = false;     // else it is asked of a GPU's tensors alone
 };
 struct RegisterPeer {
   explicit RegisterPeer(Peer);

@@ -89,7 +89,8 @@ Peer peer(std::string op, std::string name, float addend) {
               if (!std::isnan(addend)) add(x, y, addend);
               return Status{};
             });
-          }};
+          },
+          false, true};
 }
 
 const RegisterOp operators[] = {RegisterOp(op_of("off")), RegisterOp(op_of("off_unknown"))};

@@ -82,7 +82,8 @@ const bench::RegisterPeer peer({.op = "faulty",
                                     to[x.count() - 1] += 2;
                                     return Status{};
                                   });
-                                }});
+                                },
+                                .takes_host = true});
 
 }  // namespace
 }  // namespace ridge
