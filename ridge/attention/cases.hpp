@@ -63,6 +63,10 @@ inline check::CaseBook book() {
     for (const char* mask : {"mask=1", "mask=2", "mask=3,mb=2,mh=2", "mask=1,mh=2,mq=1", "mask=2,mb=2,mq=1"})
       for (const char* more : {"", ":causal", ":fill=nan", ":softcap=5:window=40,-1"})
         test(std::string(type) + ":b=2,hq=2,hkv=1,sq=19,sk=70,d=24," + mask + more + ":lse");
+  // Whole tiles of a mask's keys, which a window lets begin at an odd one.
+  for (const char* mask : {"mask=1", "mask=2", "mask=3"})
+    for (const char* more : {"", ":window=5,-1", ":window=40,40:align=lower_right"})
+      test(std::string("bf16:b=1,hq=2,hkv=1,sq=260,sk=331,d=64,") + mask + more);
   // Scores: softcap, scales of either sign and none.
   for (const char* type : {"f32", "bf16"})
     for (const char* more : {":softcap=2", ":softcap=30:causal", ":scale=0.5", ":scale=-0.7", ":scale=-0.2:softcap=1",

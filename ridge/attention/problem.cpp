@@ -149,7 +149,7 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
     if (!uneven) p.mask_lies = operand_of(mask);
     else p.mask_lies = AttentionOperand{};
     if (p.sk <= 1) p.mask_lies->element = 0;
-    p.mask_lies->phase = 0;  // read element by element
+    p.mask_lies->phase = 0;  // kernels that read pairs look where they lie
   }
   if (t.lse) {
     const int rank = t.cu_q ? 2 : 3;

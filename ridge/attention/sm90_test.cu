@@ -333,6 +333,10 @@ TEST(AttentionOnHopper, MaskTensors) {
                                         .special_values = true,
                                         .mask = dtype,
                                         .mask_pitch = pitch});
+  // Tiles of keys that a window has begin at an odd one.
+  for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
+    check<Narrow, half, false, true>(
+        {.about = "behind a window", .sq = 400, .sk = 400, .d = 64, .dv = 64, .left = 5, .mask = dtype});
   check<Wide, bfloat16, false, true>({.about = "one row, causal too",
                                       .heads = 4,
                                       .group = 2,

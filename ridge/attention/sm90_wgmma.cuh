@@ -117,7 +117,7 @@ template <class T> struct WgmmaMask {
         x = masked(x, more(both[0]));
         y = masked(y, more(both[1]));
       };
-      if (pairs && first + Multiplier::tile_keys <= a.sk)
+      if (pairs && first % 2 == 0 && first + Multiplier::tile_keys <= a.sk)
         m.for_score_pairs([&](int r, int key) { return simt::load<2>(row[r] + first + key); }, mask_pair);
       else
         m.for_score_pairs(
