@@ -276,7 +276,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double step = clocks.step.clocks;
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
-  const bool by_columns = is_by_columns(c, p, *p.out);
+  const bool by_columns = is_by_columns(c, p);
   const double instructions =
       epilogue_instructions(p, by_columns && size_of(*p.out) == 2, by_columns ? brought_addends : single_addends);
   // What is added comes by the same way as operands, and takes what these leave of it.

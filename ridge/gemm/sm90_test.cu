@@ -191,8 +191,8 @@ TEST(GemmOnHopper, OneOperand) {
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
 }
 
-// An addend comes as a tile's last steps: where the ring has room for all of it at once, and where it has not; of tiles
-// beyond D's edges; in each schedule, stored at once and deferred.
+// An addend comes as a tile's first steps, or behind an activation and a gate as its last ones: where the ring has room
+// for all of it at once, and where it has not; of tiles beyond D's edges; in each schedule, stored at once and later.
 TEST(GemmOnHopper, AResidual) {
   for (const bool first : {false, true}) {
     const Activation relu = Activation::relu, silu = Activation::silu;

@@ -27,8 +27,9 @@ struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
   unsigned rows, cols, batch;  // tiles of D, in clusters
   Store store;
-  int addend_steps, batch_of_addend;  // of what is added; 0: nothing. 1; 0: shared by the batch
-  bool sums_begin;                    // with it, times addend_factor; else it is ColumnEpilogue's to add
+  int addend_steps;     // of what is added to a tile (config.hpp); 0: nothing
+  int batch_of_addend;  // 1; 0: shared by the batch
+  bool sums_begin;      // with the addend, times addend_factor; else it is ColumnEpilogue's to add
   float addend_factor;
   void* d;                           // of Store::direct, and of groups' rows that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
