@@ -1,21 +1,10 @@
 """ridge.trace_case(): what an operator's kernels do to memory, per source line, by the program ridge-trace."""
 
 import json
-import os
-import shutil
 import subprocess
 
+from . import _program
 from ._ridge import Unsupported
-
-
-def _program():
-    program = os.environ.get("RIDGE_TRACE") or shutil.which("ridge-trace")
-    if program is None:
-        raise Unsupported(
-            "trace: kernels are traced by the program ridge-trace, which is neither on the PATH nor named by "
-            "RIDGE_TRACE; it is made in a clone of Ridge by `cmake --build build --target ridge_trace_cli`"
-        )
-    return program
 
 
 def trace_case(case, /, *, variant=None):
@@ -24,7 +13,9 @@ def trace_case(case, /, *, variant=None):
     Gives what `ridge trace --json` prints: {"device", "traces": [{"case", "launches": [{"accesses": ...}]}]}, where an
     access has its source line, its sectors or wavefronts, and the least that they could be.
     """
-    command = [_program(), "trace", case, "--json"]
+    made_by = "cmake --build build --target ridge_trace_cli"
+    program = _program.find("ridge-trace", "RIDGE_TRACE", "trace: kernels are traced", made_by, Unsupported)
+    command = [program, "trace", case, "--json"]
     if variant is not None:
         command += ["--variant", variant]
     done = subprocess.run(command, capture_output=True, text=True)

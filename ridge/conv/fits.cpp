@@ -91,8 +91,7 @@ std::string hopper_fits(const Config& c, const ConvProblem& p, const DeviceInfo&
   const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
   const auto reach = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
   const Axis h = axis_h(p), w = axis_w(p);
-  Gathering patches;
-  if (multiplies || !gather_patches(patches, p)) {
+  if (multiplies || !are_patches(p)) {
     if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
     if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
       return "it is for filters of an extent of at most 128";

@@ -148,37 +148,46 @@ constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across =
   return true;
 }
 
-// Patches where they lie, or nothing.
-constexpr bool gather_patches(Gathering& g, const ConvProblem& p) {
-  const Layout &x = p.x, &w = p.w;
-  const Axis h = axis_h(p), v = axis_w(p);
+// Rows of windows that follow each other down the images without a gap.
+constexpr std::int64_t patches_pitch(const ConvProblem& p) {
+  const Axis h = axis_h(p);
+  return h.outputs > 1 ? h.stride * p.x.stride[2] : p.x.stride[0];
+}
+// Whether patches are read where they lie.
+constexpr bool are_patches(const ConvProblem& p) {
+  const Layout& x = p.x;
+  const Axis h = axis_h(p), w = axis_w(p);
   const ConvPad& pad = p.geometry.pad;
-  const std::int64_t channels = x.shape[1], row = x.stride[2], rows_of_windows = h.stride * row;
+  const std::int64_t channels = x.shape[1], pitch = patches_pitch(p);
   if (p.alignment < 16 || x.count() == 0 || pad.top + pad.left + pad.bottom + pad.right > 0 || h.stride != h.taps ||
-      h.dilation != 1 || v.dilation != 1)
+      h.dilation != 1 || w.dilation != 1)
     return false;
   // A window's row is one piece, and so are all images' rows of windows.
   if ((channels > 1 && x.stride[1] != 1) || (x.shape[3] > 1 && x.stride[3] != channels) ||
-      (x.shape[0] > 1 && h.outputs > 1 && x.stride[0] != h.outputs * rows_of_windows))
+      (x.shape[0] > 1 && h.outputs > 1 && x.stride[0] != h.outputs * pitch))
     return false;
-  const std::int64_t pitch = h.outputs > 1 ? rows_of_windows : x.stride[0];
-  if (!is_regular(v.outputs, v.stride * channels, p.dtype) || !is_regular(h.taps, row, p.dtype) ||
-      !is_regular(x.shape[0] * h.outputs, pitch, p.dtype))
-    return false;
-  g = {.windows = true, .patches = true, .channels = v.taps * channels};
-  g.h = {.pixels = x.shape[0] * h.outputs, .pitch = pitch, .taps = h.taps, .tap = 0};
-  g.w = {.pixels = v.outputs, .pitch = v.stride * channels};
+  return is_regular(w.outputs, w.stride * channels, p.dtype) && is_regular(h.taps, x.stride[2], p.dtype) &&
+         is_regular(x.shape[0] * h.outputs, pitch, p.dtype);
+}
+// Precondition: are_patches().
+constexpr Gathering gather_patches(const ConvProblem& p) {
+  const Layout &x = p.x, &w = p.w;
+  const Axis h = axis_h(p), across = axis_w(p);
+  const std::int64_t channels = x.shape[1];
+  Gathering g{.windows = true, .patches = true, .channels = across.taps * channels};
+  g.h = {.pixels = x.shape[0] * h.outputs, .pitch = patches_pitch(p), .taps = h.taps, .tap = 0};
+  g.w = {.pixels = across.outputs, .pitch = across.stride * channels};
   g.images = h.taps;
-  g.image_pitch = row;
+  g.image_pitch = x.stride[2];
   set_filters(g, p, channels, false);
-  // Filters too may be such rows.
-  if (p.alignment >= 16 && (channels == 1 || w.stride[1] == 1) && (v.taps == 1 || w.stride[3] == channels) &&
+  // Filters' rows may be pieces too, and then are not copied, as those of other windows are.
+  if ((channels == 1 || w.stride[1] == 1) && (across.taps == 1 || w.stride[3] == channels) &&
       is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(h.taps, w.stride[2], p.dtype)) {
     g.copies_filters = false;
     g.tap_pitch = w.stride[2];
     g.filter_pitch = w.stride[0];
   }
-  return true;
+  return g;
 }
 
 // A copy of x's pixels, channels innermost.
@@ -256,7 +265,7 @@ inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   };
   Gathering g;
   if (gather_in_place(g, p, across)) consider(g);
-  if (!across && gather_patches(g, p)) consider(g);
+  if (!across && are_patches(p)) consider(gather_patches(p));
   if (gather_turned(g, p, across)) consider(g);
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows, across)) consider(g);

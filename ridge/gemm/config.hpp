@@ -251,6 +251,12 @@ constexpr int split_smem_bytes(const Config& c) { return split_barriers_at(c) + 
 inline constexpr int split_gatherers = 3;
 constexpr bool split_gathers(const Config& c) { return c.family == Family::wgmma_split && c.bn == 16; }
 constexpr int split_threads(const Config& c, bool gathers) { return threads(c) + (gathers ? split_gatherers * 32 : 0); }
+// Blocks that are no cluster's and gather nothing stay, one on a multiprocessor, and take tiles until none is left:
+// the next kernel's first block has room beside each.
+constexpr bool split_stays(int split, bool gathers) { return split == 1 && !gathers; }
+constexpr std::int64_t split_blocks(std::int64_t tiles, int split, bool gathers, int sms) {
+  return split_stays(split, gathers) ? std::min<std::int64_t>(tiles, sms) : tiles * split;
+}
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
 constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
 

@@ -336,16 +336,16 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, rows)),
                narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
   const double tiles = wide * narrow * static_cast<double>(p.batch);
+  const Repack reads = repack_of(c, p, way.swapped);
   // Blocks that share a multiprocessor take turns; where memory alone is waited for, they hide each other's waits.
-  // Blocks that are no cluster's stay, and take tiles: the next one's loads go on while one is stored.
-  const bool stay = way.split == 1;
+  // Of blocks that stay, the next tile's loads go on while one is stored.
+  const bool stay = split_stays(way.split, (way.swapped ? reads.a : reads.b).major == Major::none);
   const double at_a_time = static_cast<double>(clusters_at_a_time(device.sms, way.split)),
                resident = stay ? 1 : std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
                waves = std::ceil(tiles / (at_a_time * resident)), ends = stay ? 1 : waves;
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
   const double lines = split_multipliers(c) * (64 + c.bn) + rows + c.bn;
-  const Repack reads = repack_of(c, p, way.swapped);
   const auto copied_of = [&](const GemmOperand& o, const Repacked& read, int of) {
     return read.major == Major::none ? 0 : of * clocks_of_line(o, read);  // gathered: by threads
   };

@@ -123,11 +123,13 @@ roofline::Kernel kernel_of(const GemmPlan& plan) {
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   int tile_rows = c.bm;
+  bool gathers = false;
   k.block = {.threads = threads(c), .smem = smem_bytes(c, p.dtype)};
   if (c.family == Family::wgmma_split && plan.tiles > 0) {
     const Repack repack = repack_of(c, p, plan.swapped);
     tile_rows = split_wide_rows(c, p, plan.device.sms, plan.split, plan.swapped);
-    k.block.threads = split_threads(c, (plan.swapped ? repack.a : repack.b).major == Major::none);
+    gathers = (plan.swapped ? repack.a : repack.b).major == Major::none;
+    k.block.threads = split_threads(c, gathers);
   }
   // What the launch bounds leave a thread.
   constexpr int registers = 65536, most = 255;
@@ -141,7 +143,8 @@ roofline::Kernel kernel_of(const GemmPlan& plan) {
              : p.grouped     ? plan.tiles
                              : raster_of(down, across, static_cast<int>(rows), columns(c)).tiles() * p.batch;
   if (c.persistent) k.blocks = std::min<std::int64_t>(k.blocks, std::max(plan.device.sms / c.cluster, 1));
-  k.blocks *= c.cluster * plan.split;
+  if (c.family == Family::wgmma_split) k.blocks = split_blocks(k.blocks, plan.split, gathers, plan.device.sms);
+  else k.blocks *= c.cluster * plan.split;
   const double stage = static_cast<double>(c.bm + c.bn) * c.bk * static_cast<double>(size_of(p.dtype));
   k.trip_bytes =
       c.family == Family::naive ? 2.0 * threads(c) * static_cast<double>(size_of(p.dtype)) : c.stages * stage;

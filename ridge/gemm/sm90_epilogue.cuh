@@ -158,7 +158,7 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], least);  // a NaN stays
   if (e.addend == Addend::after_activation) addend.add(part, 1, x);
 }
-// Such an epilogue by what of it is not known to the compiler.
+// A cheap epilogue with the constants that the compiler is to see: no scale, not plain, and this addend.
 __device__ __forceinline__ ColumnEpilogue cheap(const ColumnEpilogue& e, Addend addend = Addend::none) {
   return {.alpha = e.alpha, .activation = e.activation, .addend = addend, .factor = e.factor};
 }
@@ -285,6 +285,7 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
       ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
     }
   };
+  // The parts' code once for each: without a condition in it where nothing is added.
   if (e.plain) pack({.plain = true});
   else if (e.addend == Addend::none) pack(cheap(e));
   else pack(cheap(e, e.addend));

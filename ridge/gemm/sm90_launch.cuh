@@ -11,9 +11,10 @@
 namespace ridge::gemm_detail {
 namespace {
 
-// Whether sums go to D as they are, if nothing is added to them but a bias along N.
+// Whether sums go to D as they are.
 template <class X> bool is_plain(const StandardEpilogue<X>& e) {
-  return e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.bias].data;
+  return e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.c].data &&
+         !e.addends[e.bias].data && !e.addends[e.residual].data;
 }
 ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
   const Addend addend = e.addends[e.c].data          ? Addend::before_activation
@@ -23,7 +24,7 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
           .scale = e.scale,
           .activation = e.activation,
           .bias = e.addends[e.bias],
-          .plain = is_plain(e) && addend == Addend::none,
+          .plain = is_plain(e),
           .addend = addend,
           .factor = e.factors[e.c]};
 }
@@ -60,7 +61,7 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   }
   if constexpr (has_direct_store<T>) {
     // Sums of integers go to D as they are, or by the epilogue.
-    const bool plain_integers = is_plain(epilogue) && !std::is_same_v<X, float> && !p.c && !p.residual_lies;
+    const bool plain_integers = is_plain(epilogue) && !std::is_same_v<X, float>;
     if (is_by_columns(c, p, dtype_of<X>) && (std::is_same_v<tile::sm90::Sum<T>, float> || plain_integers))
       out.store = Store::direct;
   }
@@ -104,7 +105,7 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = lies_by_columns(p, *p.d, *p.out)};
   const bool plain_out =
       plain.sums ? sizeof(T) != 2 : *p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>);
-  if (plain_out && p.d->col_stride == 1 && !p.c && !p.residual_lies && is_plain(epilogue))
+  if (plain_out && p.d->col_stride == 1 && is_plain(epilogue))
     plain.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;
   const Copied copied = !repack.needed()                                ? Copied::none

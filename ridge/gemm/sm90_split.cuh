@@ -28,11 +28,11 @@ struct SplitHints {
 };
 
 // Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this
-// one's end. Where that one has room on each multiprocessor at once, these are as many as it has stages. `blocks`:
-// of a launch.
-constexpr SplitHints split_hints(const Config& c, std::int64_t blocks, int sms) {
+// one's end. Where a multiprocessor has one piece of work at most, a tile or a block's part of it, these are as many as
+// it has stages.
+constexpr SplitHints split_hints(const Config& c, std::int64_t pieces, int sms) {
   if (c.bn > 64) return {};
-  return blocks <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
+  return pieces <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
 }
 
 // What a launch says beside its tensor maps.
@@ -513,8 +513,6 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
     RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
   const Raster raster = raster_of(rows_wide, rows_narrow, wide_rows, c.bn);
   const std::int64_t tiles = raster.tiles() * shape.batch;
-  // One on a multiprocessor: the next kernel's first block has room beside it.
-  const std::int64_t blocks = split > 1 || K::gathers ? tiles * split : std::min<std::int64_t>(tiles, sms);
   const SplitWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
@@ -542,7 +540,7 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                        .plain_vectors = plain.vectors,
                        .plain_pitch = plain.d.pitch,
                        .plain_batch = plain.d.batch_stride};
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(blocks)),
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(split_blocks(tiles, split, K::gathers, sms))),
                         .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};

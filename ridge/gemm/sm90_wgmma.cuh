@@ -6,6 +6,8 @@
 //
 // With Config::gated a tile has half of its columns from B and half from G, the same ones, so that a thread has both
 // sums of an element. With Config::grouped its rows are of one group, and B is that group's.
+//
+// What is added to a tile comes the same way as its operands, in steps of its own before or after them (config.hpp).
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>

@@ -6,11 +6,10 @@ down once, beside its kernels. The results are those of `ridge bench --sweep OP 
 
 import json
 import math
-import os
-import shutil
 import statistics
 import subprocess
 
+from ridge import _program
 from ridge.bench import report
 from ridge.bench.case import Case
 
@@ -18,19 +17,10 @@ MOST = 20  # of the worst, and of the furthest from what was predicted
 DIFFERS = "differs from Ridge's"
 
 
-def _program():
-    program = os.environ.get("RIDGE_PROGRAM") or shutil.which("ridge")
-    if program is None:
-        raise ValueError(
-            "--sweep: problems are drawn by the program ridge, which is neither on the PATH nor named by RIDGE_PROGRAM; "
-            "it is made in a clone of Ridge by `make`"
-        )
-    return program
-
-
 def cases(op, seed, count, gpu):
     """`count` cases of an operator; small ones where there is no GPU."""
-    command = [_program(), "bench", "--sweep", op, "--seed", str(seed), "--count", str(count), "--list"]
+    program = _program.find("ridge", "RIDGE_PROGRAM", "--sweep: problems are drawn", "make", ValueError)
+    command = [program, "bench", "--sweep", op, "--seed", str(seed), "--count", str(count), "--list"]
     done = subprocess.run([*command, "--device", "cuda" if gpu else "cpu"], capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip().removeprefix("ridge: ") or f"ridge ended with {done.returncode}")
