@@ -57,7 +57,7 @@ constexpr bool is_step(const Config& c) { return c.schedule != Schedule::overlap
 // instance for it, and its gradients none.
 constexpr bool takes_lengths(const Config& c) {
   if (c.family == Family::wgmma) return c.d <= 128 && c.bm < 256 && !is_step(c);
-  return c.family != Family::decode_one && c.family != Family::wgmma_gradient;
+  return c.family != Family::wgmma_gradient;
 }
 
 // Whether a mask tensor is taken. Steps have no instance for it, nor have rows of more than two multipliers, whose

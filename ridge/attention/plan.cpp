@@ -98,15 +98,17 @@ std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo
   }
   if (c.family == Family::decode_one) {
     if (device.cc != 90) return "TMA of compute capability 9.0, and " + device.name + " is another device";
-    if (has_lengths(p)) return "it takes sequences of one length alone";
+    if (p.cu_q || p.cu_k) return "it takes no packed sequences";
+    if (p.block_table) return "it finds no keys in pages";
     if (p.sq != 1) return "it takes one query, and there are " + std::to_string(p.sq);
+    // Of uneven lengths the keys of a window would begin at another one in each sequence.
+    const bool is_before = p.rule.right < 0 || p.rule.align == AttentionAlign::lower_right;  // all of its keys
+    if (p.lengths && (p.rule.left >= 0 || !is_before)) return "of uneven lengths it takes no window";
     if (p.rule.softcap != 0) return "it takes no softcap";
     if (p.rule.scale && !(*p.rule.scale > 0)) return "the scale it takes is positive";
-    if (p.d != c.d || p.dv != c.dv)
-      return "d and dv are " + std::to_string(p.d) + " and " + std::to_string(p.dv) + ", and it takes " +
-             std::to_string(c.d) + " alone";
-    if (pack_of(c, p) > c.bm)
-      return std::to_string(pack_of(c, p)) + " heads share keys, and it takes " + std::to_string(c.bm);
+    if (p.d % 8 != 0 || p.dv % 4 != 0)
+      return "it takes columns of Q by 8 and of O by 4, and d is " + std::to_string(p.d) + ", dv " +
+             std::to_string(p.dv);
     if (const KeyRange keys = keys_of_one(p); keys.last <= keys.first) return "its query attends to no key";
     constexpr std::int64_t most = 65535;  // blocks in z
     if (p.b > most) return "more than 65535 sequences";
@@ -256,8 +258,13 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double each = sk * share / splits / c.bn;
   k.trips = 1 + 2 * each * mma_stages / c.stages;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
-  // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
-  if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
+  if (c.split && c.family == Family::mma_sync) {
+    // Of the memory's rate, measured: a block's copies are two tiles, between barriers. And a beginning that waits for
+    // much code, measured on an H100 with few keys.
+    constexpr double code_us = 6;
+    k.memory_share = 0.53;
+    k.serial_us = code_us;
+  }
   if (decodes(c)) {  // the warps' rings are on their way at once
     const int ring = decode_warps(c) * c.stages;
     k.trips = 1 + std::max(1.0, each / ring);
@@ -266,14 +273,16 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     constexpr double bytes_per_clock = 64;
     const auto zeros = static_cast<double>((c.d - p.d + c.dv - p.dv) * c.bn) * static_cast<double>(size_of(p.dtype));
     if (device.clock_ghz > 0) k.block_us = each * zeros / (bytes_per_clock * device.clock_ghz) * 1e-3;
-    // Blocks that follow each other begin and end by themselves: measured on an H200, with windows.
-    constexpr double ends_us = 8;
+    // Blocks that follow each other begin and end by themselves: measured on an H200, with windows, and with one query
+    // on an H100.
+    const bool one = c.family == Family::decode_one;
+    const double ends_us = one ? 2 : 8;
     const double in_turn = static_cast<double>(k.blocks) / std::max(device.sms, 1);
     k.block_us += ends_us * std::max(0.0, 1 - 1 / std::max(in_turn, 1.0));
     // Many tiles of queries, each of which goes through all keys alone, are not what it is made for: measured on an
     // H100 with 197 of either.
     constexpr double many_tiles_us = 7;
-    if (tiles > 1 && splits == 1) k.block_us += many_tiles_us;
+    if (tiles > 1 && splits == 1 && !one) k.block_us += many_tiles_us;
   }
   if (c.family == Family::decode_one) {
     // Measured on an H200: the warp that loads waits for room alone, so that memory's reading rate is what counts;
@@ -338,9 +347,10 @@ std::size_t AttentionPlan::workspace_bytes() const {
   const std::int64_t queries = problem.hq * query_rows(problem);
   if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
-  if (c.family == Family::decode_one)  // parts, and a word of each sequence's head of K
-    return static_cast<std::size_t>(blocks *
-                                    (splits * decode_part_floats(c, static_cast<int>(pack_of(c, problem))) * 4 + 8));
+  if (c.family == Family::decode_one)  // parts, and a word of each block
+    return static_cast<std::size_t>(
+        blocks *
+        (splits * decode_part_floats(c, static_cast<int>(std::min<std::int64_t>(pack_of(c, problem), c.bm))) * 4 + 8));
   return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);
 }
 

@@ -1,11 +1,11 @@
-// One query against many keys, on Hopper: f16 and bf16, sequences of one length. What sm90_decode.cuh does for up to 16
-// rows and any mask, for a call that finds nothing in any cache: there, memory brings the code too, line by line,
-// behind the keys that have been asked for.
+// One query against many keys, on Hopper: f16 and bf16. What sm90_decode.cuh does for up to 16 rows, any mask and keys in
+// pages, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind the keys
+// that have been asked for.
 //
 // So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short:
-// up to 8 rows, the heads that share K and V, are the columns of products whose rows are keys, and then columns of V,
-// which takes half of the products that 16 rows take; what a mask leaves out lies outside of the maps, and is read as
-// zeros. The block that is the last to arrive with its part of the keys brings the parts together, by the code that
+// up to 8 rows, heads that share K and V, are the columns of products whose rows are keys, and then columns of V,
+// which takes half of the products that 16 rows take; what a window leaves out lies outside of the maps, and is read as
+// zeros, as columns of K and V are that there are not. The block that is the last to arrive with its part of the keys brings the parts together, by the code that
 // brought its own warps' parts together.
 #pragma once
 #include <ridge/attention/sm80_mma.cuh>
@@ -21,11 +21,14 @@ template <class T> struct DecodeOneArguments {
   const T* q;
   T* o;
   float* lse;                     // [batch, heads]; may be null
-  int keys, rows;                 // that there are; rows: heads that share K and V
+  Indices lengths;                // [batch]: keys, where sequences are of uneven lengths
+  int keys;                       // of all sequences, or the most of one
+  int heads, blocks;              // that share K and V; blocks that have them, c.bm each
+  int d, dv;                      // columns that there are
   int tiles;                      // of keys, of each part
   float factor;                   // of scores, in the exponent of 2
-  float* parts;                   // [batch, heads of K][parts][decode_part_floats]
-  tile::Arrivals *arrivals, run;  // [batch, heads of K]
+  float* parts;                   // [batch, blocks in x][parts][decode_part_floats]
+  tile::Arrivals *arrivals, run;  // [batch, blocks in x]
   std::int64_t q_batch, q_head, o_batch, o_head, lse_batch, lse_head;
 };
 
@@ -102,6 +105,16 @@ template <class Row, class T> class DecodeOneWarp {
 #pragma unroll
       for (int e = 0; e < 4; ++e)
         if (n * 16 + e / 2 * 8 + lane_ / 4 >= keys) s_[n][e] = minus_infinity;
+  }
+
+  // Values behind the first `keys` become zeros: their weights are, and what lies there need not be a number.
+  __device__ __forceinline__ void clear_values(unsigned char* v, int keys) const {
+    constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
+    RIDGE_KEEP_LOOP
+    for (int n = keys * units + lane_; n < c.bn * units; n += 32)
+      simt::store(reinterpret_cast<unsigned*>(v + TileK::at(n / units, n % units * unit)), simt::vec<unsigned, 4>{});
+    tile::sm90::fence_shared_for_copies();  // parts may come to this place
+    __syncwarp();
   }
 
   // Scores become weights, 2^(factor s - offset). The offset follows the greatest score where that is far above it:
@@ -228,9 +241,9 @@ __device__ __forceinline__ DecodePiece bring_together(const float* facts, const 
 }
 
 // o = softmax(factor q k^T) v                                                         shapes: see DecodeOneArguments
-// Preconditions: cc 90; gridDim is (heads of K, parts, batch), of whose parts number p has the tiles from p a.tiles on;
-// a.rows <= 8; d and dv are the row's; rows of Q and O begin on 16 bytes; a.factor > 0;
-// there are at most decode_most_parts.
+// Preconditions: cc 90; gridDim is (heads of K x a.blocks, parts, batch), of whose parts number p has the tiles from
+// p a.tiles on; a.d is a multiple of 8, a.dv of 4; rows of Q and O begin on 16 bytes; a.factor > 0; there are at most
+// decode_most_parts.
 template <class Row, class T>
 __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
     attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {
@@ -246,10 +259,15 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     auto* const last = reinterpret_cast<int*>(shared + K::last_at);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp_index = simt::tiles<32>().shfl(static_cast<int>(threadIdx.x) / 32, 0);
-    const int head = static_cast<int>(blockIdx.x), part = static_cast<int>(blockIdx.y);
+    const int part = static_cast<int>(blockIdx.y);
     const int batch = static_cast<int>(blockIdx.z), parts = static_cast<int>(gridDim.y);
-    const int first_tile = part * a.tiles, all_tiles = (a.keys + c.bn - 1) / c.bn;
+    const int head_of_k = static_cast<int>(blockIdx.x) / a.blocks,
+              first_head = static_cast<int>(blockIdx.x) % a.blocks * c.bm,  // of those that share K and V
+        rows = ::min(c.bm, a.heads - first_head), head = head_of_k * a.heads + first_head;
+    const int keys = a.lengths.data ? ::max(0, ::min(static_cast<int>(a.lengths(0, batch)), a.keys)) : a.keys;
+    const int first_tile = part * a.tiles, all_tiles = (keys + c.bn - 1) / c.bn;
     const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // which is not among them
+    const int part_floats = decode_part_floats(c, ::min(c.bm, a.heads));
 
     if (warp_index == K::warps) {
       const bool elected = sm90::is_elected();
@@ -258,11 +276,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         sm90::arrive_expecting(full + stage, K::tile_bytes);
 #pragma unroll
         for (int p = 0; p < c.d / panel; ++p)
-          sm90::load(&maps.k, to + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn, head, batch);
+          sm90::load(&maps.k, to + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn, head_of_k,
+                     batch);
 #pragma unroll
         for (int p = 0; p < c.dv / panel; ++p)
           sm90::load(&maps.v, to + K::k_bytes + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn,
-                     head, batch);
+                     head_of_k, batch);
       };
       if (elected) {
         RIDGE_KEEP_LOOP
@@ -282,7 +301,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
       __syncwarp();
       if (parts == 1) return;
-      const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
+      const std::int64_t place = std::int64_t{batch} * gridDim.x + blockIdx.x;
       if (elected) tile::claim_arrivals(a.arrivals + place, a.run);
       __syncwarp();
       sm90::await_named<c.threads>(arrived);  // the block's part has been written
@@ -290,7 +309,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         const bool am_last = sm90::arrives_last(a.arrivals + place, parts);
         *last = am_last;
         if (am_last) {
-          const int floats = parts * decode_part_floats(c, a.rows);
+          const int floats = parts * part_floats;
           sm90::fence_global_for_copies();
           sm90::arrive_expecting(gathered, static_cast<unsigned>(floats) * 4);
           sm90::copy_bulk(shared + K::ring_at, a.parts + place * floats, static_cast<unsigned>(floats) * 4, gathered);
@@ -307,13 +326,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       sm90::fence_init();
     }
     constexpr int unit = 16 / sizeof(T), units = c.d / unit;
-    const T* const from_q = a.q + batch * a.q_batch + std::int64_t{head} * a.rows * a.q_head;
+    const T* const from_q = a.q + batch * a.q_batch + head * a.q_head;
 #pragma unroll
     for (int first = 0; first < c.bm * units; first += K::threads) {
       const int n = first + static_cast<int>(threadIdx.x), r = n / units, column = n % units * unit;
+      const bool there = r < rows && column < a.d;
       if (n < c.bm * units)
-        tile::copy_async<16>(shared + PanelTile<c.bm>::at(r, column), from_q + (r < a.rows ? r : 0) * a.q_head + column,
-                             r < a.rows ? 16 : 0);
+        tile::copy_async<16>(shared + PanelTile<c.bm>::at(r, column), there ? from_q + r * a.q_head + column : from_q,
+                             there ? 16 : 0);
     }
     float* const sums = reinterpret_cast<float*>(shared + K::sums_at);
     tile::wait_for_copies();
@@ -327,33 +347,37 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       const unsigned k = sm90::shared_address(shared + K::ring_at + stage * K::tile_bytes);
       sm90::wait(full + stage, parity);
       warp.multiply_keys(k);
-      if (const int left = a.keys - tile * c.bn; left < c.bn) warp.keep(left);
+      if (const int left = keys - tile * c.bn; left < c.bn) {
+        warp.keep(left);
+        if (a.lengths.data) warp.clear_values(shared + K::ring_at + stage * K::tile_bytes + K::k_bytes, left);
+      }
       warp.weigh(a.factor);
       warp.add_values(k + K::k_bytes);
       __syncwarp();  // all lanes have read the tile
       if (lane == 0) sm90::arrive(empty + stage);
       if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
     }
-    warp.put(sums + warp_index * decode_part_floats(c, c.bm), a.rows);
+    warp.put(sums + warp_index * decode_part_floats(c, c.bm), rows);
     sm90::await_named<K::threads>(summed);
 
     // Of the block's warps; and, in the block that is the last of a sequence's heads, of all blocks.
     const float* from = sums;
     int count = K::warps, step = decode_part_floats(c, c.bm);
-    const int part_floats = decode_part_floats(c, a.rows);
-    const std::int64_t place = std::int64_t{batch} * gridDim.x + head;
+    const std::int64_t place = std::int64_t{batch} * gridDim.x + blockIdx.x;
     bool whole = parts == 1;
     RIDGE_KEEP_LOOP
     while (true) {
-      for (int n = static_cast<int>(threadIdx.x); n < a.rows * (c.dv / 4); n += K::threads) {
-        const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4, o_at = 2 * c.bm + r * (c.dv + pad) + column;
+      for (int n = static_cast<int>(threadIdx.x); n < rows * (c.dv / 4); n += K::threads) {
+        const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4;
+        if (column >= a.dv) continue;
+        const int o_at = 2 * c.bm + r * (c.dv + pad) + column;
         const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step);
         if (whole) {
           const float inverse = all.sum == 0 ? 0 : __fdividef(1, all.sum);
           simt::vec<T, 4> o;
 #pragma unroll
           for (int e = 0; e < 4; ++e) o[e] = T(all.o[e] * inverse);
-          const std::int64_t h = std::int64_t{head} * a.rows + r;
+          const std::int64_t h = head + r;
           simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
           if (a.lse && column == 0)
             a.lse[batch * a.lse_batch + h * a.lse_head] =

@@ -11,7 +11,7 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
   template <int I> static Status launch(const Call& call) {
     constexpr Config c = variants[I].config;
     const AttentionProblem& p = call.problem;
-    const int splits = call.plan.splits, rows = static_cast<int>(pack_of(c, p));
+    const int splits = call.plan.splits, heads = static_cast<int>(pack_of(c, p)), blocks = (heads + c.bm - 1) / c.bm;
     // What the query does not attend to is outside of the maps.
     const KeyRange keys = keys_of_one(p);
     const std::int64_t count = keys.last - keys.first;
@@ -26,12 +26,16 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
     RIDGE_TRY(make_map(&maps.k, call.tensors.k, *p.k, p.d));
     RIDGE_TRY(make_map(&maps.v, call.tensors.v, *p.v, p.dv));
     const Arguments<T> all = arguments_of<T>(call);
-    const std::int64_t tiles = (count + c.bn - 1) / c.bn, heads = p.b * p.hkv;
+    const std::int64_t tiles = (count + c.bn - 1) / c.bn, all_blocks = p.b * p.hkv * blocks;
     DecodeOneArguments<T> args{.q = all.q,
                                .o = all.o,
                                .lse = all.lse,
+                               .lengths = indices_of(call.tensors.lengths, p.lengths),
                                .keys = static_cast<int>(count),
-                               .rows = rows,
+                               .heads = heads,
+                               .blocks = blocks,
+                               .d = static_cast<int>(p.d),
+                               .dv = static_cast<int>(p.dv),
                                .tiles = static_cast<int>((tiles + splits - 1) / splits),
                                .factor = all.scale * log2_e,
                                .parts = nullptr,
@@ -45,10 +49,12 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
                                .lse_head = all.at_lse.head};
     if (splits > 1) {  // the workspace is parts, on 16 bytes, and then words
       args.parts = static_cast<float*>(call.workspace.data);
-      args.arrivals = reinterpret_cast<tile::Arrivals*>(args.parts + heads * splits * decode_part_floats(c, rows));
+      args.arrivals = reinterpret_cast<tile::Arrivals*>(args.parts + all_blocks * splits *
+                                                                         decode_part_floats(c, std::min(heads, c.bm)));
       args.run = tile::run_number();
     }
-    simt::Config at = grid_of(c, call, p.hkv);
+    simt::Config at = grid_of(c, call, p.hkv * blocks);
+    at.smem = static_cast<std::size_t>(smem_bytes(c, c.d, c.dv));
     at.grid.z = static_cast<unsigned>(p.b);
     return tile::sm90::launch_clusters(at, 1, attention_decode_one<Row<I>, T>, args, maps);
   }

@@ -83,7 +83,7 @@ TEST(DecodingOnHopper, Pages) {
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=1,sk=1100,d=16,paged=16:inputs=q,k,v,lengths,block_table", 1);
 }
 
-constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128";
+constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128", *one_widest = "decode_one_256";
 
 TEST(OneQueryOnHopper, SharedHeads) {
   check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=200,d=64:lse");
@@ -111,6 +111,28 @@ TEST(OneQueryOnHopper, MasksAreRangesOfKeys) {
       check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=150,d=64:lse" + mask + fill, 2);
       check_one(one_wide, "f16:b=1,hq=4,hkv=1,sq=1,sk=150,d=128:lse" + mask + fill, 1);
     }
+}
+TEST(OneQueryOnHopper, FewerColumnsThanTheRowHas) {
+  for (const std::string d : {"8", "40", "56", "64"})
+    check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=150,d=" + d + ":lse:fill=nan", 2);
+  for (const std::string d : {"72", "80", "96", "120"})
+    check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=100,d=" + d + ":lse:layout=bshd", 1);
+  check_one(one_wide, "bf16:b=1,hq=2,hkv=1,sq=1,sk=100,d=80,dv=104:lse", 2);
+  for (const std::string d : {"144", "216", "256"})
+    check_one(one_widest, "bf16:b=1,hq=2,hkv=1,sq=1,sk=150,d=" + d + ":lse:layout=bshd", 2);
+}
+TEST(OneQueryOnHopper, MoreHeadsThanABlockHas) {
+  check_one(one_narrow, "bf16:b=2,hq=18,hkv=2,sq=1,sk=200,d=64:lse");
+  check_one(one_wide, "f16:b=1,hq=32,hkv=1,sq=1,sk=300,d=96:lse", 3);
+  check_one(one_widest, "bf16:b=1,hq=17,hkv=1,sq=1,sk=60,d=256:lse", 1);
+}
+TEST(OneQueryOnHopper, UnevenLengths) {
+  for (const char* fill : {"", ":fill=nan", ":fill=inf"}) {
+    check_one(one_narrow, std::string("bf16:b=5,hq=4,hkv=2,sq=1,sk=200,d=64,uneven=2:inputs=q,k,v,lengths:lse") + fill,
+              2);
+    check_one(one_wide,
+              std::string("f16:b=4,hq=10,hkv=1,sq=1,sk=100,d=72:inputs=q,k,v,lengths:lse:causal=lower_right") + fill);
+  }
 }
 TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
   for (const std::string more :

@@ -108,8 +108,8 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
     return other;
   };
   EXPECT_EQ(why_not(with([](auto& x) { x.sq = 2; })), "it takes one query, and there are 2");
-  EXPECT_EQ(why_not(with([](auto& x) { x.hq = 72; })), "9 heads share keys, and it takes 8");
-  EXPECT_EQ(why_not(with([](auto& x) { x.dv = 64; })), "d and dv are 128 and 64, and it takes 128 alone");
+  EXPECT_EQ(why_not(with([](auto& x) { x.d = 100; })),
+            "it takes columns of Q by 8 and of O by 4, and d is 100, dv 100");
   EXPECT_EQ(why_not(with([](auto& x) { x.sk = 0; })), "its query attends to no key");
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.softcap = 1; })), "it takes no softcap");
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.scale = 0; })), "the scale it takes is positive");
@@ -122,7 +122,7 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
   EXPECT_EQ(chosen(with([](auto& x) { x.d = 64, x.sk = 65536, x.dtype = f16; })), "decode_one_64");
   EXPECT_EQ(chosen(with([](auto& x) { x.rule.softcap = 1; })), "decode_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.hq = 72; })), "decode_128");
-  EXPECT_EQ(chosen(with([](auto& x) { x.d = 96; })), "decode_128");
+  EXPECT_EQ(chosen(with([](auto& x) { x.d = 96; })), "decode_one_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.hq = 8, x.hkv = 1, x.sk = 16384; })), "decode_128");
   // Of a window's keys alone: at most as many parts as have a tile for each warp, and no more than there is room for.
   const auto parts = [](const AttentionProblem& problem) {
