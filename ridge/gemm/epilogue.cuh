@@ -9,8 +9,6 @@
 // meaning. 1 <= at.count <= V, and at.col is a multiple of V. What is read, and where the result goes, is the
 // epilogue's affair:
 //
-// A kernel with two operands B and G calls epilogue(sums, gates, at), with the sums of A G beside those of A B.
-//
 //   struct Doubled {
 //     float* d;
 //     std::int64_t pitch;
@@ -19,9 +17,15 @@
 //         if (v < at.count) d[at.row * pitch + at.col + v] = 2 * sums[v];
 //     }
 //   };
+//
+// A kernel with two operands B and G calls epilogue(sums, gates, at), with the sums of A G beside those of A B.
+//
+// Where a thread has several such vectors of V neighbours at once, an epilogue that has many(sums, at), with sums[] and
+// Vectors, gets them together, so that what it reads for one does not wait for what it reads for another.
 #pragma once
 #include <ridge/core/dtype.hpp>
-#include <ridge/tile/activation.cuh>
+#include <ridge/tile/activate_many.cuh>
+#include <ridge/tile/overlap.cuh>
 
 namespace ridge::gemm_kernels {
 
@@ -29,6 +33,38 @@ struct At {
   std::int64_t batch, row, col;
   int count;  // of elements from col on
 };
+
+// Vectors of V neighbours in D, each so many rows and columns from the last one. What lies past `rows` or `cols` is not
+// D's, or not the caller's.
+struct Vectors {
+  std::int64_t batch, row, col;  // of the first one
+  int rows_apart, cols_apart;
+  std::int64_t rows, cols;
+
+  // count: V or less; 0 of a vector that is not D's.
+  template <int V> __device__ __forceinline__ At at(int i) const {
+    const std::int64_t r = row + std::int64_t{i} * rows_apart, c = col + std::int64_t{i} * cols_apart;
+    const std::int64_t left = r < rows ? cols - c : 0;
+    return {batch, r, c, static_cast<int>(left < 0 ? 0 : left > V ? V : left)};
+  }
+};
+
+// Hands a thread's vectors of sums to an epilogue, at once or one by one.
+template <class Epilogue, class Acc, int V, int G>
+__device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::vec<Acc, V> (&sums)[G],
+                                               const Vectors& vectors) {
+  if constexpr (requires { epilogue.many(sums, vectors); }) {
+    epilogue.many(sums, vectors);
+  } else {
+    RIDGE_KEEP_LOOP
+    for (int g = 0; g < G; ++g) {  // they take turns at place 0, so that the epilogue's code is there once
+      const At at = vectors.at<V>(g);
+      if (at.count > 0) epilogue(sums[0], at);
+      RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i + 1 < G; ++i) sums[i] = sums[i + 1];
+    }
+  }
+}
 
 // An epilogue that counts rows from the first of a group.
 template <class Epilogue> struct RowsFrom {
@@ -119,10 +155,7 @@ template <int V, class X> __device__ __forceinline__ void store_row(const Tensor
 
 // The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X; with a gate
 // D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate) + residual). One kernel
-// serves all of its forms and types of D: they are the same for every thread, and met once per element against k
-// multiply-adds.
-//
-// A kernel that stores D by means of its own calls compute() alone.
+// serves all of its forms and types of D: they are the same for every thread.
 template <class X> struct StandardEpilogue {
   enum Addend { c, bias, residual };  // in the order in which they are added; the activation comes before the last
   X alpha, scale;
@@ -156,6 +189,46 @@ template <class X> struct StandardEpilogue {
     store_row<V, X>(d, at, compute(sums, at, gates));
   }
 
+  // All reads of an addend are under way together, where its rows and D's are whole vectors.
+  template <int V, int G, class Acc>
+  __device__ __forceinline__ void many(const simt::vec<Acc, V> (&sums)[G], const Vectors& at) const {
+    X x[G * V];
+    int count[G];
+    bool whole = true;
+    RIDGE_UNROLL_ON_GPU
+    for (int g = 0; g < G; ++g) {
+      count[g] = at.at<V>(g).count;
+      whole = whole && (count[g] == 0 || count[g] == V);
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) x[g * V + v] = multiply(alpha, static_cast<X>(sums[g][v]));
+    }
+    if constexpr (std::is_same_v<X, float>) {
+      if (whole && are_alike(DType::bf16)) return finish_alike<bfloat16, V>(x, at, count);
+      if (whole && are_alike(DType::f16)) return finish_alike<half, V>(x, at, count);
+    }
+    RIDGE_KEEP_LOOP
+    for (int i = c; i <= residual; ++i) {
+      if (i == residual && activation != Activation::none) activate_many(x);
+      if (addends[i].data) add_many<V>(x, addends[i], factors[i], at, count, whole);
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < G * V; ++j) x[j] = multiply(scale, x[j]);
+    store_many<V>(x, at, count, whole);
+  }
+
+  // Has the L2 cache bring what will be added to these.
+  template <int V, int G> __device__ __forceinline__ void prefetch(const Vectors& at) const {
+    RIDGE_KEEP_LOOP
+    for (int i = c; i <= residual; ++i) {
+      const Tensor& t = addends[i];
+      if (!t.data || i == bias) continue;
+      RIDGE_UNROLL_ON_GPU
+      for (int g = 0; g < G; ++g)
+        if (const At one = at.at<V>(g); one.count > 0)
+          tile::bring_line(static_cast<const char*>(t.data) + t.offset(one) * static_cast<int>(size_of(t.dtype)));
+    }
+  }
+
  private:
   // Integers wrap; in C++ only unsigned ones may.
   __device__ __forceinline__ static X multiply(X a, X b) {
@@ -178,13 +251,137 @@ template <class X> struct StandardEpilogue {
       x[V - 1] = first;
     }
   }
+  // Whether D and all that is added to it are of one type, in rows of whole vectors.
+  __device__ __forceinline__ bool are_alike(DType dtype) const {
+    bool alike = d.dtype == dtype && d.vectors;
+    RIDGE_UNROLL_ON_GPU
+    for (int i = c; i <= residual; ++i)
+      if (addends[i].data) alike = alike && addends[i].dtype == dtype && addends[i].vectors;
+    return alike;
+  }
+  // Then everything that is added is read before any of it is waited for.   T: that type
+  template <class T, int V, int G>
+  __device__ __forceinline__ void finish_alike(X (&x)[G * V], const Vectors& at, const int (&count)[G]) const {
+    simt::vec<T, V> rows[residual + 1][G];
+    RIDGE_UNROLL_ON_GPU
+    for (int i = c; i <= residual; ++i) {
+      const Tensor& t = addends[i];
+      const T* from = static_cast<const T*>(t.data) + t.offset(at.at<V>(0));
+      const std::int64_t apart = at.rows_apart * t.row_stride + at.cols_apart * t.col_stride;
+      RIDGE_UNROLL_ON_GPU
+      for (int g = 0; g < G; ++g)
+        rows[i][g] = t.data && count[g] > 0 ? simt::load<V>(from + g * apart) : simt::vec<T, V>{};
+    }
+    const auto add_rows = [&](int i) {
+      RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(rows[i][j / V][j % V]), factors[i]);
+    };
+    if (addends[c].data) add_rows(c);
+    if (addends[bias].data) add_rows(bias);
+    if (activation != Activation::none) tile::activate_many<T>(activation, x);
+    if (addends[residual].data) add_rows(residual);
+    T* to = static_cast<T*>(d.data) + d.offset(at.at<V>(0));
+    const std::int64_t apart = at.rows_apart * d.row_stride + at.cols_apart * d.col_stride;
+    RIDGE_UNROLL_ON_GPU
+    for (int g = 0; g < G; ++g) {
+      simt::vec<T, V> row;
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) row[v] = T(multiply(scale, x[g * V + v]));
+      if (count[g] > 0) simt::store(to + g * apart, row);
+    }
+  }
+  template <int N> __device__ __forceinline__ void activate_many(X (&x)[N]) const {
+    if constexpr (std::is_same_v<X, float>) {
+      tile::activate_many<float>(activation, x);
+    } else {
+      RIDGE_KEEP_LOOP
+      for (int j = 0; j < N; ++j) {  // they take turns at place 0
+        if constexpr (std::is_integral_v<X>) x[0] = tile::relu(x[0]);
+        else x[0] = tile::activate<X>(activation, x[0]);
+        turn<1>(x);
+      }
+    }
+  }
+  __device__ __forceinline__ static void add_to(X& x, X other, X factor) {
+    if constexpr (std::is_integral_v<X>)
+      x = static_cast<X>(static_cast<unsigned>(x) + static_cast<unsigned>(multiply(factor, other)));
+    else x += factor * other;
+  }
   template <int V> __device__ __forceinline__ static void add(simt::vec<X, V>& x, simt::vec<X, V> other, X factor) {
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) {
-      if constexpr (std::is_integral_v<X>)
-        x[v] = static_cast<X>(static_cast<unsigned>(x[v]) + static_cast<unsigned>(multiply(factor, other[v])));
-      else x[v] += factor * other[v];
-    }
+    for (int v = 0; v < V; ++v) add_to(x[v], other[v], factor);
+  }
+
+  template <int V, int G>
+  __device__ __forceinline__ static void add_many(X (&x)[G * V], const Tensor& t, X factor, const Vectors& at,
+                                                  const int (&count)[G], bool whole) {
+    with_type_of<X>(t.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      const T* from = static_cast<const T*>(t.data) + t.offset(at.at<V>(0));
+      const std::int64_t apart = at.rows_apart * t.row_stride + at.cols_apart * t.col_stride;
+      if (t.vectors && whole) {
+        simt::vec<T, V> rows[G];
+        RIDGE_UNROLL_ON_GPU
+        for (int g = 0; g < G; ++g) rows[g] = count[g] > 0 ? simt::load<V>(from + g * apart) : simt::vec<T, V>{};
+        RIDGE_UNROLL_ON_GPU
+        for (int g = 0; g < G; ++g) RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) add_to(x[g * V + v], static_cast<X>(rows[g][v]), factor);
+      } else if (t.col_stride == 0) {  // a bias along m
+        T one[G];
+        RIDGE_UNROLL_ON_GPU
+        for (int g = 0; g < G; ++g) one[g] = count[g] > 0 ? from[g * apart] : T{};
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(one[j / V]), factor);
+      } else {
+        RIDGE_KEEP_LOOP
+        for (int g = 0; g < G; ++g, from += apart) {  // they take turns at the first places
+          const int there = at.at<V>(g).count;
+          simt::vec<T, V> row;
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v) row[v] = v < there ? from[v * t.col_stride] : T{};
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v) add_to(x[v], static_cast<X>(row[v]), factor);
+          turn<V>(x);
+        }
+      }
+    });
+  }
+  template <int V, int G>
+  __device__ __forceinline__ void store_many(X (&x)[G * V], const Vectors& at, const int (&count)[G],
+                                             bool whole) const {
+    with_type_of<X>(d.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      T* to = static_cast<T*>(d.data) + d.offset(at.at<V>(0));
+      const std::int64_t apart = at.rows_apart * d.row_stride + at.cols_apart * d.col_stride;
+      if (d.vectors && whole) {
+        RIDGE_UNROLL_ON_GPU
+        for (int g = 0; g < G; ++g) {
+          simt::vec<T, V> row;
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v) row[v] = stored<T>(x[g * V + v]);
+          if (count[g] > 0) simt::store(to + g * apart, row);
+        }
+      } else {
+        RIDGE_KEEP_LOOP
+        for (int g = 0; g < G; ++g, to += apart) {
+          const int there = at.at<V>(g).count;
+          RIDGE_UNROLL_ON_GPU
+          for (int v = 0; v < V; ++v)
+            if (v < there) to[v * d.col_stride] = stored<T>(x[v]);
+          turn<V>(x);
+        }
+      }
+    });
+  }
+  // The next vector comes to the first places, and this one to the last.
+  template <int V, int N> __device__ __forceinline__ static void turn(X (&x)[N]) {
+    X first[V];
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) first[v] = x[v];
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j + V < N; ++j) x[j] = x[j + V];
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[N - V + v] = first[v];
   }
 };
 

@@ -107,12 +107,25 @@ double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
 // ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
 
 // Of Hopper's rates, what comes from registers instead of wgmma: of 16-bit types and TF32, and of signed bytes.
-constexpr double hopper_share = 0.62, hopper_share_of_bytes = 0.24;
+constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
 // Clocks of a scheduler: a warp's rounding of 32 elements to TF32, and what reading them one by one, not along k, adds.
 constexpr double round_clocks = 11, single_read_clocks = 32;
 constexpr double mma_efficiency = 0.9;    // of the tensor cores' rate, what warps reach that also read and copy
 constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
+constexpr double shifted_clocks = 2000;   // of a step of 64 x 64 at least: a read of memory. H100, few rows.
 constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
+
+// Of a multiprocessor, for an element of D on its way there. Measured on an H100 where k is short.
+double mma_finish_clocks(const GemmProblem& p) {
+  return 0.25 + 0.1 * ((p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0)) +
+         (p.scalars.activation == Activation::none ? 0 : 0.1);
+}
+
+// The same of threads that finish one vector of D after another, and wait for what is added to each.
+double thread_finish_clocks(const GemmProblem& p) {
+  const int addends = (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0);
+  return 0.1 + 0.8 * addends + (p.scalars.activation == Activation::none ? 0 : 0.3);
+}
 
 Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
   const DType dtype = p.dtype;
@@ -138,7 +151,9 @@ Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, d
                        {shared, "shared memory"},
                        {issue, "copies"},
                        {rounding, "rounding to TF32"}});
-  step.clocks += (barrier_clocks + (shifts ? std::max(0.0, load_latency - step.clocks) : 0)) / resident;
+  step.clocks += barrier_clocks / resident;
+  // What is shifted is read one step ahead alone, and a block has nothing to do meanwhile.
+  if (shifts) step.clocks = std::max(step.clocks, shifted_clocks * (c.bm + c.bn) / 128);
   return step;
 }
 
@@ -191,12 +206,13 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
 // Constants are fitted to measurements on an H200; README.md says to which.
 
 constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
+constexpr double odd_copies = 1.5;     // of these where a tile has no even number of copies of 64 columns
 constexpr double wgmma_start_clocks = 3000;    // a block's start and its barriers
 constexpr double cluster_start_clocks = 700;   // clusters start later
 constexpr double without_multicast = 1.01;     // a step takes longer by so much
 constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
 constexpr double multicast_clocks = 460;       // the shortest step of blocks that wait for each other's copies
-constexpr double multicast_turns = 550;        // and where their warpgroups take turns besides
+constexpr double multicast_turns = 640;        // and where their warpgroups take turns besides
 constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
 constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
 constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
@@ -208,15 +224,20 @@ constexpr double split_memory_share = 0.94;    // of memory's rate, what its nar
 constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
 constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
 constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
-constexpr double single_addends = 200;         // for an element of C or of a residual that no copy engine brings
+constexpr double single_addends = 35;          // for an element of C or of a residual that no copy engine brings
+constexpr double epilogue_vectors = 4;         // of four elements, that a thread finishes at a time
+constexpr double addend_late = 700;            // clocks until what threads read of C, bias or residual is there
 constexpr double brought_addends = 3;          // and that it brings
+constexpr double late_addends = 20;            // and that it brings behind an activation, with its waits; H100
 constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
-constexpr double sums_bytes_per_clock = 48;  // of a tile's sums on their way to other blocks and to D
-constexpr double sums_in_stages = 0.25;      // of that rate, where a cluster waits before it sends them
-constexpr double split_clocks = 300;         // a cluster's blocks start, and wait for each other at the end
-constexpr double repack_share = 0.7;         // of memory's rate, what copies of operands reach
-constexpr double further_launch_us = 2.5;    // such a copy starts and ends
+constexpr double sums_bytes_per_clock = 48;   // of a tile's sums on their way to other blocks and to D
+constexpr double sums_in_stages = 0.25;       // of that rate, where a cluster waits before it sends them
+constexpr double split_finish_clocks = 0.35;  // of an element of D, on its way there; and where another tile
+constexpr double split_turn_clocks = 1;       // of the block begins behind it. Measured on an H100 where k is short.
+constexpr double split_clocks = 300;          // a cluster's blocks start, and wait for each other at the end
+constexpr double repack_share = 0.7;          // of memory's rate, what copies of operands reach
+constexpr double further_launch_us = 2.5;     // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120, full_power_share = 0.7;
 
@@ -225,8 +246,8 @@ constexpr double power_slows = 0.31, power_us = 120, full_power_share = 0.7;
 double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
   const Activation a = p.scalars.activation;
   const double activation = a == Activation::none || a == Activation::relu ? 1
-                            : a == Activation::gelu                        ? (quick ? 12 : 28)
-                            : a == Activation::gelu_tanh && quick          ? 8
+                            : quick                                        ? 30
+                            : a == Activation::gelu                        ? 28
                                                                            : 16;
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
   return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_lies ? addend : 0) + (p.bias_lies ? 2 : 0) +
@@ -277,13 +298,18 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
   const bool by_columns = is_by_columns(c, p);
-  const double instructions =
-      epilogue_instructions(p, by_columns && size_of(*p.out) == 2, by_columns ? brought_addends : single_addends);
+  // A residual behind an activation is the ring's last steps, and the next tile's first ones wait for it.
+  const bool last_steps = by_columns && p.residual_lies && p.scalars.activation != Activation::none;
+  const double instructions = epilogue_instructions(p, by_columns && size_of(*p.out) == 2,
+                                                    last_steps   ? late_addends
+                                                    : by_columns ? brought_addends
+                                                                 : single_addends);
   // What is added comes by the same way as operands, and takes what these leave of it.
   const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
   const double waits = brought > 0 ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step) : 0;
-  const double finish = stored / (64 * 256) * store_clocks + stored * instructions / (4 * 32) + waits;
+  const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
+  const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = wgmma_start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
@@ -302,7 +328,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
     }
     case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
       const double alone = steps * step * (most == 1 ? one_warpgroup : 1),
-                   both = std::max(alone, (steps * step + finish) / 2);
+                   both = last_steps ? alone + finish : std::max(alone, (steps * step + finish) / 2);
       if (most == 1) clocks.step = {step * one_warpgroup, "a tile that one of two warpgroups has alone"};
       clocks.finish = most * (both - alone) + finish;
       clocks.total = start + most * both + finish;
@@ -363,9 +389,15 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double from_memory =
       std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
                cost(p).bytes() / (device.memory_gbs * (c.bn > 64 ? 1 : split_memory_share)) * device.clock_ghz);
+  // Each thread has a few vectors of D at a time, and waits for what is added to them.
+  const double vectors = std::max(1.0, c.bn / 8.0 / way.split),
+               addends = (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
-                        elements / way.split * epilogue_instructions(p) / (4 * 32) + (way.split > 1 ? split_clocks : 0);
-  const double work = waves * resident * steps * clocks.step.clocks,
+                        elements / way.split * (split_finish_clocks + epilogue_instructions(p) / (4 * 32)) +
+                        std::ceil(vectors / epilogue_vectors) * addends * addend_late +
+                        (way.split > 1 ? split_clocks : 0);
+  const double turns = stay ? (waves - 1) * elements * split_turn_clocks : 0;
+  const double work = waves * resident * steps * clocks.step.clocks + turns,
                waits = narrow > 1 ? not_hidden : not_hidden / resident,
                loaded = std::max(work, from_memory + waits * std::min(work, from_memory));
   clocks.tiles = waves * resident;
@@ -374,9 +406,9 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   // Of few rows the first loads are under way before the kernel before has ended (sm90_split.cuh).
   const bool early = c.bn <= 64 && narrow == 1 && !reads.needed();
   clocks.start = (early ? ends - 1 : ends) * wgmma_start_clocks;
-  clocks.finish = ends * finish;
+  clocks.finish = ends * finish + turns;
   clocks.memory = loaded - work;
-  clocks.total = loaded + clocks.start + clocks.finish;
+  clocks.total = loaded + clocks.start + ends * finish;
   return clocks;
 }
 
@@ -439,6 +471,8 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
   const int step = c.family == Family::naive ? 1 : c.bk;
   const double steps = static_cast<double>(ceil_div(slices_of(c, products(p), slices).k, step));
   const double tile = tensor_cores ? mma_tile_clocks : tile_clocks;
+  const double finish =
+      static_cast<double>(c.bm) * columns(c) * (tensor_cores ? mma_finish_clocks(p) : thread_finish_clocks(p));
   const bool few = c.family == Family::thread_tile && most * threads(c) / 32 < few_warps;
   Prediction r;
   Clocks& clocks = r.clocks;
@@ -452,7 +486,8 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
                               : multiply_adds_per_clock(p.dtype, device) * of_instruction,
                  device);
   clocks.start = most * (tile / resident);
-  clocks.total = most * (steps * clocks.step.clocks * (few ? waits_of_few : 1) + tile / resident);
+  clocks.finish = most * finish;
+  clocks.total = most * (steps * clocks.step.clocks * (few ? waits_of_few : 1) + tile / resident + finish);
   if (few) clocks.step = {clocks.step.clocks * waits_of_few, "waits that few warps hide"};
   const double sm_us = clocks.total / device.clock_ghz * 1e-3;
   // Each block reads its operands from the L2 cache.

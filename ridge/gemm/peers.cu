@@ -190,7 +190,7 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   if (!lt.handle) return not_measured("cublasLt is not here");
   const Activation activation = r.scalars.activation;
   const bool bias = r.bias == GemmBias::along_n;
-  if (c.dim("batch") != 1 || r.scalars.scale != 1 || r.has_c() || r.residual || r.bias == GemmBias::along_m ||
+  if (c.dim("batch") != 1 || r.scalars.scale != 1 || r.has_c() || r.residual || r.gate || r.bias == GemmBias::along_m ||
       (activation != Activation::none && activation != Activation::relu && activation != Activation::gelu))
     return not_measured("an epilogue that cublasLt has not");  // its gelu is the tanh form
   if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("such strides");

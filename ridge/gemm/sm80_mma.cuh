@@ -100,17 +100,28 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
           }
       }
       __syncwarp();
-      RIDGE_KEEP_LOOP
-      for (int u = lane; u < mma_rows * row_units; u += 32) {
-        const int r = u / row_units, f = u % row_units * F;
-        const std::int64_t row = place.row * c.bm + row_ + part * mma_rows + r,
-                           col = place.col * gemm_kernels::columns(c) + col_ + f;
-        const std::int64_t left = shape.n - col;  // columns of D from here on
-        if (row >= shape.m || left <= 0) continue;
-        const Sum* from = mine + r * pitch + f;
-        const At at{batch, row, col, static_cast<int>(::min(left, std::int64_t{F}))};
-        if constexpr (c.gated) epilogue(simt::load<F>(from), simt::load<F>(from + columns), at);
-        else epilogue(simt::load<F>(from), at);
+      const std::int64_t first_row = place.row * c.bm + row_ + part * mma_rows,
+                         first_col = place.col * gemm_kernels::columns(c) + col_;
+      if constexpr (c.gated) {
+        RIDGE_KEEP_LOOP
+        for (int u = lane; u < mma_rows * row_units; u += 32) {
+          const int r = u / row_units, f = u % row_units * F;
+          const At at = Vectors{batch, first_row + r, first_col + f, 0, 0, shape.m, shape.n}.at<F>(0);
+          const Sum* from = mine + r * pitch + f;
+          if (at.count > 0) epilogue(simt::load<F>(from), simt::load<F>(from + columns), at);
+        }
+      } else {
+        // Units of a lane lie below each other.
+        static_assert(32 % row_units == 0);
+        constexpr int rows_apart = 32 / row_units, units = mma_rows / rows_apart, at_once = units < 4 ? units : 4;
+        const int f = lane % row_units * F;
+        RIDGE_KEEP_LOOP
+        for (int r = lane / row_units; r < mma_rows; r += at_once * rows_apart) {
+          simt::vec<Sum, F> x[at_once];
+#pragma unroll
+          for (int g = 0; g < at_once; ++g) x[g] = simt::load<F>(mine + (r + g * rows_apart) * pitch + f);
+          finish_vectors(epilogue, x, Vectors{batch, first_row + r, first_col + f, rows_apart, 0, shape.m, shape.n});
+        }
       }
     }
   }

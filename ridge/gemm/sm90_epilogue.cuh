@@ -3,9 +3,9 @@
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
+#include <ridge/tile/activate_many.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>
-#include <ridge/tile/quick_gelu.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 #include <ridge/tile/sm90/wgmma.cuh>
@@ -85,49 +85,6 @@ template <int N, class Acc> __device__ __forceinline__ void take(const Acc (&sum
     if (p != part) continue;
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] = sums[p * part_sums + i];
-  }
-}
-
-// The code of each activation is there once, for four sums; gelu's two, which are short, for all. Turns: how many sums
-// have gelu at a time; few where another warpgroup's products are to go on beside it.
-template <class T, int Turns = part_sums>
-__device__ __forceinline__ void activate_sums(Activation activation, Sums& x) {
-  if constexpr (sizeof(T) == 2) {
-    if (activation == Activation::gelu) {
-      tile::Turn turns[Turns];
-#pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i], turns[i % Turns]);
-      return;
-    }
-    if (activation == Activation::gelu_tanh) {
-#pragma unroll
-      for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu_tanh(x[i]);
-      return;
-    }
-  }
-  const auto all = [&]<Activation A>() {
-    RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < part_sums; turn += 4) {  // at places 0 to 3
-      float y[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) y[i] = tile::activate<T>(A, x[i]);
-#pragma unroll
-      for (int i = 0; i < part_sums - 4; ++i) x[i] = x[i + 4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) x[part_sums - 4 + i] = y[i];
-    }
-  };
-  switch (activation) {
-    case Activation::relu: return all.template operator()<Activation::relu>();
-    case Activation::gelu:
-      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu>();
-      return;
-    case Activation::gelu_tanh:
-      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu_tanh>();
-      return;
-    case Activation::silu: return all.template operator()<Activation::silu>();
-    case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
-    default: return;
   }
 }
 
@@ -291,7 +248,7 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
   else pack(cheap(e, e.addend));
 }
 
-// T: of D. bias: of the N columns. To: ColumnStore or DirectStore. Turns: of activate_sums.
+// T: of D. bias: of the N columns. To: ColumnStore or DirectStore. Turns: of tile::activate_many().
 template <class T, int N, int Turns = part_sums, class To, class Added = NoAddend>
 __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                               const To& to, const Added& addend = {}) {
@@ -307,13 +264,38 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
   if (e.plain) return store_cheap({.plain = true});
   // With an addend's places too, the largest tiles' code would have no registers left.
   if (is_cheap(e) && e.addend == Addend::none) return store_cheap(cheap(e));
+  if constexpr (sizeof(T) == 2) {
+    // gelu's two are short enough to be there for each part, and sums need not be looked for.
+    const auto store_each = [&](auto activate) {
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        Sums x;
+#pragma unroll
+        for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
+        add_bias(e, bias, part, x);
+        activate(x);
+        to.store(part, x);
+      }
+    };
+    if (e.addend == Addend::none && e.scale == 1 && e.activation == Activation::gelu)
+      return store_each([](Sums& x) {
+        tile::Turn turns[Turns];
+#pragma unroll
+        for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i], turns[i % Turns]);
+      });
+    if (e.addend == Addend::none && e.scale == 1 && e.activation == Activation::gelu_tanh)
+      return store_each([](Sums& x) {
+#pragma unroll
+        for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu_tanh(x[i]);
+      });
+  }
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {
     Sums x;
     take<N / 2>(sums, part, x);
     add_bias(e, bias, part, x);
     if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
-    activate_sums<T, Turns>(e.activation, x);
+    tile::activate_many<T, Turns>(e.activation, x);
     if (e.addend == Addend::after_activation) addend.add(part, 1, x);
     if (e.scale != 1) {
 #pragma unroll
@@ -335,7 +317,7 @@ __device__ __forceinline__ void store_gated_columns(const float (&sums)[N], cons
     take<N>(sums, parts + part, gates);
     add_bias(e, bias, part, x);
     if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
-    activate_sums<T>(e.activation, x);
+    tile::activate_many<T>(e.activation, x);
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] *= e.alpha * gates[i];
     if (e.addend == Addend::after_activation) addend.add(part, 1, x);
@@ -366,14 +348,14 @@ __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[N / 2], cons
         simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
                     simt::vec<Acc, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
     __syncwarp();
-    RIDGE_KEEP_LOOP
-    for (int i = 0; i < 4; ++i) {
-      const int r = i * 4 + lane / 8, c = lane % 8 * 4;
-      const std::int64_t at_row = row + r, at_col = col + part * part_columns + c, left = cols - at_col;
-      if (at_row < rows && left > 0)
-        epilogue(simt::load<4>(static_cast<const Acc*>(buffer) + r * pitch + c),
-                 At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{4}))});
-    }
+    constexpr int groups = 4, rows_apart = 4;
+    const int r = lane / 8, c = lane % 8 * 4;
+    simt::vec<Acc, 4> of_rows[groups];
+#pragma unroll
+    for (int g = 0; g < groups; ++g)
+      of_rows[g] = simt::load<4>(static_cast<const Acc*>(buffer) + (r + g * rows_apart) * pitch + c);
+    finish_vectors(epilogue, of_rows,
+                   Vectors{batch, row + r, col + part * part_columns + c, rows_apart, 0, rows, cols});
   }
 }
 

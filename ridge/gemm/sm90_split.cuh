@@ -296,8 +296,30 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       await_others();
       return;
     }
+    // The groups of four neighbours in D that this thread adds up, of a warpgroup's 64 rows of the wide operand and
+    // `share` groups of 8 columns of the narrow one.
+    const auto own_groups = [&](int wide_row, int wide_end, int narrow_row, int share, int batch) {
+      const Place place = work.swapped ? along_wide() : along_narrow();
+      const int wide = wide_row + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
+                narrow = narrow_row + place.narrow, narrow_end = narrow_row + 8 * share;
+      return work.swapped ? Vectors{batch, narrow, wide, 8, 0, ::min(work.m, narrow_end), ::min(work.n, wide_end)}
+                          : Vectors{batch, wide, narrow, 0, 8, ::min(work.m, wide_end), ::min(work.n, narrow_end)};
+    };
+    const auto from_group = [](Vectors own, int p) {
+      own.row += p * own.rows_apart, own.col += p * own.cols_apart;
+      return own;
+    };
     for (unsigned index = first_tile; index < work.tiles; index += tile_step) {
       const Tile tile = tile_at(index);
+      // What this thread adds up: groups of 8 narrow columns, of which a share is its block's.
+      const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
+      const bool owns = mine < K::groups;
+      const Vectors own = own_groups(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
+                                     tile.narrow_row + 8 * mine, share, tile.batch);
+      constexpr int at_once = K::groups < 4 ? K::groups : 4;  // in the epilogue
+      if constexpr (requires { epilogue.template prefetch<4, at_once>(own); })
+        if (owns && !work.plain)
+          for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_group(own, p));
       Sum sums[K::sums];
       const auto start_step = [&](Sum(&to)[K::sums], bool accumulate) {
         sm90::wait(full + ring.stage, ring.parity);
@@ -347,13 +369,13 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         take(std::make_integer_sequence<int, most>{});
         if constexpr (most > 1) take(std::make_integer_sequence<int, 1>{});
       } else {
-        int former = 0;
-        for (int i = 0; i < steps; ++i, ring.next()) {
-          start_step(sums, i > 0);
-          if (i > 0) {
-            sm90::wait_products<1>();  // all but these: the stage before this one has been read
-            release(former);
-          }
+        start_step(sums, false);
+        int former = ring.stage;
+        ring.next();
+        for (int i = 1; i < steps; ++i, ring.next()) {
+          start_step(sums, true);
+          sm90::wait_products<1>();  // all but these: the stage before this one has been read
+          release(former);
           former = ring.stage;
         }
         sm90::wait_products<0>();
@@ -363,8 +385,6 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       await_others();
       // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at
       // place p is group p ^ mine.
-      const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
-      const bool owns = mine < K::groups;
       Sum* const received =
           reinterpret_cast<Sum*>(shared + split_sums_at(c)) + (group * 128 + static_cast<int>(threadIdx.x) % 128) * 4;
       constexpr int of_group = multipliers * 128 * 4;  // sums that all of a block's threads have of a group
@@ -419,17 +439,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       if (split == 1)
 #pragma unroll
         for (int p = half; p < K::groups; ++p) turn(p);
-      // Each group's place in D is `step` columns of the narrow operand from the last one's.
-      const Place place = work.swapped ? along_wide() : along_narrow();
-      const int wide = tile.wide_row + group * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
-                narrow = tile.narrow_row + 8 * mine + place.narrow;
-      const int row = work.swapped ? narrow : wide, col = work.swapped ? wide : narrow;
-      const int wide_end = tile.wide_row + work.wide_rows, m = work.swapped ? work.m : ::min(work.m, wide_end),
-                n = work.swapped ? ::min(work.n, wide_end) : work.n;
-      const int row_step = work.swapped ? 8 : 0, col_step = 8 - row_step;
-      const std::int64_t first_of_d = tile.batch * work.plain_batch + row * work.plain_pitch + std::int64_t{col},
-                         step = row_step * work.plain_pitch + col_step;
-      const auto there_is = [&](int p) { return p < share && row + p * row_step < m && col + p * col_step < n; };
+      const std::int64_t first_of_d = tile.batch * work.plain_batch + own.row * work.plain_pitch + own.col,
+                         step = own.rows_apart * work.plain_pitch + own.cols_apart;
       // As Plain, or as they are.
       const auto with_plain = [&](const auto& store) {
         using Plain = typename K::Plain;
@@ -441,28 +452,31 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         with_plain([&]<class Plain>(Plain* d) {
 #pragma unroll
           for (int p = 0; p < K::groups; ++p)
-            if (there_is(p))
+            if (own.at<4>(p).count > 0)
               simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
                                                             Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
         });
       } else {
         RIDGE_KEEP_LOOP
-        for (int p = 0; p < share; ++p) {  // groups take turns at place 0: the epilogue's code is there once
-          const int left = ::min(n - (col + p * col_step), 4);
-          if (there_is(p)) {
-            if (work.plain) {
-              with_plain([&]<class Plain>(Plain* d) {
+        for (int p = 0; p < share; p += at_once) {  // groups take turns at the first places: the code is there once
+          if (work.plain) {
+            with_plain([&]<class Plain>(Plain* d) {
+#pragma unroll
+              for (int g = 0; g < at_once; ++g) {
+                const int count = own.at<4>(p + g).count;
 #pragma unroll
                 for (int v = 0; v < 4; ++v)
-                  if (v < left) d[p * step + v] = Plain(sums[v]);
-              });
-            } else {
-              epilogue(simt::vec<Sum, 4>{sums[0], sums[1], sums[2], sums[3]},
-                       At{tile.batch, row + p * row_step, col + p * col_step, left});
-            }
+                  if (v < count) d[(p + g) * step + v] = Plain(sums[4 * g + v]);
+              }
+            });
+          } else {
+            simt::vec<Sum, 4> x[at_once];
+#pragma unroll
+            for (int i = 0; i < 4 * at_once; ++i) x[i / 4][i % 4] = sums[i];
+            finish_vectors(epilogue, x, from_group(own, p));
           }
 #pragma unroll
-          for (int i = 0; i + 4 < K::sums; ++i) sums[i] = sums[i + 4];
+          for (int i = 0; i + 4 * at_once < K::sums; ++i) sums[i] = sums[i + 4 * at_once];
         }
       }
     }

@@ -74,7 +74,7 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   // Whether sums may begin with an addend: D is of 16 bits, and nothing rounds worse than float32 where sums are added.
   static constexpr bool begins_sums = (sizeof(T) == 2 || c.promote > 0) && !c.gated && has_tma_store<T>;
   // Sums that have gelu at a time, where it is beside the other warpgroup's products.
-  static constexpr int turns = c.schedule == Schedule::ping_pong ? 2 : part_sums;
+  static constexpr int turns = c.schedule == Schedule::ping_pong ? 8 : part_sums;
   // Of 64K: one warpgroup loads, two multiply.
   static constexpr int loader_registers = registers > 128 ? 24 : 40;
   static constexpr int multiplier_registers = registers > 128 ? 240 : 232;

@@ -77,6 +77,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .stages = 4, .blocks_per_sm = 3}},
     {"mma_unaligned", "rows that start anywhere: aligned reads, shifted into place on their way to shared memory", {f16, bf16},
      {.family = Family::mma_sync, .bk = 32, .loads = Loads::elements, .stages = 2}},
+    {"mma_unaligned_64x64", "small tiles, more of them under way: few rows, small matrices", {f16, bf16},
+     {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 4}},
     {"tf32_mma", "float32 as TF32, rounded on its way from shared memory", {f32},
      {.family = Family::mma_sync, .bk = 16, .wn = 64, .stages = 4, .blocks_per_sm = 2}, false, GemmMath::tf32},
     {"tf32_mma_64x64", "small tiles, for small matrices", {f32},
