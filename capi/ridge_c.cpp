@@ -4,6 +4,7 @@
 #include <ridge.h>
 #include <ridge/core/json.hpp>
 #include <ridge/core/op.hpp>
+#include <ridge/tuning/tuned_plan.hpp>
 
 #include <algorithm>
 #include <array>
@@ -99,6 +100,16 @@ static Status check_list(const char* function, const char* argument, const void*
     return Status::invalid(function, std::string("n_") + argument, std::to_string(count),
                            "from 0 to " + std::to_string(most));
   return count > 0 ? check_not_null(function, argument, list) : Status{};
+}
+
+ridge_status ridge_set_tuning(const char* mode) {
+  return reported([&]() -> Status {
+    RIDGE_TRY(check_not_null("ridge_set_tuning", "mode", mode));
+    const auto wanted = tune_mode_of(mode);
+    if (!wanted) return Status::invalid("ridge_set_tuning", "mode", "'" + std::string(mode) + "'", "0, 1 or read");
+    set_tuning(*wanted);
+    return {};
+  });
 }
 
 // The operator and the tensors of a request, each tensor with its name.
@@ -276,8 +287,8 @@ struct ridge_plan {
   std::unique_ptr<OpPlan> plan;
   std::size_t workspace_bytes;
   Device device;
-  std::string model;  // not empty: the plan is for a device that is not here
-  LazyText explanation, explanation_json;
+  std::string model;                             // not empty: the plan is for a device that is not here
+  LazyText explanation[2], explanation_json[2];  // before the plan has settled, and then
 };
 
 static std::vector<PlannedTensor> planned(const std::vector<Tensor>& tensors, const std::vector<TensorView>& views) {
@@ -304,7 +315,9 @@ ridge_status ridge_plan_create(const char* op, const DLTensor* const* inputs, in
     if (!in) return in.error();
     auto out = views_of(*request->op, request->outputs, target->info.id, true);
     if (!out) return out.error();
-    auto made = plan_op(*request->op, *in, *out, request->options, target->info);
+    // A model's plans explain and do not run, so that there is nothing to measure.
+    auto made = target->is_model ? plan_op(*request->op, *in, *out, request->options, target->info)
+                                 : plan_tuned(*request->op, *in, *out, request->options, target->info);
     if (!made) return made.error();
     const std::size_t workspace_bytes = (*made)->workspace_bytes();
     *plan = new ridge_plan{.op = request->op,
@@ -328,7 +341,7 @@ const char* ridge_plan_explain(const ridge_plan* plan) {
   const char* text = nullptr;
   (void)reported([&]() -> Status {
     RIDGE_TRY(check_not_null("ridge_plan_explain", "plan", plan));
-    text = plan->explanation.get([&] { return plan->plan->explain().text(); });
+    text = plan->explanation[plan->plan->is_settled()].get([&] { return plan->plan->explain().text(); });
     return {};
   });
   return text;
@@ -338,7 +351,7 @@ const char* ridge_plan_explain_json(const ridge_plan* plan) {
   const char* text = nullptr;
   (void)reported([&]() -> Status {
     RIDGE_TRY(check_not_null("ridge_plan_explain_json", "plan", plan));
-    text = plan->explanation_json.get([&] { return json_text(plan->plan->explain()); });
+    text = plan->explanation_json[plan->plan->is_settled()].get([&] { return json_text(plan->plan->explain()); });
     return {};
   });
   return text;

@@ -49,6 +49,34 @@ Result<std::vector<KnownCase>> drawn_cases(const SweepRequest& request) {
   return cases;
 }
 
+Json to_json(const bench::Losses& losses) {
+  Json worst = Json::array();
+  for (const bench::Losses::Loss& loss : losses.worst)
+    worst.push_back({{"case", loss.chosen->case_text},
+                     {"chosen", loss.chosen->variant},
+                     {"us", loss.chosen->time.us},
+                     {"fastest", loss.fastest->variant},
+                     {"fastest_us", loss.fastest->time.us}});
+  return {{"geomean", losses.geomean}, {"worst", worst}};
+}
+
+void print(const bench::Losses& losses) {
+  std::printf("the plan's choices take %.3fx as long as the fastest near them (geometric mean)\n", losses.geomean);
+  if (losses.worst.empty()) return;
+  Table table({{"what they lose most"},
+               {"chosen"},
+               {"us", Align::right},
+               {"fastest"},
+               {"us", Align::right},
+               {"times", Align::right}},
+              "  ");
+  for (const bench::Losses::Loss& loss : losses.worst)
+    table.add({loss.chosen->case_text, loss.chosen->variant, fmt::format("{:.2f}", loss.chosen->time.us),
+               loss.fastest->variant, fmt::format("{:.2f}", loss.fastest->time.us),
+               fmt::format("{:.2f}", loss.times_slower())});
+  table.print();
+}
+
 // What every sweep's results begin with.
 Json heading(const SweepRequest& request, const DeviceInfo& device) {
   Json json = provenance(device, request.commit);
@@ -164,11 +192,20 @@ void print(const bench::Sweep& s) {
 
 Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase>& cases, const DeviceInfo& device) {
   const bool json_only = request.json == "-";
-  const bench::Settings settings{.peers = true, .repeats = request.repeats > 0 ? request.repeats : gpu_repeats};
+  const bench::Settings settings{
+      .peers = true, .near_variants = request.tuned, .repeats = request.repeats > 0 ? request.repeats : gpu_repeats};
   if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
   const Table table = measurement_table(cases, true);
   if (!json_only) table.print_titles();
-  std::vector<Measurement> measurements;
+  std::vector<Measurement> measurements, others;  // of the plans' choices, and of the variants near them
+  const auto results = [&](const bench::Sweep& summary) {
+    Json json = to_json(request, device, settings, measurements, summary);
+    if (!request.tuned) return json;
+    std::vector<Measurement> all = measurements;
+    all.insert(all.end(), others.begin(), others.end());
+    json["tuned"] = to_json(bench::losses_of(all));
+    return json;
+  };
   Progress progress("measuring", cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.step(i, cases[i].c.text());
@@ -176,17 +213,23 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
       progress.erase();
       if (!json_only) print_line(table, m);
       std::fflush(stdout);
-      measurements.push_back(std::move(m));
+      (m.chosen || !m.error.empty() ? measurements : others).push_back(std::move(m));
     }
     if (!request.json || json_only || (i + 1) % 20 != 0) continue;
     // So that a run that is ended keeps what it has.
-    RIDGE_TRY(
-        write_results(*request.json, to_json(request, device, settings, measurements, bench::summarise(measurements))));
+    RIDGE_TRY(write_results(*request.json, results(bench::summarise(measurements))));
   }
   progress.erase();
   const bench::Sweep summary = bench::summarise(measurements);
-  if (!json_only) print(summary);
-  RIDGE_TRY(finish(request, to_json(request, device, settings, measurements, summary)));
+  if (!json_only) {
+    print(summary);
+    if (request.tuned) {
+      others.insert(others.end(), measurements.begin(), measurements.end());
+      print(bench::losses_of(others));
+      others.resize(others.size() - measurements.size());
+    }
+  }
+  RIDGE_TRY(finish(request, results(summary)));
   return summary.measured > 0 ? exit_done : exit_check_failed;
 }
 

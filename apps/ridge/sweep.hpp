@@ -15,6 +15,7 @@ struct SweepRequest {
   std::uint64_t seed = 1;
   std::uint64_t count = 100;
   bool list = false;
+  bool tuned = false;  // the variants near the plan's choice too, and what the choice loses against the fastest
   std::string device, commit;
   std::optional<std::string> json;  // a file, or "-" for standard output
   int repeats = 0;                  // 0: gpu_repeats

@@ -71,6 +71,13 @@ RIDGE_C_API const char* ridge_version(void); /* "0.1.0" */
 RIDGE_C_API int ridge_has_cuda(void);        /* 1: the GPU variants are built in; 0: the CPU's alone */
 RIDGE_C_API int ridge_device_count(void);    /* GPUs that can be used now; 0 also without CUDA or without a driver */
 
+/* Plans that are made from now on, of all threads: "1" times the few variants that are predicted to be nearly as fast as
+ * the chosen one when a plan first runs, and keeps the fastest in the tuning file; "read" takes what that file has and
+ * measures nothing; "0" does neither. It holds above the environment's RIDGE_TUNE, and below a plan's option tune=0 or
+ * tune=1. The file is the one that RIDGE_TUNE_CACHE names, else ridge/tuning in the user's cache folder. A first run
+ * that measures waits for its stream and allocates; under graph capture nothing is measured. */
+RIDGE_C_API ridge_status ridge_set_tuning(const char* mode);
+
 /* Every operator, as JSON: {"operators": [{"name", "family", "summary", "inputs", "optional_inputs", "outputs",
  * "optional_outputs", "dtypes" (of the first input), "options": [{"name", "values", "help"}], "variants": [{"name",
  * "step", "item"}]}]}. Lives as long as the process. NULL only where memory has run out. */
@@ -101,7 +108,8 @@ RIDGE_C_API ridge_status ridge_infer(const char* op, const DLTensor* const* inpu
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* The variant chosen for one request, and all that it needs to run. Never changes. */
+/* The variant chosen for one request, and all that it needs to run. It changes once at most, where a plan that measures
+ * (ridge_set_tuning) first runs. */
 typedef struct ridge_plan ridge_plan;
 
 /* Plans `op` for tensors of these types, shapes, strides, devices and alignments. Nothing is read or written, and
@@ -128,7 +136,8 @@ RIDGE_C_API const char* ridge_plan_explain_json(const ridge_plan* plan);
 
 /* Runs the plan on as many tensors as it was planned for, in the same order, with the types, shapes, strides (of axes
  * longer than 1) and device planned for, and aligned as well as those. On a GPU the work is queued: no allocation, no
- * synchronisation, no copy, safe under graph capture, whatever device is current. On the CPU it is done on return.
+ * synchronisation, no copy (but where a plan measures first, ridge_set_tuning), safe under graph capture, whatever
+ * device is current. On the CPU it is done on return.
  *   workspace, workspace_bytes   scratch memory on the plan's device, 256-byte aligned, at least
  *                                ridge_plan_workspace_bytes(); NULL and 0 where that is 0
  *   stream                       a cudaStream_t of the plan's device, NULL for the default stream; not looked at on

@@ -15,6 +15,7 @@ from ._plan import Explanation, Plan, infer, plan
 from ._ridge import NoDevice, Unsupported, __version__
 from ._spec import Spec
 from ._trace import trace_case
+from ._tuning import tune
 
 _ridge.connect(_frameworks.of)
 _functions = {name: _docs.function(op) for name, op in _docs.with_gradients().items()}
@@ -36,5 +37,5 @@ def trace(x, **options):
 
 
 __all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported"]
-__all__ += ["infer", "ops", "plan", "trace", "trace_case", *_functions]
+__all__ += ["infer", "ops", "plan", "trace", "trace_case", "tune", *_functions]
 globals().update(_functions)  # last: some have the names of builtins

@@ -46,7 +46,7 @@ def signature(op):
     for name in op["inputs"]:
         defaults = defaults or name in optional
         parameters.append(P(name, P.POSITIONAL_OR_KEYWORD, default=None if defaults else P.empty))
-    for name in ["out", *keyword_names(op), "variant"]:
+    for name in ["out", *keyword_names(op), "variant", "tune"]:
         parameters.append(P(name, P.KEYWORD_ONLY, default=None))
     return inspect.Signature(parameters)
 
@@ -61,7 +61,11 @@ def docstring(op):
     lines.append("Takes     " + names(op["inputs"]))
     lines.append("Gives     " + names(op["outputs"]) + ", as arrays of the first input's library, or in `out`")
     lines.append("Dtypes    " + " ".join(op["dtypes"]) + f", of {op['inputs'][0]}")
-    options = [*op["options"], {"name": "variant", "values": " ".join(v["name"] for v in op["variants"]), "help": ""}]
+    options = [
+        *op["options"],
+        {"name": "variant", "values": " ".join(v["name"] for v in op["variants"]), "help": ""},
+        {"name": "tune", "values": "0|1", "help": "1: the fastest variant, as the device measures it; see ridge.tune"},
+    ]
     lines.append("Options")
     for option in options:
         lines.append(f"    {option['name']}={option['values']}" + (f"  {option['help']}" if option["help"] else ""))

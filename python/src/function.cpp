@@ -19,6 +19,10 @@ static std::map<std::string, Function*, std::less<>>& functions() {
   return all;
 }
 
+void forget_plans() {
+  for (auto& [name, function] : functions()) function->cache.clear();
+}
+
 static std::shared_ptr<Planned> plan_for(PlanCache& cache, const Request& r) {
   if (r.outputs_meet_partly()) return Planned::of(r);
   std::string key = r.key();

@@ -13,12 +13,23 @@ static PyObject* connect(PyObject*, PyObject* frameworks_of) {
 
 static PyObject* ops_json(PyObject*, PyObject*) { return PyUnicode_FromString(ridge_ops_json()); }
 
+static PyObject* set_tuning(PyObject*, PyObject* mode) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8AndSize(mode, nullptr);
+    if (!text) throw Raised{};
+    check(ridge_set_tuning(text));
+    forget_plans();
+    return Ref::share(Py_None).release();
+  });
+}
+
 static PyMethodDef methods[] = {
     {"add_operator", add_operator, METH_VARARGS, nullptr},
     {"make_plan", as_c_function(make_plan), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"infer_types", as_c_function(infer_types), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"connect", connect, METH_O, nullptr},
     {"ops_json", ops_json, METH_NOARGS, nullptr},
+    {"set_tuning", set_tuning, METH_O, nullptr},
     {},
 };
 

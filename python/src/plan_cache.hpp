@@ -17,6 +17,11 @@ class PlanCache {
     return found->second->plan;
   }
 
+  void clear() {
+    places_.clear();
+    latest_first_.clear();
+  }
+
   void insert(std::string key, std::shared_ptr<Planned> plan) {
     if (places_.contains(key)) return;  // another thread was faster
     if (latest_first_.size() == capacity) {

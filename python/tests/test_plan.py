@@ -136,3 +136,43 @@ def test_plans_are_made_by_plan():
     for make in [ridge.Plan, lambda: ridge.Plan.__new__(ridge.Plan), lambda: object.__new__(ridge.Plan)]:
         with pytest.raises(TypeError):
             make()
+
+
+# ---- tuning ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tuning_file(tmp_path, monkeypatch):
+    path = tmp_path / "cache" / "tuning"
+    monkeypatch.setenv("RIDGE_TUNE_CACHE", str(path))
+    yield path
+    ridge.tune(False)
+
+
+def test_a_tuned_call_is_kept_and_found(tuning_file):
+    x = np.random.default_rng(1).standard_normal((33, 70), np.float32)
+    expected = ridge.softmax(x)
+    ridge.tune()
+    np.testing.assert_allclose(ridge.softmax(x), expected, rtol=1e-6)
+    first, entry = tuning_file.read_text().splitlines()
+    assert first == "ridge tuning 2"
+    version, _, op, _, variant, us = entry.split("\t")
+    assert (version, op) == (ridge.__version__, "softmax") and float(us) > 0
+    ridge.tune("read")
+    assert ridge.plan("softmax", x).variant == variant
+    np.testing.assert_allclose(ridge.softmax(x), expected, rtol=1e-6)
+
+
+def test_a_call_can_ask_for_itself(tuning_file):
+    x = np.ones((5, 6), np.float32)
+    ridge.softmax(x, tune=1)
+    assert len(tuning_file.read_text().splitlines()) == 2
+    ridge.softmax(x[:4])
+    assert len(tuning_file.read_text().splitlines()) == 2
+
+
+def test_what_tune_takes():
+    with pytest.raises(ValueError, match="ridge.tune: mode is 'yes'; it must be True, False or 'read'"):
+        ridge.tune("yes")
+    with pytest.raises(ValueError, match="softmax: tune is '3'; it must be 0 or 1"):
+        ridge.softmax(np.ones((5, 6), np.float32), tune=3)

@@ -1,8 +1,9 @@
 #include <ridge/bench/bench.hpp>
-#include <ridge/bench/clock.hpp>
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
 #include <ridge/core/gpu.hpp>
+#include <ridge/tuning/clock.hpp>
+#include <ridge/tuning/tuned_plan.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -23,9 +24,9 @@ std::deque<Peer>& all_peers() {
   return instance;
 }
 
-Result<std::unique_ptr<Clock>> make_clock(const DeviceInfo& device) {
-  if (device.is_cpu()) return make_cpu_clock();
-  if constexpr (RIDGE_HAS_CUDA) return make_gpu_clock(device);
+Result<std::unique_ptr<tuning::Clock>> make_clock(const DeviceInfo& device) {
+  if (device.is_cpu()) return tuning::make_cpu_clock();
+  if constexpr (RIDGE_HAS_CUDA) return tuning::make_gpu_clock(device);
   return Status::error(Code::no_device, "this build of Ridge has no CUDA");
 }
 
@@ -239,11 +240,20 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     return {};
   };
 
-  // Ours: the chosen variant, or every one that fits.
+  // Ours: the chosen variant, those near it, or every one that fits.
+  std::vector<std::string> near;
+  if (settings.near_variants) {
+    auto plan = plan_op(**op, first.in, first.out, c.operator_options(), device);
+    if (!plan) return {failed(c, device, plan.error())};
+    near = near_variants((*plan)->explain());
+    chosen = near.front();
+  }
+  const bool several = settings.all_variants || settings.near_variants;
   for (const VariantInfo& row : (*op)->variants) {
     Options options = c.operator_options();
     if (options.has("variant") && options.text("variant") != row.name) continue;
-    if (!options.has("variant") && !settings.all_variants) {
+    if (settings.near_variants && std::ranges::find(near, row.name) == near.end()) continue;
+    if (!options.has("variant") && !several) {
       if (!chosen.empty()) break;
     } else {
       options.set("variant", std::string(row.name));
@@ -253,11 +263,11 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     auto plan = plan_op(**op, first.in, first.out, options, device);
     contender.plan_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (!plan) {
-      if (settings.all_variants && plan.error().code() == Code::unsupported) continue;
+      if (several && plan.error().code() == Code::unsupported) continue;
       return {failed(c, device, plan.error())};
     }
     contender.name = (*plan)->explain().variant;
-    if (chosen.empty() && !settings.all_variants) chosen = contender.name;
+    if (chosen.empty() && !several) chosen = contender.name;
     contender.plan = std::move(*plan);
     // One workspace per set: consecutive runs of a graph may not share what they have not finished with.
     auto workspace = Buffer::allocate(device.id, contender.plan->workspace_bytes());

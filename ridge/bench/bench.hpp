@@ -51,6 +51,7 @@ struct Measurement {
 
 struct Settings {
   bool peers = false, all_variants = false;
+  bool near_variants = false;  // those that tuning would time (tuning/tuned_plan.hpp)
   int repeats = 30;
   // On a GPU: runs in one graph, beside as many empty kernels; 0: as many as take long enough, and no empty ones.
   int chain = 0;

@@ -1,7 +1,7 @@
 #include <ridge/bench/bench.hpp>
 #include <ridge/bench/ceilings.hpp>
-#include <ridge/bench/clock.hpp>
 #include <ridge/core/memory.hpp>
+#include <ridge/tuning/clock.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -25,7 +25,7 @@ std::string today() {
 }
 
 // The shortest of several: a ceiling is what the device can do, undisturbed.
-Result<double> least_us(Clock& clock, int runs, const std::function<Status(int)>& work) {
+Result<double> least_us(tuning::Clock& clock, int runs, const std::function<Status(int)>& work) {
   auto measure = clock.prepare(runs, work);
   if (!measure) return measure.error();
   double least = 0;
@@ -39,7 +39,7 @@ Result<double> least_us(Clock& clock, int runs, const std::function<Status(int)>
 
 Result<Calibration> measure_gpu(const DeviceInfo& device) {
   constexpr std::size_t bytes = std::size_t{1} << 30;  // past every L2 cache
-  auto clock = make_gpu_clock(device);
+  auto clock = tuning::make_gpu_clock(device);
   if (!clock) return clock.error();
   auto buffer = Buffer::allocate(device.id, bytes);
   if (!buffer) return buffer.error();

@@ -18,6 +18,8 @@ Status copy(void* to, const void* from, std::size_t bytes);
 RIDGE_API Status copy_on(int index, void* to, const void* from, std::size_t bytes, Stream);
 Status fill(int index, void* data, int value, std::size_t bytes, Stream);
 Status synchronize(int index, Stream);
+// Whether what is queued on the stream becomes part of a graph.
+bool is_capturing(int index, Stream);
 
 // Makes a device current while it lives, and the former one afterwards.
 class Guard {
@@ -29,6 +31,18 @@ class Guard {
 
  private:
   int former_ = -1;  // -1: nothing to restore
+};
+
+// While it lives, what this thread does besides is no fault of another stream's capture.
+class BesideCaptures {
+ public:
+  BesideCaptures();
+  ~BesideCaptures();
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  int former_;
 };
 
 }  // namespace ridge::gpu

@@ -118,6 +118,26 @@ Status synchronize(int index, Stream stream) {
   return check("cudaStreamSynchronize", cudaStreamSynchronize(static_cast<cudaStream_t>(stream.handle)));
 }
 
+bool is_capturing(int index, Stream stream) {
+  Guard guard({DeviceKind::cuda, index});
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.handle), &status);
+  if (error == cudaSuccess) return status != cudaStreamCaptureStatusNone;
+  (void)cudaGetLastError();
+  return true;  // the default stream, which another one's capture forbids to touch
+}
+
+BesideCaptures::BesideCaptures() {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  former_ = static_cast<int>(mode);
+}
+
+BesideCaptures::~BesideCaptures() {
+  auto mode = static_cast<cudaStreamCaptureMode>(former_);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+}
+
 Guard::Guard(Device device) {
   int current = 0;
   if (device.kind != DeviceKind::cuda || cudaGetDevice(&current) != cudaSuccess || current == device.index) return;

@@ -17,6 +17,9 @@ Status copy(void*, const void*, std::size_t) { return none(); }
 Status copy_on(int, void*, const void*, std::size_t, Stream) { return none(); }
 Status fill(int, void*, int, std::size_t, Stream) { return none(); }
 Status synchronize(int, Stream) { return none(); }
+bool is_capturing(int, Stream) { return false; }
+BesideCaptures::BesideCaptures() : former_(0) {}
+BesideCaptures::~BesideCaptures() = default;
 Guard::Guard(Device) {}
 Guard::~Guard() = default;
 

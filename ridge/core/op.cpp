@@ -114,7 +114,7 @@ std::vector<std::string_view> optional_inputs(const OpInfo& op) {
 
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
-    const bool known = key == "variant" || key == "inputs" || key == "outputs" ||
+    const bool known = key == "variant" || key == "tune" || key == "inputs" || key == "outputs" ||
                        std::ranges::any_of(op.options, [&key = key](auto& o) { return o.name == key; });
     if (known) continue;
     std::string names = "variant";

@@ -23,8 +23,11 @@ class OpPlan {
   virtual ~OpPlan() = default;
   virtual Explanation explain() const = 0;
   virtual std::size_t workspace_bytes() const = 0;
-  // Views must have the layouts and alignments planned for. Neither allocates nor synchronises.
+  // Views must have the layouts and alignments planned for. Neither allocates nor synchronises, but for the first run
+  // of a plan that is not settled yet.
   virtual Status run(Views inputs, Views outputs, Workspace, Stream) const = 0;
+  // Whether its variant stays as it is. One that measures on its first run (tuning/tuned_plan.hpp) settles there.
+  virtual bool is_settled() const { return true; }
 };
 
 struct TensorType {
@@ -54,7 +57,7 @@ struct OpInfo {
   // Outputs' types and shapes from the inputs' (data pointers are not looked at).
   Result<std::vector<TensorType>> (*infer)(Views inputs, const Options&) = nullptr;
   // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
-  // options may hold "variant". Unknown options have been refused before (plan_op).
+  // options may hold "variant", and "tune", which is not the operator's affair. Unknown options have been refused before (plan_op).
   Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
   // The names of what a request with these options takes, when it brings `given` tensors, and of what it gives, where
   // that is not `inputs` and `outputs` as they are.

@@ -3,25 +3,47 @@
 #include <ridge/core/tuning.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace ridge {
 
 namespace {
 
-constexpr std::string_view first_line = "ridge tuning 1";
+constexpr std::string_view first_line = "ridge tuning 2";
 
 std::string key_of(std::string_view device, std::string_view op, std::string_view problem) {
-  return std::string(device) + '\t' + std::string(op) + '\t' + std::string(problem);
+  return std::string(RIDGE_VERSION) + '\t' + std::string(device) + '\t' + std::string(op) + '\t' + std::string(problem);
 }
 
-std::set<std::string_view>& tuned_ops() {
-  static std::set<std::string_view> names;  // filled by static initialisers
-  return names;
-}
+// Held while a file is read and written anew. A file beside it is what is locked: the file itself is replaced.
+class FileLock {
+ public:
+  explicit FileLock(const std::filesystem::path& path) {
+    file_ = open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    while (file_ >= 0 && flock(file_, LOCK_EX) != 0)
+      if (errno != EINTR) close(std::exchange(file_, -1));
+  }
+  ~FileLock() {
+    if (file_ < 0) return;
+    flock(file_, LOCK_UN);  // closed alone, it would stay with a process that was forked meanwhile
+    close(file_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  bool held() const { return file_ >= 0; }
+
+ private:
+  int file_ = -1;
+};
 
 }  // namespace
 
@@ -44,10 +66,11 @@ Result<Tuning> Tuning::read(const std::filesystem::path& path) {
     const std::size_t us_at = line.rfind('\t');
     const std::size_t variant_at = us_at == 0 || us_at == std::string::npos ? us_at : line.rfind('\t', us_at - 1);
     const std::string key = line.substr(0, variant_at == std::string::npos ? 0 : variant_at);
-    char* end = nullptr;
-    const double us = us_at == std::string::npos ? 0 : std::strtod(line.c_str() + us_at + 1, &end);
+    double us = 0;
+    const char *digits = line.c_str() + (us_at == std::string::npos ? line.size() : us_at + 1), *end = digits;
+    end = std::from_chars(digits, line.c_str() + line.size(), us).ptr;
     // A line that was cut off at the file's end lacks its end.
-    if (std::count(key.begin(), key.end(), '\t') != 2 || variant_at + 1 == us_at || !std::isfinite(us) || us <= 0 ||
+    if (std::count(key.begin(), key.end(), '\t') != 3 || variant_at + 1 == us_at || !std::isfinite(us) || us <= 0 ||
         *end != '\0' || at == std::string::npos)
       return wrong("is corrupt in line " + std::to_string(number));
     tuning.entries_[key] = {line.substr(variant_at + 1, us_at - variant_at - 1), us};
@@ -61,8 +84,12 @@ Result<const Tuning*> Tuning::from_environment() {
     bool named = false;
   };
   static const Read once = [] {
-    const char* path = std::getenv("RIDGE_TUNE_CACHE");
-    return path && *path ? Read{Tuning::read(path), true} : Read{};
+    const char *path = std::getenv("RIDGE_TUNE_CACHE"), *mode = std::getenv("RIDGE_TUNE");
+    const std::string_view wanted = mode ? mode : "";
+    if (!path || !*path || wanted == "0") return Read{};
+    std::error_code ignored;
+    if (wanted == "1" && !std::filesystem::exists(path, ignored)) return Read{};  // nothing has been measured yet
+    return Read{Tuning::read(path), true};
   }();
   if (!once.tuning) return once.tuning.error();
   return once.named ? &once.tuning.value() : nullptr;
@@ -71,9 +98,29 @@ Result<const Tuning*> Tuning::from_environment() {
 Status Tuning::write(const std::filesystem::path& path) const {
   Text text;
   text << first_line << "\n";
-  for (const auto& [key, entry] : entries_) text << key << "\t" << entry.variant << "\t" << entry.us << "\n";
+  for (const auto& [key, entry] : entries_) {
+    char us[32];  // by no locale's rules
+    const auto end = std::to_chars(us, us + sizeof us, entry.us, std::chars_format::general, 6);
+    text << key << "\t" << entry.variant << "\t" << std::string_view(us, end.ptr) << "\n";
+  }
   if (replace_file(path, text.str())) return {};
   return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written");
+}
+
+Status Tuning::add_to(const std::filesystem::path& path) const {
+  const auto wrong = [&] { return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written"); };
+  std::error_code ignored;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+  const FileLock lock(path);
+  if (!lock.held()) return wrong();
+  Tuning all;
+  if (std::filesystem::exists(path, ignored)) {
+    auto before = read(path);
+    if (!before) return before.error();
+    all = std::move(*before);
+  }
+  for (const auto& [key, entry] : entries_) all.entries_[key] = entry;
+  return all.write(path);
 }
 
 const Tuning::Entry* Tuning::find(std::string_view device, std::string_view op, std::string_view problem) const {
@@ -84,8 +131,5 @@ const Tuning::Entry* Tuning::find(std::string_view device, std::string_view op, 
 void Tuning::set(std::string_view device, std::string_view op, std::string_view problem, Entry entry) {
   entries_[key_of(device, op, problem)] = std::move(entry);
 }
-
-RegisterTuned::RegisterTuned(std::string_view op) { tuned_ops().insert(op); }
-bool is_tuned(std::string_view op) { return tuned_ops().contains(op); }
 
 }  // namespace ridge

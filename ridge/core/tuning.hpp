@@ -1,8 +1,7 @@
-// Tuning: which variant was the fastest of a problem on a device,
-// as `ridge bench --all-variants --tune FILE` measured it.
+// Tuning: which variant was the fastest of a problem on a device, as this version of the library measured it: when a
+// plan first ran (tuning/tuned_plan.hpp), or by `ridge bench --all-variants --tune FILE`.
 //
-// A plan takes it as an argument, so that it stays a pure function. Plans by name and the one-line functions read the
-// file that RIDGE_TUNE_CACHE names, once per process; nothing but the command above writes it.
+// Typed plans (plan_gemm) take it as an argument, so that they stay pure functions.
 #pragma once
 #include <ridge/core/status.hpp>
 
@@ -16,32 +15,29 @@ namespace ridge {
 class Tuning {
  public:
   // All of a file, or a sentence: that it cannot be read, is another program's, or where it is corrupt. A text file:
-  //   ridge tuning 1
-  //   DEVICE <tab> OPERATOR <tab> PROBLEM <tab> VARIANT <tab> MICROSECONDS          and so on, a line each
+  //   ridge tuning 2
+  //   VERSION <tab> DEVICE <tab> OPERATOR <tab> PROBLEM <tab> VARIANT <tab> MICROSECONDS      and so on, a line each
   RIDGE_API static Result<Tuning> read(const std::filesystem::path&);
   // The file that RIDGE_TUNE_CACHE names; null where it names none.
   RIDGE_API static Result<const Tuning*> from_environment();
 
   RIDGE_API Status write(const std::filesystem::path&) const;  // under its name only when it is whole
+  // Adds these entries to what the file has by now, and makes its folder where there is none. Others who do the same
+  // wait meanwhile, in this process and in others.
+  RIDGE_API Status add_to(const std::filesystem::path&) const;
 
   struct Entry {
     std::string variant;
     double us = 0;
     bool operator==(const Entry&) const = default;
   };
-  // Null: it was not measured. `problem` is the text that the operator's Explanation has.
+  // Null: this version has not measured it. `problem` is the text that the operator's Explanation has.
   RIDGE_API const Entry* find(std::string_view device, std::string_view op, std::string_view problem) const;
   RIDGE_API void set(std::string_view device, std::string_view op, std::string_view problem, Entry);
   std::size_t size() const { return entries_.size(); }
 
  private:
-  std::map<std::string, Entry, std::less<>> entries_;  // by the first three fields, as they stand in the file
+  std::map<std::string, Entry, std::less<>> entries_;  // by the first four fields, as they stand in the file
 };
-
-// A static of this type says that the plans of an operator look into a Tuning.
-struct RIDGE_API RegisterTuned {
-  explicit RegisterTuned(std::string_view op);
-};
-RIDGE_API bool is_tuned(std::string_view op);
 
 }  // namespace ridge

@@ -155,9 +155,7 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!wanted) return wanted.error();
   auto tensors = tensors_of(in, out[0], options);
   if (!tensors) return tensors.error();
-  auto tuning = Tuning::from_environment();
-  if (!tuning) return tuning.error();
-  auto plan = plan_linear(*tensors, *wanted, device, {.variant = std::string(options.text("variant"))}, *tuning);
+  auto plan = plan_linear(*tensors, *wanted, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
   const bool bias = tensors->bias.has_value(), residual = tensors->residual.has_value();
   return make_op_plan(std::move(*plan), [=](const LinearPlan& p, Views x, Views y, Workspace workspace, Stream stream) {

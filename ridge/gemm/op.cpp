@@ -1,6 +1,5 @@
 // gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
 #include <ridge/core/op.hpp>
-#include <ridge/core/tuning.hpp>
 #include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/variants.hpp>
@@ -69,9 +68,7 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
   if (!problem) return named<Grouped>(problem.error());
-  auto tuning = Tuning::from_environment();
-  if (!tuning) return tuning.error();
-  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))}, *tuning);
+  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return named<Grouped>(plan.error());
   return make_op_plan(std::move(*plan),
                       [r = *request](const GemmPlan& p, Views x, Views y, Workspace workspace, Stream stream) {

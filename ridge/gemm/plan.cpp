@@ -268,8 +268,6 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
   return launch({*this, *given, tensors, given_workspace, stream});
 }
 
-static const RegisterTuned registered("gemm");
-
 Status gemm_detail::run_cached(const GemmTensors& tensors, const GemmScalars& scalars, Stream stream) {
   thread_local PlanCache<GemmProblem, GemmPlan> cache;
   auto problem = GemmProblem::of(tensors, scalars);

@@ -326,10 +326,10 @@ TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   EXPECT_EQ(chosen(1024), "wgmma_64x128");
   EXPECT_EQ(chosen(1008), "wgmma_64x128_pairs");  // on 32 bytes and not on 128
   EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16
-  EXPECT_EQ(chosen(2048), "ping_pong");
+  EXPECT_EQ(chosen(2048), "persistent");
   EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines for a product
   EXPECT_EQ(chosen(4096), "multicast");
-  EXPECT_EQ(chosen(4095), "ping_pong");  // D element by element, while the other warpgroup multiplies
+  EXPECT_EQ(chosen(4095), "ping_pong_128x192");  // D element by element, while the other warpgroup multiplies
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
@@ -385,12 +385,12 @@ TEST(GemmPlan, HopperTakesItsTensorCores) {
     return chosen(
         {.m = m, .n = n, .k = k, .dtype = bf16, .layout = GemmLayout::nt, .scalars = {.activation = activation}});
   };
-  EXPECT_EQ(of(2048, 2048, 2048), "ping_pong");  // a wave of 128x256 would wait for its first loads and its stores
+  EXPECT_EQ(of(2048, 2048, 2048), "persistent");
   EXPECT_EQ(of(4096, 4096, 4096), "multicast");
   EXPECT_EQ(of(4096, 4096, 14336), "multicast");
   EXPECT_EQ(of(8192, 8192, 8192), "ping_pong_128x192");  // 20.8 waves of 21
   EXPECT_EQ(of(4096, 28672, 4096), "ping_pong_128x192");
-  EXPECT_EQ(of(4096, 4096, 4096, Activation::gelu), "ping_pong");  // hides what the epilogue computes
+  EXPECT_EQ(of(4096, 4096, 4096, Activation::gelu), "multicast");
   EXPECT_EQ(of(16, 4096, 4096), "narrow_16");
 }
 
@@ -538,12 +538,12 @@ TEST(Tuning, AFileIsReadBackOrRefused) {
     auto result = Tuning::read(path);
     return result ? std::string("read") : std::string(result.error().message()).substr(name.size());
   };
-  EXPECT_EQ(of("ridge tuning 1\n"), "read");
-  EXPECT_EQ(of("{\"device\": 1}\n"), "does not begin with 'ridge tuning 1'");
-  for (const char* line : {"x", "d\tgemm\tp\tasync", "d\tgemm\tp\tasync\tx\n", "d\tgemm\tp\tasync\t-1\n",
-                           "d\tgemm\tp\t\t1\n", "d\tgemm\tp\tasync\tnan\n", "d\tgemm\tasync\t1\n",
-                           "d\tgemm\tp\tasync\t12", "\t1\n", "d\tg\te\tmm\tp\tasync\t1\n"})
-    EXPECT_EQ(of(std::string("ridge tuning 1\nd\tgemm\tq\tasync\t1\n") + line), "is corrupt in line 3") << line;
+  EXPECT_EQ(of("ridge tuning 2\n"), "read");
+  EXPECT_EQ(of("{\"device\": 1}\n"), "does not begin with 'ridge tuning 2'");
+  for (const char* line : {"x", "v\td\tgemm\tp\tasync", "v\td\tgemm\tp\tasync\tx\n", "v\td\tgemm\tp\tasync\t-1\n",
+                           "v\td\tgemm\tp\t\t1\n", "v\td\tgemm\tp\tasync\tnan\n", "v\td\tgemm\tasync\t1\n",
+                           "v\td\tgemm\tp\tasync\t12", "\t1\n", "v\td\tg\te\tmm\tp\tasync\t1\n"})
+    EXPECT_EQ(of(std::string("ridge tuning 2\nv\td\tgemm\tq\tasync\t1\n") + line), "is corrupt in line 3") << line;
   std::filesystem::remove(path);
   EXPECT_EQ(std::string(Tuning::read(path).error().message()), name + "cannot be read");
   EXPECT_EQ(std::string(tuning.write("/no/such/folder/x").message()),

@@ -7,9 +7,9 @@
 #include <functional>
 #include <memory>
 
-namespace ridge::bench {
+namespace ridge::tuning {
 
-class Clock {
+class RIDGE_API Clock {
  public:
   virtual ~Clock() = default;
   virtual Stream stream() const = 0;
@@ -25,12 +25,12 @@ class Clock {
 };
 
 // Queues a read of `bytes` of scratch, so that the L2 cache (if it is smaller) holds those and no written lines.
-Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
+RIDGE_API Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
 
 // Queues an empty kernel of one warp.
-Status launch_nothing(Stream);
+RIDGE_API Status launch_nothing(Stream);
 
-Result<std::unique_ptr<Clock>> make_cpu_clock();
-Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo&);
+RIDGE_API Result<std::unique_ptr<Clock>> make_cpu_clock();
+RIDGE_API Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo&);
 
-}  // namespace ridge::bench
+}  // namespace ridge::tuning

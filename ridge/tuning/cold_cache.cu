@@ -1,8 +1,8 @@
 // What a GPU's clock launches: what leaves the L2 cache cold and clean, and nothing.
-#include <ridge/bench/clock.hpp>
 #include <ridge/simt/simt.hpp>
+#include <ridge/tuning/clock.hpp>
 
-namespace ridge::bench {
+namespace ridge::tuning {
 
 // Reads x: [n]. y is written only if all of x were one value that the scratch memory does not hold.
 __global__ void __launch_bounds__(256) read_through(const uint4* x, std::int64_t n, unsigned* y) {
@@ -26,4 +26,4 @@ Status launch_nothing(Stream stream) {
   return simt::launch({.grid = dim3(1), .block = dim3(32), .stream = stream.handle}, empty);
 }
 
-}  // namespace ridge::bench
+}  // namespace ridge::tuning

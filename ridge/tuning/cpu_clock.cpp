@@ -1,8 +1,8 @@
-#include <ridge/bench/clock.hpp>
+#include <ridge/tuning/clock.hpp>
 
 #include <chrono>
 
-namespace ridge::bench {
+namespace ridge::tuning {
 
 namespace {
 class CpuClock final : public Clock {
@@ -22,4 +22,4 @@ class CpuClock final : public Clock {
 
 Result<std::unique_ptr<Clock>> make_cpu_clock() { return std::unique_ptr<Clock>(std::make_unique<CpuClock>()); }
 
-}  // namespace ridge::bench
+}  // namespace ridge::tuning

@@ -1,13 +1,13 @@
-#include <ridge/bench/clock.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/memory.hpp>
+#include <ridge/tuning/clock.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <string>
 
-namespace ridge::bench {
+namespace ridge::tuning {
 
 namespace {
 
@@ -87,10 +87,11 @@ Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo& device) {
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(2 * device.l2_bytes, 1 << 20));
   auto scratch = Buffer::allocate(device.id, bytes);
   if (!scratch) return scratch.error();
-  RIDGE_TRY(fill_bytes(scratch->data(), device.id, 0, bytes));
+  void* const data = scratch->data();
   auto clock = std::make_unique<GpuClock>(device.id, std::move(*scratch));
   RIDGE_TRY(clock->create());
+  RIDGE_TRY(fill_bytes(data, device.id, 0, bytes, clock->stream()));
   return std::unique_ptr<Clock>(std::move(clock));
 }
 
-}  // namespace ridge::bench
+}  // namespace ridge::tuning

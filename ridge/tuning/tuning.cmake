@@ -1,0 +1,7 @@
+if(RIDGE_TESTS)
+  add_executable(tuning_test ${CMAKE_CURRENT_LIST_DIR}/test.cpp)
+  ridge_test_options(tuning_test)
+  target_link_libraries(tuning_test PRIVATE ridge GTest::gtest_main)
+  add_test(NAME tuning COMMAND tuning_test)
+  set_tests_properties(tuning PROPERTIES LABELS cpu)
+endif()
