@@ -17,6 +17,7 @@ namespace {
 class Tuned : public testing::Test {
  protected:
   void SetUp() override {
+    if (!find_op("add")) GTEST_SKIP() << "this build has no elementwise operators";
     path_ = std::filesystem::temp_directory_path() / ("ridge-tuned-" + std::to_string(getpid())) /
             testing::UnitTest::GetInstance()->current_test_info()->name();
     setenv("RIDGE_TUNE_CACHE", path_.c_str(), 1);
@@ -24,7 +25,7 @@ class Tuned : public testing::Test {
   }
   void TearDown() override {
     set_tuning(TuneMode::off);
-    std::filesystem::remove_all(path_.parent_path());
+    if (path_.has_parent_path()) std::filesystem::remove_all(path_.parent_path());
   }
 
   struct Call {

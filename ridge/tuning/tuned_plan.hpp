@@ -33,9 +33,9 @@ RIDGE_API std::filesystem::path tuning_path();
 RIDGE_API std::vector<std::string> near_variants(const Explanation&);
 
 // plan_op(), and the plan takes a choice that was measured, or measures. A first run that measures waits for the
-// stream, allocates room for copies of the tensors and takes some milliseconds. While its stream is captured, the model's
-// choice runs, and a later run measures; where there is no room, the model's choice stays. Results are those of any
-// variant. A file that cannot be read or written is an error here, and none of a run.
+// stream, allocates room for copies of the tensors and takes some milliseconds. While its stream is captured, the
+// model's choice runs, and a later run measures; where there is no room, the model's choice stays. Results are those of
+// any variant. A file that cannot be read or written is an error here, and none of a run.
 RIDGE_API Result<std::unique_ptr<OpPlan>> plan_tuned(const OpInfo&, Views inputs, Views outputs, const Options&,
                                                      const DeviceInfo&);
 
