@@ -127,7 +127,7 @@ Status write_outputs(const std::vector<Tensor>& outputs) {
   return {};
 }
 
-// One run, as the wall sees it. A GPU runs twice: the first time it also loads the kernel; so does a plan that measures.
+// One run, as the wall sees it. A GPU runs twice, for the first run also loads the kernel; so does what measures.
 Result<double> timed_run(const OpPlan& plan, Views inputs, Views outputs, const DeviceInfo& device) {
   RIDGE_CLI_TAKE(scratch, Buffer::allocate(device.id, plan.workspace_bytes()));
   const auto once = [&]() -> Result<double> {

@@ -71,10 +71,10 @@ RIDGE_C_API const char* ridge_version(void); /* "0.1.0" */
 RIDGE_C_API int ridge_has_cuda(void);        /* 1: the GPU variants are built in; 0: the CPU's alone */
 RIDGE_C_API int ridge_device_count(void);    /* GPUs that can be used now; 0 also without CUDA or without a driver */
 
-/* Plans that are made from now on, of all threads: "1" times the few variants that are predicted to be nearly as fast as
- * the chosen one when a plan first runs, and keeps the fastest in the tuning file; "read" takes what that file has and
- * measures nothing; "0" does neither. It holds above the environment's RIDGE_TUNE, and below a plan's option tune=0 or
- * tune=1. The file is the one that RIDGE_TUNE_CACHE names, else ridge/tuning in the user's cache folder. A first run
+/* Plans that are made from now on, of all threads: "1" times the few variants that are predicted to be nearly as fast
+ * as the chosen one when a plan first runs, and keeps the fastest in the tuning file; "read" takes what that file has
+ * and measures nothing; "0" does neither. It holds above the environment's RIDGE_TUNE, and below a plan's option tune=0
+ * or tune=1. The file is the one that RIDGE_TUNE_CACHE names, else ridge/tuning in the user's cache folder. A first run
  * that measures waits for its stream and allocates; under graph capture nothing is measured. */
 RIDGE_C_API ridge_status ridge_set_tuning(const char* mode);
 

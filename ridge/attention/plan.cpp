@@ -277,6 +277,9 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     // on an H100.
     const bool one = c.family == Family::decode_one;
     const double ends_us = one ? 2 : 8;
+    // And much code comes first, as above, where there are few keys.
+    constexpr double code_us = 2;
+    if (!one && splits == 1) k.serial_us = code_us;
     const double in_turn = static_cast<double>(k.blocks) / std::max(device.sms, 1);
     k.block_us += ends_us * std::max(0.0, 1 - 1 / std::max(in_turn, 1.0));
     // Many tiles of queries, each of which goes through all keys alone, are not what it is made for: measured on an

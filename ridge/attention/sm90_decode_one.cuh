@@ -1,12 +1,12 @@
-// One query against many keys, on Hopper: f16 and bf16. What sm90_decode.cuh does for up to 16 rows, any mask and keys in
-// pages, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind the keys
+// One query against many keys, on Hopper: f16 and bf16. What sm90_decode.cuh does for up to 16 rows, any mask and keys
+// in pages, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind keys
 // that have been asked for.
 //
 // So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short:
 // up to 8 rows, heads that share K and V, are the columns of products whose rows are keys, and then columns of V,
 // which takes half of the products that 16 rows take; what a window leaves out lies outside of the maps, and is read as
-// zeros, as columns of K and V are that there are not. The block that is the last to arrive with its part of the keys brings the parts together, by the code that
-// brought its own warps' parts together.
+// zeros, as columns of K and V are that there are not. The block that is the last to arrive with its part of the keys
+// brings the parts together, by the code that brought its own warps' parts together.
 #pragma once
 #include <ridge/attention/sm80_mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>

@@ -57,7 +57,8 @@ struct OpInfo {
   // Outputs' types and shapes from the inputs' (data pointers are not looked at).
   Result<std::vector<TensorType>> (*infer)(Views inputs, const Options&) = nullptr;
   // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
-  // options may hold "variant", and "tune", which is not the operator's affair. Unknown options have been refused before (plan_op).
+  // options may hold "variant", and "tune", which is not the operator's affair. Unknown options have been refused
+  // before (plan_op).
   Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
   // The names of what a request with these options takes, when it brings `given` tensors, and of what it gives, where
   // that is not `inputs` and `outputs` as they are.

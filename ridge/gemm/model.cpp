@@ -220,15 +220,16 @@ constexpr double sector_line_clocks = 3.2;     // where rows start on sectors of
 constexpr double unaligned_line_clocks = 4;    // and where they start inside of sectors
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
-constexpr double split_memory_share = 0.94;    // of memory's rate, what its narrow tiles reach; measured on an H100
-constexpr double not_hidden = 0.2;             // of its work, while it waits for memory
-constexpr double one_warpgroup = 1.13;         // of a step, where a block has one tile and the other warpgroup none
-constexpr double single_stores = 64;           // instructions for an element of D whose rows start anywhere
-constexpr double single_addends = 35;          // for an element of C or of a residual that no copy engine brings
-constexpr double epilogue_vectors = 4;         // of four elements, that a thread finishes at a time
-constexpr double addend_late = 700;            // clocks until what threads read of C, bias or residual is there
-constexpr double brought_addends = 3;          // and that it brings
-constexpr double late_addends = 20;            // and that it brings behind an activation, with its waits; H100
+constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where so many others ask too; on an H100
+constexpr double split_memory_share = 0.94;  // of memory's rate, what its narrow tiles reach; measured on an H100
+constexpr double not_hidden = 0.2;           // of its work, while it waits for memory
+constexpr double one_warpgroup = 1.13;       // of a step, where a block has one tile and the other warpgroup none
+constexpr double single_stores = 64;         // instructions for an element of D whose rows start anywhere
+constexpr double single_addends = 35;        // for an element of C or of a residual that no copy engine brings
+constexpr double epilogue_vectors = 4;       // of four elements, that a thread finishes at a time
+constexpr double addend_late = 700;          // clocks until what threads read of C, bias or residual is there
+constexpr double brought_addends = 3;        // and that it brings
+constexpr double late_addends = 20;          // and that it brings behind an activation, with its waits; H100
 constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
 constexpr double sums_bytes_per_clock = 48;   // of a tile's sums on their way to other blocks and to D
@@ -378,11 +379,14 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double copied =
       copied_of(*p.a, reads.a, way.swapped ? c.bn : rows) + copied_of(*p.b, reads.b, way.swapped ? rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
+  // Of tiles that read the wide operand again for each of the narrow one's, on nearly all multiprocessors.
+  const bool crowded = c.bm == 128 && narrow > 1 && way.split == 1 && tiles > crowd * device.sms;
+  const double block_bytes = crowded ? crowded_block_bytes_per_clock : block_bytes_per_clock;
   Clocks clocks;
   clocks.step = longest({{elements * c.bk / per_clock, "the tensor cores"},
                          {lines * shared_share, "shared memory"},
                          {copied, "the copy engine"},
-                         {wgmma_stage_bytes(c) / block_bytes_per_clock, "what a block gets from the L2 cache"}});
+                         {wgmma_stage_bytes(c) / block_bytes, "what a block gets from the L2 cache"}});
   if (c.promote)
     clocks.step = {clocks.step.clocks * (c.bn > 64 ? split_promoted : promoted), "sums that leave the tensor cores"};
   const double blocks = tiles * way.split, fullest = std::ceil(blocks / device.sms);  // blocks of a multiprocessor

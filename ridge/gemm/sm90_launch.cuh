@@ -59,7 +59,7 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   if constexpr (has_tma_store<T>) {
     if (is_by_columns(c, p, dtype_of<ColumnOut<T>>)) out.store = Store::tma;
   }
-  if constexpr (!c.gated) {
+  if constexpr (has_direct_store<T>) {
     // Sums of integers go to D as they are, or by the epilogue.
     const bool plain_integers = is_plain(epilogue) && !std::is_same_v<X, float>;
     if (is_by_columns(c, p, dtype_of<X>) && (std::is_same_v<tile::sm90::Sum<T>, float> || plain_integers))

@@ -43,9 +43,10 @@ constexpr tile::sm90::Axis axis_of(Major major) {
 }
 
 template <class T> inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
-// The type of D that TMA stores. D of the sums' type is stored by threads.
+// The type of D that TMA stores. Types that are not of 16 bits have D of 32 as a rule, which threads store.
 template <class T> using ColumnOut = std::conditional_t<sizeof(T) == 2, T, bfloat16>;
 template <class T> inline constexpr bool has_tma_store = sizeof(T) == 2 || is_float8<T>;
+template <class T> inline constexpr bool has_direct_store = sizeof(T) != 2;
 
 // A config's tiles as TMA and wgmma take them.
 template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
@@ -73,7 +74,7 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   // Whether sums may begin with an addend: D is of 16 bits, and nothing rounds worse than float32 where sums are added.
   static constexpr bool begins_sums = (sizeof(T) == 2 || c.promote > 0) && !c.gated && has_tma_store<T>;
   // Sums that have gelu at a time, where it is beside the other warpgroup's products.
-  static constexpr int turns = c.schedule != Schedule::ping_pong ? part_sums : registers > 128 ? 2 : 8;
+  static constexpr int turns = c.schedule == Schedule::ping_pong ? 8 : part_sums;
   // Of 64K: one warpgroup loads, two multiply.
   static constexpr int loader_registers = registers > 128 ? 24 : 40;
   static constexpr int multiplier_registers = registers > 128 ? 240 : 232;
@@ -294,18 +295,16 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
               continue;
             }
           }
-          if (work.store == Store::direct) {
-            const DirectStore<Sum> direct{static_cast<Sum*>(work.d) + to.batch * work.batch_stride,
-                                          work.pitch,
-                                          to.row,
-                                          to.col,
-                                          place.end,
-                                          work.n};
-            if constexpr (std::is_same_v<Sum, float>)
-              store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct,
-                                                   TileAddend<Row, float>{shared, addend_stage, addend.row});
-            else direct.store_all(sums[i]);
-            continue;
+          if constexpr (has_direct_store<T>) {
+            if (work.store == Store::direct) {
+              const DirectStore<Sum> direct{
+                  static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
+              if constexpr (std::is_same_v<Sum, float>)
+                store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct,
+                                                     TileAddend<Row, float>{shared, addend_stage, addend.row});
+              else direct.store_all(sums[i]);
+              continue;
+            }
           }
           store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
         }
