@@ -16,6 +16,7 @@ install(TARGETS ridge EXPORT ridge LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(ridge_include ${CMAKE_INSTALL_INCLUDEDIR}/ridge)
 install(DIRECTORY capi/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ridge/core DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp")
+install(FILES ridge/tuning/tuned_plan.hpp DESTINATION ${ridge_include}/tuning)
 install(DIRECTORY ridge/simt DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp"
   PATTERN runtime EXCLUDE PATTERN test EXCLUDE PATTERN trace EXCLUDE)
 if(RIDGE_HAS_CUDA)

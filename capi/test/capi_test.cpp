@@ -105,6 +105,14 @@ TEST(Capi, NamesEveryStatus) {
   EXPECT_STREQ(ridge_status_name(static_cast<ridge_status>(15)), "unknown");
 }
 
+TEST(Capi, SetsTuning) {
+  for (const char* mode : {"read", "0"}) EXPECT_EQ(ridge_set_tuning(mode), RIDGE_OK);
+  EXPECT_EQ(ridge_set_tuning("yes"), RIDGE_INVALID_ARGUMENT);
+  EXPECT_STREQ(ridge_last_error(), "ridge_set_tuning: mode is 'yes'; it must be 0, 1 or read");
+  EXPECT_EQ(ridge_set_tuning(nullptr), RIDGE_INVALID_ARGUMENT);
+  EXPECT_STREQ(ridge_last_error(), "ridge_set_tuning: mode is NULL; it must be given");
+}
+
 TEST(Capi, ListsOperatorsAsJson) {
   const auto list = nlohmann::json::parse(ridge_ops_json()).at("operators");
   EXPECT_EQ(list.size(), ridge::ops().size());
