@@ -1,10 +1,10 @@
 // ridge bench: cases timed with a cold cache, beside their peers.
+#include "choices.hpp"
 #include "commands.hpp"
 #include "json.hpp"
 #include "measurements.hpp"
 #include "progress.hpp"
 #include "request.hpp"
-#include "results.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
 
@@ -38,46 +38,6 @@ struct Request {
 
 constexpr int cpu_repeats = 5;
 
-// The choices that another row beat, of measurements of all rows.
-std::vector<BeatenChoice> beaten_choices(const std::vector<Measurement>& measurements) {
-  std::vector<ResultRow> rows;
-  for (const Measurement& m : measurements) {
-    if (!m.error.empty()) continue;
-    ResultRow row;
-    row.case_text = m.case_text;
-    row.variant = m.variant;
-    row.chosen = m.chosen;
-    row.us = m.time.us;
-    row.noise = m.time.noise;
-    rows.push_back(std::move(row));
-  }
-  return cli::beaten_choices(rows);
-}
-
-Json to_json(const BeatenChoice& b) {
-  return {{"case", b.case_text},  {"chosen", b.chosen},         {"us", b.chosen_us},
-          {"fastest", b.fastest}, {"fastest_us", b.fastest_us}, {"slower", b.slower()}};
-}
-
-// What --all-variants says at its end.
-void print_beaten(const std::vector<BeatenChoice>& beaten) {
-  if (beaten.empty()) {
-    std::puts("no row was faster than the plan's choice, by more than the noise");
-    return;
-  }
-  Table table({{"faster than the plan's choice"},
-               {"chosen"},
-               {"us", Align::right},
-               {"fastest"},
-               {"us", Align::right},
-               {"slower by", Align::right}},
-              "  ");
-  for (const BeatenChoice& b : beaten)
-    table.add({b.case_text, b.chosen, fmt::format("{:.2f}", b.chosen_us), b.fastest,
-               fmt::format("{:.2f}", b.fastest_us), fmt::format("{:.1f} %", 100 * b.slower())});
-  table.print();
-}
-
 Json report(const DeviceInfo& device, const Request& request, const bench::Settings& settings,
             const std::vector<Measurement>& measurements) {
   Json list = Json::array();
@@ -90,20 +50,11 @@ Json report(const DeviceInfo& device, const Request& request, const bench::Setti
                  {"chain", settings.chain}}},
                {"measurements", list}});
   if (settings.all_variants) {
-    Json beaten = Json::array();
-    for (const BeatenChoice& b : beaten_choices(measurements)) beaten.push_back(to_json(b));
-    json["beaten_choices"] = beaten;
+    const std::vector<ResultRow> rows = rows_of(measurements);
+    json["choices_over_fastest"] = choices_over_fastest(rows);
+    json["beaten_choices"] = to_json(beaten_choices(rows));
   }
   return json;
-}
-
-// The tuning to add to: that of the file, where there is one.
-Result<Tuning> tuning_of(const Request& request) {
-  if (!request.all_variants)
-    return Status::error(Code::invalid_argument, "--tune needs --all-variants: it keeps the fastest of them");
-  if (std::filesystem::exists(request.tune)) return Tuning::read(request.tune);
-  RIDGE_TRY(Tuning{}.write(request.tune));  // refuses now what could not be written after minutes of work
-  return Tuning{};
 }
 
 // Keeps the fastest variant of one case, whose tensors are packed and aligned as the problem's text takes them to be.
@@ -123,8 +74,9 @@ Result<int> measure(const Request& request) {
   if (request.json) RIDGE_TRY(check_json_target(*request.json));
   Tuning tuning;
   if (!request.tune.empty()) {
-    RIDGE_CLI_TAKE(before, tuning_of(request));
-    tuning = std::move(before);
+    if (!request.all_variants)
+      return Status::error(Code::invalid_argument, "--tune needs --all-variants: it keeps the fastest of them");
+    RIDGE_TRY(tuning.add_to(request.tune));  // refuses now what could not be written after minutes of work
   }
   const bench::Settings settings{.peers = request.peers,
                                  .all_variants = request.all_variants,
@@ -155,10 +107,10 @@ Result<int> measure(const Request& request) {
       }
     }
   }
-  if (settings.all_variants && !json_only) print_beaten(beaten_choices(measurements));
+  if (settings.all_variants && !json_only) print(beaten_choices(rows_of(measurements)));
   if (!request.tune.empty()) {
-    RIDGE_TRY(tuning.write(request.tune));
-    if (!json_only) std::printf("%zu problems in %s\n", tuning.size(), request.tune.c_str());
+    RIDGE_TRY(tuning.add_to(request.tune));
+    if (!json_only) std::printf("%zu problems added to %s\n", tuning.size(), request.tune.c_str());
   }
   if (!request.json) return exit_done;
   const Json results = report(device, request, settings, measurements);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -56,18 +57,24 @@ Result<Results> read_results(const std::string& path) {
   }
 }
 
-std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>& rows) {
-  struct Rows {
-    const ResultRow *chosen = nullptr, *fastest = nullptr;
-  };
-  std::map<std::string_view, Rows> cases;
+namespace {
+struct CaseRows {
+  const ResultRow *chosen = nullptr, *fastest = nullptr;
+};
+std::map<std::string_view, CaseRows> rows_by_case(const std::vector<ResultRow>& rows) {
+  std::map<std::string_view, CaseRows> cases;
   for (const ResultRow& row : rows) {
-    Rows& of = cases[row.case_text];
+    CaseRows& of = cases[row.case_text];
     if (row.chosen) of.chosen = &row;
     if (!of.fastest || row.us < of.fastest->us) of.fastest = &row;
   }
+  return cases;
+}
+}  // namespace
+
+std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>& rows) {
   std::vector<BeatenChoice> beaten;
-  for (const auto& [text, of] : cases) {
+  for (const auto& [text, of] : rows_by_case(rows)) {
     if (!of.chosen) continue;
     const double least = of.chosen->us * (1 - of.chosen->noise.value_or(0));
     if (of.fastest->us * (1 + of.fastest->noise.value_or(0)) < least)
@@ -75,6 +82,14 @@ std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>& rows) {
   }
   std::ranges::stable_sort(beaten, std::greater(), &BeatenChoice::slower);
   return beaten;
+}
+
+double choices_over_fastest(const std::vector<ResultRow>& rows) {
+  double logs = 0;
+  int count = 0;
+  for (const auto& [text, of] : rows_by_case(rows))
+    if (of.chosen) logs += std::log(of.chosen->us / of.fastest->us), ++count;
+  return count > 0 ? std::exp(logs / count) : 1;
 }
 
 Result<DeviceInfo> model_of_results(const Results& results) {

@@ -42,6 +42,8 @@ struct BeatenChoice {
 };
 // Of one run's rows; the case that loses most comes first. A case without a chosen row is none of them.
 std::vector<BeatenChoice> beaten_choices(const std::vector<ResultRow>&);
+// How many times as long as the fastest the chosen rows took: the geometric mean of all cases that have one; else 1.
+double choices_over_fastest(const std::vector<ResultRow>&);
 
 // The model of the device that results are of, whose name has the model's in it; the CPU runtime for its own.
 Result<DeviceInfo> model_of_results(const Results&);

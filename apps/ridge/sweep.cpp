@@ -1,6 +1,7 @@
 #include "sweep.hpp"
 
 #include "check_results.hpp"
+#include "choices.hpp"
 #include "commands.hpp"
 #include "measurements.hpp"
 #include "progress.hpp"
@@ -47,34 +48,6 @@ Result<std::vector<KnownCase>> drawn_cases(const SweepRequest& request) {
     cases.push_back(std::move(known));
   }
   return cases;
-}
-
-Json to_json(const bench::Losses& losses) {
-  Json worst = Json::array();
-  for (const bench::Losses::Loss& loss : losses.worst)
-    worst.push_back({{"case", loss.chosen->case_text},
-                     {"chosen", loss.chosen->variant},
-                     {"us", loss.chosen->time.us},
-                     {"fastest", loss.fastest->variant},
-                     {"fastest_us", loss.fastest->time.us}});
-  return {{"geomean", losses.geomean}, {"worst", worst}};
-}
-
-void print(const bench::Losses& losses) {
-  std::printf("the plan's choices take %.3fx as long as the fastest near them (geometric mean)\n", losses.geomean);
-  if (losses.worst.empty()) return;
-  Table table({{"what they lose most"},
-               {"chosen"},
-               {"us", Align::right},
-               {"fastest"},
-               {"us", Align::right},
-               {"times", Align::right}},
-              "  ");
-  for (const bench::Losses::Loss& loss : losses.worst)
-    table.add({loss.chosen->case_text, loss.chosen->variant, fmt::format("{:.2f}", loss.chosen->time.us),
-               loss.fastest->variant, fmt::format("{:.2f}", loss.fastest->time.us),
-               fmt::format("{:.2f}", loss.times_slower())});
-  table.print();
 }
 
 // What every sweep's results begin with.
@@ -197,23 +170,24 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
   if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
   const Table table = measurement_table(cases, true);
   if (!json_only) table.print_titles();
-  std::vector<Measurement> measurements, others;  // of the plans' choices, and of the variants near them
+  std::vector<Measurement> measurements;  // of the plans' choices
+  std::vector<ResultRow> rows;            // and of the variants near them
   const auto results = [&](const bench::Sweep& summary) {
     Json json = to_json(request, device, settings, measurements, summary);
-    if (!request.tuned) return json;
-    std::vector<Measurement> all = measurements;
-    all.insert(all.end(), others.begin(), others.end());
-    json["tuned"] = to_json(bench::losses_of(all));
+    if (request.tuned)
+      json["tuned"] = {{"geomean", choices_over_fastest(rows)}, {"worst", to_json(beaten_choices(rows))}};
     return json;
   };
   Progress progress("measuring", cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.step(i, cases[i].c.text());
-    for (Measurement& m : bench::measure(cases[i].c, device, settings)) {
+    const auto of_case = bench::measure(cases[i].c, device, settings);
+    for (ResultRow& row : rows_of(of_case)) rows.push_back(std::move(row));
+    for (const Measurement& m : of_case) {
       progress.erase();
       if (!json_only) print_line(table, m);
       std::fflush(stdout);
-      (m.chosen || !m.error.empty() ? measurements : others).push_back(std::move(m));
+      if (m.chosen || !m.error.empty()) measurements.push_back(m);
     }
     if (!request.json || json_only || (i + 1) % 20 != 0) continue;
     // So that a run that is ended keeps what it has.
@@ -224,9 +198,9 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
   if (!json_only) {
     print(summary);
     if (request.tuned) {
-      others.insert(others.end(), measurements.begin(), measurements.end());
-      print(bench::losses_of(others));
-      others.resize(others.size() - measurements.size());
+      std::printf("the plan's choices take %.3fx as long as the fastest near them (geometric mean)\n",
+                  choices_over_fastest(rows));
+      print(beaten_choices(rows));
     }
   }
   RIDGE_TRY(finish(request, results(summary)));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
-#include <string_view>
 
 namespace ridge::bench {
 
@@ -46,33 +44,6 @@ Sweep summarise(std::span<const Measurement> measurements, std::size_t most) {
   s.worst.resize(std::min(s.worst.size(), most));
   s.furthest.resize(std::min(s.furthest.size(), most));
   return s;
-}
-
-Losses losses_of(std::span<const Measurement> measurements, std::size_t most) {
-  std::map<std::string_view, Losses::Loss> of_case;
-  std::vector<std::string_view> order;
-  for (const Measurement& m : measurements) {
-    if (!m.error.empty()) continue;
-    const std::string_view name = m.case_text;
-    auto [place, is_new] = of_case.try_emplace(name, Losses::Loss{nullptr, &m});
-    if (is_new) order.push_back(name);
-    if (m.chosen) place->second.chosen = &m;
-    if (m.time.us < place->second.fastest->time.us) place->second.fastest = &m;
-  }
-  Losses losses;
-  double logs = 0;
-  std::size_t count = 0;
-  for (const std::string_view name : order) {
-    const Losses::Loss& loss = of_case.at(name);
-    if (!loss.chosen) continue;
-    ++count;
-    logs += std::log(loss.times_slower());
-    if (loss.chosen != loss.fastest) losses.worst.push_back(loss);
-  }
-  if (count > 0) losses.geomean = std::exp(logs / static_cast<double>(count));
-  std::ranges::stable_sort(losses.worst, std::greater(), &Losses::Loss::times_slower);
-  losses.worst.resize(std::min(losses.worst.size(), most));
-  return losses;
 }
 
 }  // namespace ridge::bench

@@ -30,15 +30,4 @@ struct Sweep {
 // Points into `measurements`.
 Sweep summarise(std::span<const Measurement> measurements, std::size_t most = 20);
 
-// What the plan's choices lose against the fastest of the variants that were measured (Settings::near_variants).
-struct Losses {
-  struct Loss {
-    const Measurement *chosen, *fastest;
-    double times_slower() const { return chosen->time.us / fastest->time.us; }
-  };
-  double geomean = 1;       // of all cases
-  std::vector<Loss> worst;  // where another one was faster; at most as many as asked for
-};
-Losses losses_of(std::span<const Measurement> measurements, std::size_t most = 20);
-
 }  // namespace ridge::bench

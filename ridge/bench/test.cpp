@@ -212,30 +212,5 @@ TEST(Sweep, OfTwentyTheWorstIsTheFifthPercentile) {
   EXPECT_EQ(summarise({}).geomean, 0);
 }
 
-TEST(Sweep, WhatChoicesLose) {
-  const auto by = [](const char* name, const char* variant, double us, bool chosen) {
-    Measurement m = of(name, us, us, {});
-    m.variant = variant, m.chosen = chosen;
-    return m;
-  };
-  Measurement failed = by("failed", "a", 1, true);
-  failed.error = "no memory";
-  const std::vector<Measurement> all{by("lost", "a", 20, true),
-                                     by("lost", "b", 10, false),
-                                     by("won", "a", 10, true),
-                                     by("won", "b", 11, false),
-                                     failed,
-                                     by("little", "b", 10, false),
-                                     by("little", "a", 11, true)};
-  const Losses losses = losses_of(all);
-  EXPECT_NEAR(losses.geomean, std::cbrt(2 * 1.1), 1e-12);
-  ASSERT_EQ(losses.worst.size(), 2u);
-  EXPECT_EQ(losses.worst[0].chosen->case_text, "lost");
-  EXPECT_EQ(losses.worst[0].fastest->variant, "b");
-  EXPECT_EQ(losses.worst[1].chosen->case_text, "little");
-  EXPECT_EQ(losses_of(all, 1).worst.size(), 1u);
-  EXPECT_EQ(losses_of({}).geomean, 1);
-}
-
 }  // namespace
 }  // namespace ridge::bench

@@ -3,6 +3,7 @@
 #include <ridge/core/tuning.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -45,7 +46,39 @@ class FileLock {
   int file_ = -1;
 };
 
+constexpr int not_set = -1;
+std::atomic<int> mode_set = not_set;
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
 }  // namespace
+
+std::optional<TuneMode> tune_mode_of(std::string_view text) {
+  if (text == "0") return TuneMode::off;
+  if (text == "1") return TuneMode::measure;
+  if (text == "read") return TuneMode::read;
+  return std::nullopt;
+}
+
+void set_tuning(TuneMode mode) { mode_set = static_cast<int>(mode); }
+
+Result<TuneMode> tuning_mode() {
+  if (const int set = mode_set; set != not_set) return static_cast<TuneMode>(set);
+  const std::string_view wanted = environment("RIDGE_TUNE");
+  if (const auto mode = tune_mode_of(wanted)) return *mode;
+  if (wanted.empty()) return environment("RIDGE_TUNE_CACHE").empty() ? TuneMode::off : TuneMode::read;
+  return Status::error(Code::invalid_argument, "RIDGE_TUNE is '" + std::string(wanted) + "'; it must be 0, 1 or read");
+}
+
+std::filesystem::path tuning_path() {
+  if (const auto named = environment("RIDGE_TUNE_CACHE"); !named.empty()) return named;
+  if (const auto cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return std::filesystem::path(cache) / "ridge" / "tuning";
+  return std::filesystem::path(environment("HOME")) / ".cache" / "ridge" / "tuning";
+}
 
 Result<Tuning> Tuning::read(const std::filesystem::path& path) {
   const auto wrong = [&](const std::string& why) {
@@ -78,21 +111,25 @@ Result<Tuning> Tuning::read(const std::filesystem::path& path) {
   return tuning;
 }
 
+Result<Tuning> Tuning::kept(TuneMode mode) {
+  const std::filesystem::path path = tuning_path();
+  const bool must_be_there = mode == TuneMode::read && !environment("RIDGE_TUNE_CACHE").empty();
+  if (std::error_code ignored; !must_be_there && !std::filesystem::exists(path, ignored)) return Tuning{};
+  return read(path);
+}
+
 Result<const Tuning*> Tuning::from_environment() {
   struct Read {
     Result<Tuning> tuning{Tuning{}};
-    bool named = false;
+    bool on = false;
   };
   static const Read once = [] {
-    const char *path = std::getenv("RIDGE_TUNE_CACHE"), *mode = std::getenv("RIDGE_TUNE");
-    const std::string_view wanted = mode ? mode : "";
-    if (!path || !*path || wanted == "0") return Read{};
-    std::error_code ignored;
-    if (wanted == "1" && !std::filesystem::exists(path, ignored)) return Read{};  // nothing has been measured yet
-    return Read{Tuning::read(path), true};
+    const auto mode = tuning_mode();
+    if (!mode) return Read{mode.error(), true};
+    return *mode == TuneMode::off ? Read{} : Read{kept(*mode), true};
   }();
   if (!once.tuning) return once.tuning.error();
-  return once.named ? &once.tuning.value() : nullptr;
+  return once.on ? &once.tuning.value() : nullptr;
 }
 
 Status Tuning::write(const std::filesystem::path& path) const {

@@ -7,10 +7,23 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace ridge {
+
+enum class TuneMode : std::uint8_t { off, read, measure };
+
+// "0", "1" or "read"; nothing: it is none of them.
+RIDGE_API std::optional<TuneMode> tune_mode_of(std::string_view);
+
+// For the process, from now on, whatever the environment says.
+RIDGE_API void set_tuning(TuneMode);
+// What holds now: as set, else as the environment says; or a sentence: RIDGE_TUNE is something else.
+RIDGE_API Result<TuneMode> tuning_mode();
+// Where choices are kept.
+RIDGE_API std::filesystem::path tuning_path();
 
 class Tuning {
  public:
@@ -18,7 +31,10 @@ class Tuning {
   //   ridge tuning 2
   //   VERSION <tab> DEVICE <tab> OPERATOR <tab> PROBLEM <tab> VARIANT <tab> MICROSECONDS      and so on, a line each
   RIDGE_API static Result<Tuning> read(const std::filesystem::path&);
-  // The file that RIDGE_TUNE_CACHE names; null where it names none.
+  // What the file at tuning_path() has. Where there is none nothing, or, if RIDGE_TUNE_CACHE names it and it is to be
+  // read alone, a sentence.
+  RIDGE_API static Result<Tuning> kept(TuneMode);
+  // The same, read once per process, as the environment said then; null where tuning was off.
   RIDGE_API static Result<const Tuning*> from_environment();
 
   RIDGE_API Status write(const std::filesystem::path&) const;  // under its name only when it is whole

@@ -115,16 +115,17 @@ constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads fr
 constexpr double shifted_clocks = 2000;   // of a step of 64 x 64 at least: a read of memory. H100, few rows.
 constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
 
+// C, bias and residual, those that there are.
+int addends(const GemmProblem& p) { return (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0); }
+
 // Of a multiprocessor, for an element of D on its way there. Measured on an H100 where k is short.
 double mma_finish_clocks(const GemmProblem& p) {
-  return 0.25 + 0.1 * ((p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0)) +
-         (p.scalars.activation == Activation::none ? 0 : 0.1);
+  return 0.25 + 0.1 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.1);
 }
 
 // The same of threads that finish one vector of D after another, and wait for what is added to each.
 double thread_finish_clocks(const GemmProblem& p) {
-  const int addends = (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0);
-  return 0.1 + 0.8 * addends + (p.scalars.activation == Activation::none ? 0 : 0.3);
+  return 0.1 + 0.8 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.3);
 }
 
 Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
@@ -394,11 +395,10 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
       std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
                cost(p).bytes() / (device.memory_gbs * (c.bn > 64 ? 1 : split_memory_share)) * device.clock_ghz);
   // Each thread has a few vectors of D at a time, and waits for what is added to them.
-  const double vectors = std::max(1.0, c.bn / 8.0 / way.split),
-               addends = (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0);
+  const double vectors = std::max(1.0, c.bn / 8.0 / way.split);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * (split_finish_clocks + epilogue_instructions(p) / (4 * 32)) +
-                        std::ceil(vectors / epilogue_vectors) * addends * addend_late +
+                        std::ceil(vectors / epilogue_vectors) * addends(p) * addend_late +
                         (way.split > 1 ? split_clocks : 0);
   const double turns = stay ? (waves - 1) * elements * split_turn_clocks : 0;
   const double work = waves * resident * steps * clocks.step.clocks + turns,

@@ -25,10 +25,10 @@ class RIDGE_API Clock {
 };
 
 // Queues a read of `bytes` of scratch, so that the L2 cache (if it is smaller) holds those and no written lines.
-RIDGE_API Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
+Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
 
 // Queues an empty kernel of one warp.
-RIDGE_API Status launch_nothing(Stream);
+Status launch_nothing(Stream);
 
 RIDGE_API Result<std::unique_ptr<Clock>> make_cpu_clock();
 RIDGE_API Result<std::unique_ptr<Clock>> make_gpu_clock(const DeviceInfo&);

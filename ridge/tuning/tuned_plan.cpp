@@ -1,27 +1,15 @@
 #include <ridge/core/gpu.hpp>
-#include <ridge/core/tuning.hpp>
 #include <ridge/tuning/clock.hpp>
 #include <ridge/tuning/tensor_copies.hpp>
 #include <ridge/tuning/tuned_plan.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 
 namespace ridge {
 
 namespace {
-
-// ---- what holds for the process ------------------------------------------------------------------------------------
-
-constexpr int not_set = -1;
-std::atomic<int> mode_set = not_set;
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 // The choices that this process knows: those of the file when it was first asked for, and its own.
 class Choices {
@@ -30,9 +18,10 @@ class Choices {
     static Choices one;
     return one;
   }
-  Result<std::optional<std::string>> find(std::string_view device, std::string_view op, std::string_view problem) {
+  Result<std::optional<std::string>> find(std::string_view device, std::string_view op, std::string_view problem,
+                                          TuneMode mode) {
     const std::lock_guard lock(mutex_);
-    RIDGE_TRY(load());
+    RIDGE_TRY(load(mode));
     const Tuning::Entry* entry = tuning_.find(device, op, problem);
     return entry ? std::optional(entry->variant) : std::nullopt;
   }
@@ -57,16 +46,12 @@ class Choices {
   }
 
  private:
-  Status load() {
+  Status load(TuneMode mode) {
     const std::filesystem::path now = tuning_path();
     if (loaded_ && now == path_) return {};
-    Tuning read;
-    if (std::error_code ignored; std::filesystem::exists(now, ignored)) {
-      auto file = Tuning::read(now);
-      if (!file) return file.error();
-      read = std::move(*file);
-    }
-    tuning_ = std::move(read), path_ = now, loaded_ = true;
+    auto read = Tuning::kept(mode);
+    if (!read) return read.error();
+    tuning_ = std::move(*read), path_ = now, loaded_ = true;
     return {};
   }
 
@@ -198,30 +183,6 @@ class TunedPlan final : public OpPlan {
 
 }  // namespace
 
-std::optional<TuneMode> tune_mode_of(std::string_view text) {
-  if (text == "0") return TuneMode::off;
-  if (text == "1") return TuneMode::measure;
-  if (text == "read") return TuneMode::read;
-  return std::nullopt;
-}
-
-void set_tuning(TuneMode mode) { mode_set = static_cast<int>(mode); }
-
-Result<TuneMode> tuning_mode() {
-  if (const int set = mode_set; set != not_set) return static_cast<TuneMode>(set);
-  const std::string_view wanted = environment("RIDGE_TUNE");
-  if (const auto mode = tune_mode_of(wanted)) return *mode;
-  if (wanted.empty()) return environment("RIDGE_TUNE_CACHE").empty() ? TuneMode::off : TuneMode::read;
-  return Status::error(Code::invalid_argument, "RIDGE_TUNE is '" + std::string(wanted) + "'; it must be 0, 1 or read");
-}
-
-std::filesystem::path tuning_path() {
-  if (const auto named = environment("RIDGE_TUNE_CACHE"); !named.empty()) return named;
-  if (const auto cache = environment("XDG_CACHE_HOME"); !cache.empty())
-    return std::filesystem::path(cache) / "ridge" / "tuning";
-  return std::filesystem::path(environment("HOME")) / ".cache" / "ridge" / "tuning";
-}
-
 std::vector<std::string> near_variants(const Explanation& e) {
   constexpr double near = 1.6;
   constexpr std::size_t most = 6;
@@ -257,7 +218,7 @@ Result<std::unique_ptr<OpPlan>> plan_tuned(const OpInfo& op, Views inputs, Views
     named.set("variant", variant);
     return plan_op(op, inputs, outputs, named, device);
   };
-  auto known = Choices::instance().find(device.name, op.name, key);
+  auto known = Choices::instance().find(device.name, op.name, key, *mode);
   if (!known) return known.error();
   if (*known) {
     if (**known == e.variant) return plan;

@@ -10,23 +10,9 @@
 // device's name, this version of the library and a problem: its text, strides and alignment.
 #pragma once
 #include <ridge/core/op.hpp>
-
-#include <filesystem>
-#include <optional>
+#include <ridge/core/tuning.hpp>
 
 namespace ridge {
-
-enum class TuneMode : std::uint8_t { off, read, measure };
-
-// "0", "1" or "read"; nothing: it is none of them.
-RIDGE_API std::optional<TuneMode> tune_mode_of(std::string_view);
-
-// For the process, from now on, whatever the environment says.
-RIDGE_API void set_tuning(TuneMode);
-// What holds now: as set, else as the environment says; or a sentence: RIDGE_TUNE is something else.
-RIDGE_API Result<TuneMode> tuning_mode();
-// Where choices are kept.
-RIDGE_API std::filesystem::path tuning_path();
 
 // Those that are worth the time that measuring takes: the plan's choice first, then variants that are predicted to take
 // at most 1.6 times as long as it, the fastest first; six in all at most.

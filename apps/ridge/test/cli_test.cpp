@@ -491,6 +491,12 @@ TEST_F(Cli, BenchOfAllVariantsSaysWhichChoicesWereBeaten) {
       {"bench", "relu:f32:n=4096", "--device", "cpu", "--repeats", "1", "--all-variants", "--json", results});
   expect_done(told);
   const auto report = json::parse(file_bytes(results));
+  double chosen = 0, fastest = 0;
+  for (const auto& m : report["measurements"]) {
+    if (m["chosen"]) chosen = m["us"];
+    if (fastest == 0 || m["us"] < fastest) fastest = m["us"];
+  }
+  EXPECT_NEAR(report["choices_over_fastest"], chosen / fastest, 1e-3);
   ASSERT_TRUE(report["beaten_choices"].is_array());
   EXPECT_NE(contains(told.out, "no row was faster than the plan's choice"), !report["beaten_choices"].empty())
       << told.out;
