@@ -139,6 +139,9 @@ constexpr int decode_bytes(const Config& c) {
 // A part: of each of 8 rows the weights' sum and offset, and then O [rows][dv + pad], not yet divided by the sum. Warps
 // leave it in shared memory, blocks in the workspace, where `rows` are those that there are.
 
+constexpr int decode_part_rows(const Config& c, std::int64_t heads) {  // of heads that share K and V
+  return heads < c.bm ? static_cast<int>(heads) : c.bm;
+}
 constexpr int decode_part_floats(const Config& c, int rows) { return 2 * c.bm + rows * (c.dv + pad); }
 constexpr int decode_ring_tiles(const Config& c) { return decode_warps(c) * c.stages; }
 constexpr int decode_ring_bytes(const Config& c) { return decode_ring_tiles(c) * decode_stage_bytes(c); }

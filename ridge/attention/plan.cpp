@@ -351,9 +351,8 @@ std::size_t AttentionPlan::workspace_bytes() const {
   if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
   if (splits == 1 || blocks == 0) return 0;
   if (c.family == Family::decode_one)  // parts, and a word of each block
-    return static_cast<std::size_t>(
-        blocks *
-        (splits * decode_part_floats(c, static_cast<int>(std::min<std::int64_t>(pack_of(c, problem), c.bm))) * 4 + 8));
+    return static_cast<std::size_t>(blocks *
+                                    (splits * decode_part_floats(c, decode_part_rows(c, pack_of(c, problem))) * 4 + 8));
   return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);
 }
 

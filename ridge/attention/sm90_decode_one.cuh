@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const int keys = a.lengths.data ? ::max(0, ::min(static_cast<int>(a.lengths(0, batch)), a.keys)) : a.keys;
     const int first_tile = part * a.tiles, all_tiles = (keys + c.bn - 1) / c.bn;
     const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // which is not among them
-    const int part_floats = decode_part_floats(c, ::min(c.bm, a.heads));
+    const int part_floats = decode_part_floats(c, decode_part_rows(c, a.heads));
 
     if (warp_index == K::warps) {
       const bool elected = sm90::is_elected();

@@ -49,8 +49,8 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
                                .lse_head = all.at_lse.head};
     if (splits > 1) {  // the workspace is parts, on 16 bytes, and then words
       args.parts = static_cast<float*>(call.workspace.data);
-      args.arrivals = reinterpret_cast<tile::Arrivals*>(args.parts + all_blocks * splits *
-                                                                         decode_part_floats(c, std::min(heads, c.bm)));
+      args.arrivals = reinterpret_cast<tile::Arrivals*>(
+          args.parts + all_blocks * splits * decode_part_floats(c, decode_part_rows(c, heads)));
       args.run = tile::run_number();
     }
     simt::Config at = grid_of(c, call, p.hkv * blocks);

@@ -164,23 +164,6 @@ template <class X> struct StandardEpilogue {
   X factors[3];       // beta, 1, 1
   Tensor d;
 
-  // `gates`: nothing, or the sums of A G.
-  template <int V, class Acc, class... Gates>
-  __device__ __forceinline__ simt::vec<X, V> compute(simt::vec<Acc, V> sums, At at, const Gates&... gates) const {
-    simt::vec<X, V> x;
-    RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) x[v] = multiply(alpha, static_cast<X>(sums[v]));
-    RIDGE_KEEP_LOOP
-    for (int i = c; i <= residual; ++i) {
-      if (i == residual && activation != Activation::none) activate_all(x);
-      if (i == residual) (multiply_all(x, gates), ...);
-      if (addends[i].data) add(x, load_row<V, X>(addends[i], at), factors[i]);
-    }
-    RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) x[v] = multiply(scale, x[v]);
-    return x;
-  }
-
   template <int V, class Acc> __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, At at) const {
     store_row<V, X>(d, at, compute(sums, at));
   }
@@ -230,6 +213,23 @@ template <class X> struct StandardEpilogue {
   }
 
  private:
+  // `gates`: nothing, or the sums of A G.
+  template <int V, class Acc, class... Gates>
+  __device__ __forceinline__ simt::vec<X, V> compute(simt::vec<Acc, V> sums, At at, const Gates&... gates) const {
+    simt::vec<X, V> x;
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[v] = multiply(alpha, static_cast<X>(sums[v]));
+    RIDGE_KEEP_LOOP
+    for (int i = c; i <= residual; ++i) {
+      if (i == residual && activation != Activation::none) activate_all(x);
+      if (i == residual) (multiply_all(x, gates), ...);
+      if (addends[i].data) add(x, load_row<V, X>(addends[i], at), factors[i]);
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[v] = multiply(scale, x[v]);
+    return x;
+  }
+
   // Integers wrap; in C++ only unsigned ones may.
   __device__ __forceinline__ static X multiply(X a, X b) {
     if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
@@ -324,8 +324,7 @@ template <class X> struct StandardEpilogue {
         RIDGE_UNROLL_ON_GPU
         for (int g = 0; g < G; ++g) rows[g] = count[g] > 0 ? simt::load<V>(from + g * apart) : simt::vec<T, V>{};
         RIDGE_UNROLL_ON_GPU
-        for (int g = 0; g < G; ++g) RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) add_to(x[g * V + v], static_cast<X>(rows[g][v]), factor);
+        for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(rows[j / V][j % V]), factor);
       } else if (t.col_stride == 0) {  // a bias along m
         T one[G];
         RIDGE_UNROLL_ON_GPU

@@ -266,28 +266,21 @@ __device__ __forceinline__ void store_columns(const float (&sums)[N / 2], const 
   if (is_cheap(e) && e.addend == Addend::none) return store_cheap(cheap(e));
   if constexpr (sizeof(T) == 2) {
     // gelu's two are short enough to be there for each part, and sums need not be looked for.
-    const auto store_each = [&](auto activate) {
+    const auto store_each = [&]<Activation A>() {
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
         Sums x;
 #pragma unroll
         for (int i = 0; i < part_sums; ++i) x[i] = sums[part * part_sums + i];
         add_bias(e, bias, part, x);
-        activate(x);
+        tile::activate_many<T, Turns>(A, x);
         to.store(part, x);
       }
     };
-    if (e.addend == Addend::none && e.scale == 1 && e.activation == Activation::gelu)
-      return store_each([](Sums& x) {
-        tile::Turn turns[Turns];
-#pragma unroll
-        for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu<T>(x[i], turns[i % Turns]);
-      });
-    if (e.addend == Addend::none && e.scale == 1 && e.activation == Activation::gelu_tanh)
-      return store_each([](Sums& x) {
-#pragma unroll
-        for (int i = 0; i < part_sums; ++i) x[i] = tile::quick_gelu_tanh(x[i]);
-      });
+    if (e.addend == Addend::none && e.scale == 1) {
+      if (e.activation == Activation::gelu) return store_each.template operator()<Activation::gelu>();
+      if (e.activation == Activation::gelu_tanh) return store_each.template operator()<Activation::gelu_tanh>();
+    }
   }
   RIDGE_KEEP_LOOP
   for (int part = 0; part < parts; ++part) {

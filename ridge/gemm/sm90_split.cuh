@@ -296,16 +296,16 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       await_others();
       return;
     }
-    // The groups of four neighbours in D that this thread adds up, of a warpgroup's 64 rows of the wide operand and
+    // The vectors of four neighbours in D that this thread adds up, of a warpgroup's 64 rows of the wide operand and
     // `share` groups of 8 columns of the narrow one.
-    const auto own_groups = [&](int wide_row, int wide_end, int narrow_row, int share, int batch) {
+    const auto own_vectors = [&](int wide_row, int wide_end, int narrow_row, int share, int batch) {
       const Place place = work.swapped ? along_wide() : along_narrow();
       const int wide = wide_row + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
                 narrow = narrow_row + place.narrow, narrow_end = narrow_row + 8 * share;
       return work.swapped ? Vectors{batch, narrow, wide, 8, 0, ::min(work.m, narrow_end), ::min(work.n, wide_end)}
                           : Vectors{batch, wide, narrow, 0, 8, ::min(work.m, wide_end), ::min(work.n, narrow_end)};
     };
-    const auto from_group = [](Vectors own, int p) {
+    const auto from_vector = [](Vectors own, int p) {
       own.row += p * own.rows_apart, own.col += p * own.cols_apart;
       return own;
     };
@@ -314,12 +314,12 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       // What this thread adds up: groups of 8 narrow columns, of which a share is its block's.
       const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
       const bool owns = mine < K::groups;
-      const Vectors own = own_groups(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
-                                     tile.narrow_row + 8 * mine, share, tile.batch);
+      const Vectors own = own_vectors(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
+                                      tile.narrow_row + 8 * mine, share, tile.batch);
       constexpr int at_once = K::groups < 4 ? K::groups : 4;  // in the epilogue
       if constexpr (requires { epilogue.template prefetch<4, at_once>(own); })
         if (owns && !work.plain)
-          for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_group(own, p));
+          for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_vector(own, p));
       Sum sums[K::sums];
       const auto start_step = [&](Sum(&to)[K::sums], bool accumulate) {
         sm90::wait(full + ring.stage, ring.parity);
@@ -473,7 +473,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
             simt::vec<Sum, 4> x[at_once];
 #pragma unroll
             for (int i = 0; i < 4 * at_once; ++i) x[i / 4][i % 4] = sums[i];
-            finish_vectors(epilogue, x, from_group(own, p));
+            finish_vectors(epilogue, x, from_vector(own, p));
           }
 #pragma unroll
           for (int i = 0; i + 4 * at_once < K::sums; ++i) sums[i] = sums[i + 4 * at_once];
