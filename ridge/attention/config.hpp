@@ -109,7 +109,7 @@ constexpr int mma_gradient_bytes(const Config& c) {
 // ---- Family::wgmma: the same, by `stages`; a warpgroup of the block loads, the others have 64 queries each ----------
 
 constexpr int wgmma_barrier_bytes(const Config& c) {
-  return c.bm / 64 * 2 * 8 + c.stages * (5 * 8 + 4) + c.stages % 2 * 4;
+  return c.bm / 64 * 4 * 8 + c.stages * (5 * 8 + 4) + c.stages % 2 * 4;
 }
 constexpr int wgmma_tile_bytes(const Config& c) {
   return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
@@ -119,10 +119,19 @@ constexpr int wgmma_tile_bytes(const Config& c) {
 inline constexpr int hopper_smem = 232448;  // of a block
 constexpr int wgmma_o_columns(const Config& c) {
   int columns = c.dv;
-  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) columns /= 2;
+  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) do
+      columns -= panel;
+    while (c.dv % columns != 0);
   return columns;
 }
 constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
+// A tile of a mask of 16 bits, [bm][bn], behind O's place: where there is room for one, and multipliers have as many
+// tiles each.
+constexpr int wgmma_mask_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.bn); }
+constexpr bool brings_masks(const Config& c) {
+  return c.family == Family::wgmma && takes_masks(c) && c.bm <= c.bn &&
+         wgmma_tile_bytes(c) + wgmma_o_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem;
+}
 
 // ---- Family::decode: Q [bm][d] in panels, and each warp's ring of `stages` tiles of K [bn][d] and V [bn][dv] --------
 

@@ -22,10 +22,10 @@ inline void spoil_unmet_queries(Inputs& in) {
 }
 inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
 
-// launch(call): by the table that has the variant. spoil: changes inputs.
+// launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors.
 template <class Launch>
 void check_gradient(const std::string& variant, const std::string& text, Launch launch,
-                    void (*spoil)(Inputs&) = nullptr) {
+                    void (*spoil)(Inputs&) = nullptr, int sms = 132) {
   SCOPED_TRACE(text);
   const auto parsed = check::Case::parse("attention:" + text + ":backward");
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
@@ -73,7 +73,9 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
 
   const auto problem = AttentionProblem::of_gradient(t, request.rule);
   ASSERT_TRUE(problem.ok()) << problem.error().message();
-  const auto plan = plan_attention(*problem, *device_model("H200"), {.variant = variant});
+  DeviceInfo device = *device_model("H200");
+  device.sms = sms;
+  const auto plan = plan_attention(*problem, device, {.variant = variant});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   Bytes workspace(plan->workspace_bytes(), 0x5b);
   const AttentionTensors forward{

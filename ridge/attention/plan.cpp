@@ -193,6 +193,18 @@ Cost cost(const AttentionProblem& p) {
   return c;
 }
 
+// What a kernel takes that has next to nothing to do, more than a launch: its code comes from memory a piece after the
+// other. Measured on an H100 with cold caches.
+double code_us(const Config& c) {
+  switch (c.family) {
+    case Family::naive: return 12;
+    case Family::tiled: return 6;
+    case Family::register_tile: return c.d > 128 ? 20 : 6;
+    case Family::mma_sync: return c.split ? 11 : c.d > 128 ? 20 : 6;
+    default: return 0;
+  }
+}
+
 roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   roofline::Kernel k;
@@ -258,13 +270,8 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   const double each = sk * share / splits / c.bn;
   k.trips = 1 + 2 * each * mma_stages / c.stages;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
-  if (c.split && c.family == Family::mma_sync) {
-    // Of the memory's rate, measured: a block's copies are two tiles, between barriers. And a beginning that waits for
-    // much code, measured on an H100 with few keys.
-    constexpr double code_us = 6;
-    k.memory_share = 0.53;
-    k.serial_us = code_us;
-  }
+  // Of the memory's rate, measured: a block's copies are two tiles, between barriers.
+  if (c.split && c.family == Family::mma_sync) k.memory_share = 0.53;
   if (decodes(c)) {  // the warps' rings are on their way at once
     const int ring = decode_warps(c) * c.stages;
     k.trips = 1 + std::max(1.0, each / ring);
@@ -277,9 +284,9 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     // on an H100.
     const bool one = c.family == Family::decode_one;
     const double ends_us = one ? 2 : 8;
-    // And much code comes first, as above, where there are few keys.
-    constexpr double code_us = 2;
-    if (!one && splits == 1) k.serial_us = code_us;
+    // And much code comes first, where there are few keys.
+    constexpr double few_keys_us = 2;
+    if (!one && splits == 1) k.serial_us = few_keys_us;
     const double in_turn = static_cast<double>(k.blocks) / std::max(device.sms, 1);
     k.block_us += ends_us * std::max(0.0, 1 - 1 / std::max(in_turn, 1.0));
     // Many tiles of queries, each of which goes through all keys alone, are not what it is made for: measured on an
@@ -295,6 +302,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
     k.memory_share = 0.98;
     if (splits > 1) k.serial_us = parts_us;
   }
+  if (!p.backward) k.serial_us += code_us(c);
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);
   return k;
 }

@@ -24,8 +24,14 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   // longest: two thirds, and groups of heads alike. More than the cache holds was measured: slower behind causal masks.
   const bool waits = work.in_order && has_gradient_roles(c);
   const AttentionProblem& p = call.problem;
-  const std::int64_t heads = std::max<std::int64_t>(1, p.b * p.hkv);
-  const std::int64_t bytes = p.b * p.hq / heads * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t of_keys = std::max<std::int64_t>(1, p.b * p.hkv);
+  // As many heads fall as have a block for each multiprocessor, but never most of them.
+  const std::int64_t key_tiles = std::max<std::int64_t>(1, (p.sk + c.bm - 1) / c.bm), sms = call.plan.device.sms;
+  const bool rises = p.rule.right >= 0 && p.rule.left < 0;
+  if (work.in_order && rises && of_keys * key_tiles > sms)
+    work.falling = static_cast<unsigned>(std::min((sms + key_tiles / 2) / key_tiles, of_keys / 2));
+  const std::int64_t heads = of_keys - work.falling;
+  const std::int64_t bytes = p.b * p.hq / of_keys * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
   const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);
   const std::int64_t fit = std::clamp<std::int64_t>(part / std::max<std::int64_t>(1, bytes), 1, heads);
   const std::int64_t groups = waits ? (heads + fit - 1) / fit : 1;

@@ -23,6 +23,7 @@ struct GradientWork {
   unsigned* next;     // the number of the next block to begin
   int tiles;          // of bn queries
   unsigned together;  // heads of keys whose blocks take turns in beginning, 1 or more
+  unsigned falling;   // the last heads of keys, whose blocks with most queries begin first; not all of them
   bool in_order;      // blocks add to a tile of sums in the order of their keys
 };
 
@@ -69,23 +70,34 @@ template <int Stages> struct WgmmaGradientSync {
   int special_k;        // whether K has
 };
 
-// The steps of a block: tiles of queries, from the first one of the first head on.
+// The steps of a block: tiles of queries of one head after the other, from the first one on, or, of the heads that fall,
+// from the last one on.
+//
+// Behind a causal mask a head's first keys meet most queries. A block may wait for those alone that began before it. So
+// that none has to, the blocks of a head begin with its last keys, each at the tile of queries that no other has added to
+// yet; but then the longest would begin last of all, and most of the device look on. The last heads fall: their first
+// keys begin first, when the short blocks of the heads before leave room, as long after each other as the later ones
+// have to wait. Simulated and measured with 8 heads of 4 each and 4096 tokens: 1.0 times what the work of all
+// multiprocessors is, and not 1.66.
 template <class Row, class T> struct GradientWalk {
   static constexpr int bm = Row::config.bm, bn = Row::config.bn;
   const GradientArguments<T>& a;
-  int batch, key_head, first_key, first_tile, tiles, steps;
+  int batch, key_head, first_key, first_tile, tiles, steps, falls;
   int tile, head;  // of queries, now
 
   // number: of the block, from batch * key heads * tiles of keys
   __device__ __forceinline__ GradientWalk(const GradientArguments<T>& args, const GradientWork& work, unsigned number)
       : a(args) {
     const unsigned all = static_cast<unsigned>((a.sk + bm - 1) / bm), heads = static_cast<unsigned>(a.key_heads);
+    const unsigned rising = static_cast<unsigned>(a.batch) * heads - work.falling;
+    falls = number >= rising * all;
     // Of `together` heads, or what is left, the blocks of one tile of keys after those of another.
-    const unsigned first_head = number / (all * work.together) * work.together, in_heads = number - first_head * all;
-    const unsigned among = ::min(work.together, static_cast<unsigned>(a.batch) * heads - first_head);
-    const unsigned place = in_heads / among, of_all = first_head + in_heads % among;
+    const unsigned first_head = falls ? rising : number / (all * work.together) * work.together;
+    const unsigned among = falls ? work.falling : ::min(work.together, rising - first_head);
+    const unsigned in_heads = number - first_head * all, place = in_heads / among,
+                   of_all = first_head + in_heads % among;
     // Without an order, those that take longest behind a causal mask come first.
-    first_key = static_cast<int>(work.in_order ? all - 1 - place : place) * bm;
+    first_key = static_cast<int>(work.in_order && !falls ? all - 1 - place : place) * bm;
     key_head = static_cast<int>(of_all % heads);
     batch = static_cast<int>(of_all / heads);
     const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
@@ -94,18 +106,20 @@ template <class Row, class T> struct GradientWalk {
     tiles = any ? (queries.last + bn - 1) / bn - first_tile : 0;
     steps = tiles * a.group;
     head = key_head * a.group;
-    tile = first_tile;
+    tile = begin();
   }
   // The same for a whole warp, in a form that the compiler knows: it need not keep a copy for each thread.
   __device__ __forceinline__ void share() {
-    for (int* number : {&batch, &key_head, &first_key, &first_tile, &tiles, &steps, &tile, &head})
+    for (int* number : {&batch, &key_head, &first_key, &first_tile, &tiles, &steps, &falls, &tile, &head})
       *number = __shfl_sync(~0u, *number, 0);
   }
   __device__ __forceinline__ void next() {
-    if (++tile < first_tile + tiles) return;
-    tile = first_tile;
+    tile += falls ? -1 : 1;
+    if (tile >= first_tile && tile < first_tile + tiles) return;
+    tile = begin();
     ++head;
   }
+  __device__ __forceinline__ int begin() const { return falls ? first_tile + tiles - 1 : first_tile; }
   __device__ __forceinline__ int first_query() const { return tile * bn; }
   __device__ __forceinline__ int last_query() const { return ::min(first_query() + bn, a.sq) - 1; }
   // Whether all of a tile's queries exist and attend to all of `keys` keys from `first` on, which exist.
@@ -127,7 +141,9 @@ template <class Row, class T> struct GradientWalk {
     return (std::int64_t{batch} * a.heads + head) * work.tiles + tile;
   }
   __device__ __forceinline__ unsigned turn() const {
-    return static_cast<unsigned>((keys_of(a, last_query()).last - 1) / bm - first_key / bm);
+    const int own = first_key / bm;
+    return static_cast<unsigned>(falls ? own - keys_of(a, first_query()).first / bm
+                                       : (keys_of(a, last_query()).last - 1) / bm - own);
   }
 };
 

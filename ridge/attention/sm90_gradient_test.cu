@@ -6,12 +6,12 @@
 namespace ridge::attention_detail {
 namespace {
 
-void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr) {
+void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr, int sms = 132) {
   const auto launch = [](const Call& call) {
     return call.problem.dtype == f16 ? launch_row<WgmmaGradientRows<half>>(call)
                                      : launch_row<WgmmaGradientRows<bfloat16>>(call);
   };
-  check_gradient(variant, text, launch, spoil);
+  check_gradient(variant, text, launch, spoil, sms);
 }
 
 constexpr const char *narrow = "wgmma_gradient_64", *wide = "wgmma_gradient_128", *widest = "wgmma_gradient_256";
@@ -81,6 +81,14 @@ TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=300,sk=700,d=128:window=100,50");
   check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136");
   check(widest, "f16:b=1,hq=4,hkv=2,sq=333,sk=390,d=192,dv=136:causal");
+}
+TEST(AttentionGradientsOnHopper, LastHeadsFall) {
+  for (const int sms : {2, 4, 7}) {
+    check(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", nullptr, sms);
+    check(wide, "f16:b=1,hq=6,hkv=3,sq=200,sk=300,d=128:causal=lower_right", nullptr, sms);
+    check(wide, "bf16:b=3,hq=1,hkv=1,sq=300,sk=140,d=96:causal:fill=nan", nullptr, sms);
+    check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
+  }
 }
 TEST(AttentionGradientsOnHopper, Nothing) {
   for (const char* row : {narrow, wide, widest}) {

@@ -21,6 +21,32 @@ WgmmaOrder order_of(const Config& c, const AttentionProblem& p, const DeviceInfo
                         p.rule.right >= 0 && p.rule.left < 0, static_cast<unsigned>(device.sms));
 }
 
+// Whether TMA brings the mask: rows of the tensors' type that start on 16 bytes, of which each query has its own.
+bool is_brought(const AttentionProblem& p, const TensorView& mask) {
+  return p.mask_dtype == p.dtype && p.mask_lies->row != 0 && has_vectors(*p.mask_lies, p.mask_dtype) &&
+         reinterpret_cast<std::uintptr_t>(mask.data) % 16 == 0;
+}
+
+template <class Row, class T>
+Status launch_masked(const simt::Config& at, const WgmmaMaps& maps, const Call& call, const WgmmaOrder& order) {
+  constexpr Config c = Row::config;
+  const AttentionProblem& p = call.problem;
+  if constexpr (brings_masks(c)) {
+    if (is_brought(p, *call.tensors.mask)) {
+      const AttentionOperand& lies = *p.mask_lies;
+      WgmmaMaskMap mask{{}, lies.batch != 0, lies.head != 0};
+      RIDGE_TRY(make_map<T>(&mask.map, call.tensors.mask->data, lies, p.sk, p.sq, mask.per_head ? p.hq : 1,
+                            mask.per_batch ? p.b : 1, 64));
+      simt::Config wider = at;
+      wider.smem += wgmma_mask_bytes(c);
+      return tile::sm90::launch_clusters(wider, 1, attention_wgmma<Row, T, false, MaskBy::copies>, maps,
+                                         arguments_of<T>(call), order, mask);
+    }
+  }
+  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row, T, false, MaskBy::threads>, maps,
+                                     arguments_of<T>(call), order, NoWgmmaMask{});
+}
+
 template <class T> struct WgmmaRows : RowsOf<Family::wgmma, T> {
   template <int I> static Status launch(const Call& call) {
     constexpr Config c = variants[I].config;
@@ -43,12 +69,11 @@ template <class T> struct WgmmaRows : RowsOf<Family::wgmma, T> {
       if constexpr (takes_lengths(c))
         if (has_lengths(p))
           return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
-                                             order);
+                                             order, NoWgmmaMask{});
       if constexpr (takes_masks(c))
-        if (p.mask != AttentionMask::none)
-          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, false, true>, maps,
-                                             arguments_of<T>(call), order);
-      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order);
+        if (p.mask != AttentionMask::none) return launch_masked<Row<I>, T>(at, maps, call, order);
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order,
+                                         NoWgmmaMask{});
     }
   }
 };

@@ -6,6 +6,7 @@
 #include <ridge/attention/special.cuh>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed.cuh>
+#include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
@@ -26,7 +27,8 @@ template <class Row> struct WgmmaKernel {
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
   static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
-  static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, barriers_at = o_at + wgmma_o_bytes(c);
+  static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, mask_at = o_at + wgmma_o_bytes(c);
+  static constexpr int barriers_at = mask_at;  // where no mask is brought
   static_assert(o_columns == c.dv || (c.dv % o_columns == 0 && o_columns % panel == 0));
   static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
@@ -117,6 +119,26 @@ template <class Row, class T> class WgmmaMultiplier {
           f(taken[n][r], scores[0], scores[1]);
         }
     }
+  }
+  // A score becomes factor * score + what lies at its place of [bm][bn] elements T in shared memory from `from` on, in
+  // panels; or -inf where that is, whatever the score was.
+  __device__ __forceinline__ void add_elements(unsigned from, float factor) {
+    unsigned marks = 0;
+    for_pairs_of_elements(from, [&](int i, unsigned pair) {
+      marks |= marked<T>(pair);
+      float more[2];
+      tile::unpack_pair<T>(pair, more[0], more[1]);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) s_[i + j] = fmaf(s_[i + j], factor, more[j]);
+    });
+    if (!simt::tile<32>().any(marks != 0)) return;
+    for_pairs_of_elements(from, [&](int i, unsigned pair) {
+      float more[2];
+      tile::unpack_pair<T>(pair, more[0], more[1]);
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+        if (more[j] == minus_infinity) s_[i + j] = minus_infinity;
+    });
   }
   // Leaves of each row the keys of span(r).
   template <class F> __device__ __forceinline__ void keep_spans(F span) {
@@ -219,6 +241,20 @@ template <class Row, class T> class WgmmaMultiplier {
   RunningRow running[rows];
 
  protected:
+  // f(i, pair) of scores i and i + 1 and the two elements at their places. As matrices are loaded, a thread has the
+  // elements of its own scores.
+  template <class F> __device__ __forceinline__ void for_pairs_of_elements(unsigned from, F f) const {
+    const unsigned row = static_cast<unsigned>(first_ + warp_ * 16 + lane_ % 16),
+                   piece = static_cast<unsigned>(lane_ / 16);
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 16) {
+      unsigned pairs[4];
+      tile::sm80::load_matrices<false>(pairs, from + mma_tile_bytes(c.bm, n / panel * panel) +
+                                                  tile::sm90::swizzled(row, (n % panel / 8 + piece) * 16));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) f(n / 2 + 2 * i, pairs[i]);
+    }
+  }
   // Of row r, -inf in the place of scores of keys that f(key) names.
   template <class F> __device__ __forceinline__ void drop_keys(int r, F f) {
 #pragma unroll

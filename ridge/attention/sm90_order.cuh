@@ -7,21 +7,26 @@ namespace ridge::attention_kernels {
 
 // The tiles of queries in the order in which blocks take them: heads one after the other, so that blocks share the keys
 // that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at
-// once, and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest, and
-// a block has one of the longer tiles and one of the shorter ones at a time: all such pairs take alike.
+// once, and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest. Then
+// a block has one of the longer tiles and one of the shorter ones at a time, and all such pairs take alike; or, where
+// blocks have few of them, the longest of all heads come first, and of those that follow each block has the longer ones
+// that had the shorter ones before.
 struct WgmmaOrder {
   unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
-  bool pairs;
-  unsigned blocks, places_on, kv_on, members_on,
+  bool pairs, longest_first;
+  unsigned all_heads, blocks, places_on, kv_on, members_on,
       batches_on;  // what a block goes on by, so that the device divides once
 
-  // all_heads: in all of the batch; group: heads that share K and V
-  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool pairs,
+  // all_heads: in all of the batch; group: heads that share K and V; rises: later tiles of a head take longer
+  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool rises,
                                 unsigned most_blocks) {
-    pairs = pairs && all_heads * tiles > most_blocks;  // else each has a block
+    if (all_heads == 0 || tiles == 0) return {};
+    const unsigned all = all_heads * tiles;
+    const bool share = rises && all > most_blocks;  // else each has a block
+    const bool longest_first = share && is_longest_first_better(tiles, all_heads, most_blocks);
+    const bool pairs = share && !longest_first;
     const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
     const unsigned blocks = steps < most_blocks ? steps : most_blocks;
-    if (steps == 0) return {};
     const unsigned kv_heads = heads_of_batch / group, heads_on = blocks / of_head;
     return {.tiles = tiles,
             .group = group,
@@ -29,6 +34,8 @@ struct WgmmaOrder {
             .steps_of_head = of_head,
             .steps = steps,
             .pairs = pairs,
+            .longest_first = longest_first,
+            .all_heads = all_heads,
             .blocks = blocks,
             .places_on = blocks % of_head,
             .kv_on = heads_on % kv_heads,
@@ -38,14 +45,27 @@ struct WgmmaOrder {
   // f(Place) of the tiles of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
     unsigned place = blockIdx.x % steps_of_head, kv = blockIdx.x / steps_of_head;
-    unsigned member = kv / kv_heads, batch = member / group;
+    unsigned member = kv / kv_heads, batch = member / group, round = 0;
     kv %= kv_heads;
     member %= group;
     bool shorter = false;  // the second of a pair
 #pragma unroll 1
     for (unsigned step = blockIdx.x; step < steps;) {
+      if (longest_first) {
+        const unsigned later = step / all_heads, head = step - later * all_heads;
+        place = later;
+        kv = head % kv_heads;
+        member = head / kv_heads;
+        batch = member / group;
+        member %= group;
+      }
       const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
       f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
+      if (longest_first) {
+        ++round;
+        step = round * blocks + (round % 2 ? blocks - 1 - blockIdx.x : blockIdx.x);
+        continue;
+      }
       shorter = pairs && !shorter && tile != place;
       if (shorter) continue;
       step += blocks;
@@ -57,6 +77,25 @@ struct WgmmaOrder {
       if (kv >= kv_heads) kv -= kv_heads, ++member;
       if (member >= group) member -= group, ++batch;
     }
+  }
+
+ private:
+  // By what the fullest block has, in tiles of keys as a head's shortest tile has one. Pairs have all the same, and the
+  // longest first leave most to a block at an end, of all or of those that the last round has a tile for. Even pairs
+  // share keys, and are left by a sixteenth.
+  static RIDGE_HD bool is_longest_first_better(unsigned tiles, unsigned all_heads, unsigned blocks) {
+    constexpr unsigned few = 8;  // tiles of a block; of more of them pairs are even
+    const unsigned all = all_heads * tiles, pairs = all_heads * ((tiles + 1) / 2);
+    if (all > few * blocks) return false;
+    unsigned most = 0;
+    for (const unsigned block : {0u, blocks - 1, (all - 1) % blocks, blocks - 1 - (all - 1) % blocks}) {
+      unsigned time = 0;
+      for (unsigned round = 0; round * blocks < all; ++round)
+        if (const unsigned i = round * blocks + (round % 2 ? blocks - 1 - block : block); i < all)
+          time += tiles - i / all_heads;
+      most = time > most ? time : most;
+    }
+    return most + most / 16 < (pairs + blocks - 1) / blocks * (tiles + 1);
   }
 };
 

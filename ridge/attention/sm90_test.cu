@@ -99,13 +99,20 @@ template <class T> struct Mask {
                                    : narrow.data();
   }
   Strides strides() const { return {0, std::int64_t{queries} * pitch, queries == 1 ? 0 : pitch, 1}; }
+  tile::sm90::TensorMap map(const Case& c) const {
+    tile::sm90::TensorMap m;
+    EXPECT_TRUE(tile::sm90::make_tensor_map(&m, narrow.data(), dtype_of<T>, c.sk,
+                                            {{queries, pitch}, {c.heads, std::int64_t{queries} * pitch}, {1, 0}}, 64)
+                    .ok());
+    return m;
+  }
   float at(int head, int query, int key) const {
     if (values.empty()) return 0;
     return values[static_cast<std::size_t>((head * queries + query % queries) * pitch + key)];
   }
 };
 
-template <class Row, class T, bool Uneven = false, bool masked = false> void check(const Case& c) {
+template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> void check(const Case& c) {
   SCOPED_TRACE(c.about);
   constexpr Config config = Row::config;
   constexpr float untouched = 7;
@@ -161,11 +168,14 @@ template <class Row, class T, bool Uneven = false, bool masked = false> void che
   const bool alone = config.schedule == Schedule::alone;
   const simt::Config at{.grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : order.blocks),
                         .block = dim3(config.threads),
-                        .smem = smem_bytes(config, config.d, config.dv),
+                        .smem = static_cast<std::size_t>(smem_bytes(config, config.d, config.dv)) +
+                                (By == MaskBy::copies ? wgmma_mask_bytes(config) : 0),
                         .warp = 32};
   Status status;
   if constexpr (config.schedule == Schedule::alone) status = simt::launch(at, attention_wgmma_alone<Row, T>, maps, a);
-  else status = simt::launch(at, attention_wgmma<Row, T, uneven, masked>, maps, a, order);
+  else if constexpr (By == MaskBy::copies)
+    status = simt::launch(at, attention_wgmma<Row, T, uneven, By>, maps, a, order, WgmmaMaskMap{mask.map(c), 0, 1});
+  else status = simt::launch(at, attention_wgmma<Row, T, uneven, By>, maps, a, order, NoWgmmaMask{});
   ASSERT_TRUE(status.ok()) << status.message();
 
   // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
@@ -325,32 +335,95 @@ TEST(AttentionOnHopper, MaskTensors) {
   using Narrow = Tiles<192, 128, 64, 64>;
   for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
     for (const int pitch : {300, 301})
-      check<Narrow, half, false, true>({.about = "of all kinds",
-                                        .sq = 200,
-                                        .sk = 300,
-                                        .d = 64,
-                                        .dv = 64,
-                                        .special_values = true,
-                                        .mask = dtype,
-                                        .mask_pitch = pitch});
+      check<Narrow, half, false, MaskBy::threads>({.about = "of all kinds",
+                                                   .sq = 200,
+                                                   .sk = 300,
+                                                   .d = 64,
+                                                   .dv = 64,
+                                                   .special_values = true,
+                                                   .mask = dtype,
+                                                   .mask_pitch = pitch});
   // Tiles of keys that a window has begin at an odd one.
   for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
-    check<Narrow, half, false, true>(
+    check<Narrow, half, false, MaskBy::threads>(
         {.about = "behind a window", .sq = 400, .sk = 400, .d = 64, .dv = 64, .left = 5, .mask = dtype});
-  check<Wide, bfloat16, false, true>({.about = "one row, causal too",
-                                      .heads = 4,
-                                      .group = 2,
-                                      .sq = 140,
-                                      .sk = 131,
-                                      .d = 128,
-                                      .dv = 120,
-                                      .causal = Causal::lower_right,
-                                      .softcap = 5,
-                                      .special_values = true,
-                                      .mask = DType::f32,
-                                      .mask_queries = 1});
+  check<Wide, bfloat16, false, MaskBy::threads>({.about = "one row, causal too",
+                                                 .heads = 4,
+                                                 .group = 2,
+                                                 .sq = 140,
+                                                 .sk = 131,
+                                                 .d = 128,
+                                                 .dv = 120,
+                                                 .causal = Causal::lower_right,
+                                                 .softcap = 5,
+                                                 .special_values = true,
+                                                 .mask = DType::f32,
+                                                 .mask_queries = 1});
+}
+TEST(AttentionOnHopper, MasksThatAreBrought) {
+  using Pair = Tiles<128, 128, 64, 64>;
+  check<Pair, half, false, MaskBy::copies>({.about = "odd lengths",
+                                            .heads = 3,
+                                            .sq = 300,
+                                            .sk = 301,
+                                            .d = 64,
+                                            .dv = 56,
+                                            .special_values = true,
+                                            .mask = DType::f16,
+                                            .mask_pitch = 304});
+  check<Pair, bfloat16, false, MaskBy::copies>(
+      {.about = "few", .heads = 1, .sq = 3, .sk = 5, .d = 64, .dv = 64, .mask = DType::bf16, .mask_pitch = 8});
+  check<Wide, bfloat16, false, MaskBy::copies>({.about = "softcap, behind a window that begins at odd keys",
+                                                .heads = 4,
+                                                .group = 2,
+                                                .sq = 260,
+                                                .sk = 500,
+                                                .d = 128,
+                                                .dv = 120,
+                                                .causal = Causal::lower_right,
+                                                .left = 133,
+                                                .softcap = 5,
+                                                .special_values = true,
+                                                .mask = DType::bf16,
+                                                .mask_pitch = 512});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
+
+// How often each tile of each head is taken, and what the fullest block has, in tiles of keys behind a causal mask.
+__global__ void count_places(const __grid_constant__ WgmmaOrder order, int heads, int tiles, int* times, int* fullest) {
+  int taken = 0;
+  order.for_each([&](const Place& at) {
+    ++times[(at.batch * heads + at.head) * tiles + at.tile];
+    taken += at.tile + 1;
+  });
+  atomicMax(fullest, taken);
+}
+TEST(AttentionOnHopper, EachTileIsTakenOnce) {
+  for (const int tiles : {1, 2, 3, 5, 8, 13})
+    for (const int heads : {1, 2, 6, 24})
+      for (const int group : {1, 2, 6})
+        for (const bool rises : {false, true})
+          for (const int most : {1, 2, 7, 132}) {
+            if (heads % group != 0) continue;
+            constexpr int batch = 3;
+            SCOPED_TRACE(std::to_string(tiles) + " tiles of " + std::to_string(heads) + " heads, groups of " +
+                         std::to_string(group) + ", " + std::to_string(most) + " blocks");
+            const auto count = [](int n) { return static_cast<unsigned>(n); };
+            const auto order =
+                WgmmaOrder::of(count(tiles), count(batch * heads), count(heads), count(group), rises, count(most));
+            std::vector<int> times(static_cast<std::size_t>(batch * heads * tiles));
+            int fullest = 0;
+            const simt::Config at{.grid = dim3(order.blocks), .block = dim3(1), .warp = 32};
+            ASSERT_TRUE(simt::launch(at, count_places, order, heads, tiles, times.data(), &fullest).ok());
+            for (const int n : times) EXPECT_EQ(n, 1);
+            if (order.longest_first) {
+              const int pairs = batch * heads * ((tiles + 1) / 2);
+              EXPECT_LT(fullest, (pairs + most - 1) / most * (tiles + 1));
+            }
+          }
+  EXPECT_TRUE(WgmmaOrder::of(13, 24, 12, 1, true, 132).longest_first);    // 18 tiles of keys, and not two pairs' 28
+  EXPECT_FALSE(WgmmaOrder::of(13, 384, 12, 1, true, 132).longest_first);  // of many, pairs are even
+}
 
 // The ladder's steps, in their order.
 template <class Row> void check_step() {

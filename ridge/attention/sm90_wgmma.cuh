@@ -20,16 +20,30 @@
 
 namespace ridge::attention_kernels {
 
-// The tensors as [batch, heads, rows, columns], in boxes of wgmma_box rows and 64 columns.
+// How a mask tensor reaches the scores.
+enum class MaskBy : std::uint8_t {
+  none,     // there is none
+  threads,  // they read it where it lies
+  copies,   // TMA brings tiles of it: of the tensors' type, in rows that start on 16 bytes
+};
+
+// The tensors as [batch, heads, rows, columns], in boxes of 64 (q, o, mask) and bn (k, v) rows and 64 columns.
 struct WgmmaMaps {
   tile::sm90::TensorMap q, k, v, o;
 };
+// With MaskBy::copies. per_batch and per_head: 1; 0: shared by all of them.
+struct WgmmaMaskMap {
+  tile::sm90::TensorMap map;
+  int per_batch, per_head;
+};
+struct NoWgmmaMask {};
+template <MaskBy By> using WgmmaMaskOf = std::conditional_t<By == MaskBy::copies, WgmmaMaskMap, NoWgmmaMask>;
 
-// Barriers and marks in shared memory. Q is each multiplier's own; K and V have stages of their own. Values that are to
+// Barriers and marks in shared memory. Q and the mask are each multiplier's own; K and V have stages of their own. Values that are to
 // be looked through arrive at the checkers, who say that they are full.
 template <int Multipliers, int Stages> struct WgmmaSync {
-  tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_k[Stages], full_v[Stages], empty_k[Stages],
-      empty_v[Stages], arrived[Stages];
+  tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_mask[Multipliers], empty_mask[Multipliers],
+      full_k[Stages], full_v[Stages], empty_k[Stages], empty_v[Stages], arrived[Stages];
   unsigned special[Stages];  // the block's latest tile of this stage, counted from 1, that had NaN or infinite values
 };
 
@@ -49,14 +63,15 @@ struct Parities {
   }
 };
 
-// Brings Rows x Columns, panel by panel, which lie `apart` bytes from each other.
+// Brings Rows x Columns from (row, column) on, panel by panel, which lie `apart` bytes from each other.
 template <int Rows, int Columns>
 __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
                                             tile::sm90::Barrier* full, int row, int head, int batch,
-                                            int apart = mma_tile_bytes(Rows, panel)) {
+                                            int apart = mma_tile_bytes(Rows, panel), int column = 0) {
   tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
-  for (int p = 0; p < panels(Columns); ++p) tile::sm90::load(map, to + p * apart, full, p * panel, row, head, batch);
+  for (int p = 0; p < panels(Columns); ++p)
+    tile::sm90::load(map, to + p * apart, full, column + p * panel, row, head, batch);
 }
 
 // Whether a tile in shared memory has NaN or infinite values in what this one of `Threads` threads looks at.
@@ -85,7 +100,7 @@ __device__ __forceinline__ void clear_special(unsigned char* tile, int thread) {
   }
 }
 
-// What a mask tensor adds to scores. It is read where scores are, pair by pair: lines of it come to the L1 cache once.
+// MaskBy::threads. The mask is read where scores are, pair by pair: lines of it come to the L1 cache once.
 template <class T> struct WgmmaMask {
   const Arguments<T>& a;
   std::int64_t matrix;  // where that of this batch and head begins
@@ -135,20 +150,24 @@ template <class T> struct WgmmaMask {
 };
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
-// Preconditions: cc 90; maps in boxes of 64 (q, o) and bn (k, v) rows; rows of o are whole units of 16 bytes; one
+// Preconditions: cc 90; maps in boxes of 64 (q, o, mask) and bn (k, v) rows; rows of o are whole units of 16 bytes; one
 // split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile;
-// without Uneven, all sequences are of one length; without Masked, no mask tensor; no pages.
-template <class Row, class T, bool Uneven = false, bool Masked = false>
+// without Uneven, all sequences are of one length; Mask says what the mask tensor needs; no pages.
+template <class Row, class T, bool Uneven = false, MaskBy Mask = MaskBy::none>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
-                    const __grid_constant__ WgmmaOrder order) {
+                    const __grid_constant__ WgmmaOrder order,
+                    [[maybe_unused]] const __grid_constant__ WgmmaMaskOf<Mask> mask = {}) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
     using K = WgmmaKernel<Row>;
     using Walk = WgmmaWalk<Row, T>;
+    constexpr bool has_mask = Mask != MaskBy::none, brings_mask = Mask == MaskBy::copies;
+    static_assert(!brings_mask || (brings_masks(c) && !Uneven));
     unsigned char* shared = sm90::swizzled_shared();
-    auto& sync = *reinterpret_cast<WgmmaSync<K::multipliers, c.stages>*>(shared + K::barriers_at);
+    constexpr int barriers_at = K::mask_at + (brings_mask ? wgmma_mask_bytes(c) : 0);
+    auto& sync = *reinterpret_cast<WgmmaSync<K::multipliers, c.stages>*>(shared + barriers_at);
     const auto stage_k = [=](unsigned stage) { return shared + K::k_at + stage * K::k_bytes; };
     const auto stage_v = [=](unsigned stage) { return shared + K::v_at + stage * K::v_bytes; };
     const int group = sm90::warpgroup_index();
@@ -157,6 +176,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       for (int m = 0; m < K::multipliers; ++m) {
         sm90::init(sync.full_q + m, 1);
         sm90::init(sync.empty_q + m, 1);
+        sm90::init(sync.full_mask + m, 1);
+        sm90::init(sync.empty_mask + m, 4);  // a multiplier's warps
       }
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(sync.full_k + s, 1);
@@ -167,6 +188,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sync.special[s] = 0;
       }
       sm90::fence_init();
+      sm90::prefetch(&maps.q);
+      sm90::prefetch(&maps.k);
+      sm90::prefetch(&maps.v);
+      if constexpr (brings_mask) sm90::prefetch(&mask.map);
     }
     __syncthreads();
 
@@ -176,11 +201,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         // K of a tile, then V of the one before, which is needed later.
         sm90::RingPlace<c.stages> k, v;
         sm90::RingPlace<1> q;
+        [[maybe_unused]] sm90::RingPlace<1> of_mask;
         order.for_each([&](const Place& at) {
           const WgmmaSequence<T, Uneven> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
           if (Uneven && at.tile * c.bm >= a.sq) return;
-          const Walk walk(a, at.tile * c.bm, Masked);
+          const Walk walk(a, at.tile * c.bm, has_mask);
           const int kv_head = at.head / a.group;
           for (int tile = 0; tile <= walk.tiles; ++tile) {
             if (tile < walk.tiles) {
@@ -204,6 +230,16 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                                       sequence.begin.key + walk.first(tile - 1), kv_head, sequence.batch_k);
               v.next();
             }
+            if constexpr (brings_mask) {
+              if (tile == walk.tiles) continue;
+              for (int m = 0; m < K::multipliers; ++m) {
+                sm90::wait(sync.empty_mask + m, of_mask.parity ^ 1);
+                load_panels<64, c.bn>(&mask.map, shared + K::mask_at + sm90::outer_offset(m * 64), sync.full_mask + m,
+                                      walk.first_query + m * 64, at.head * mask.per_head, at.batch * mask.per_batch,
+                                      K::q_panel, walk.first(tile));
+              }
+              of_mask.next();
+            }
           }
         });
       } else if (threadIdx.x >= 32) {
@@ -214,7 +250,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           const WgmmaSequence<T, Uneven> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
           if (Uneven && at.tile * c.bm >= a.sq) return;
-          const Walk walk(a, at.tile * c.bm, Masked);
+          const Walk walk(a, at.tile * c.bm, has_mask);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
             if (walk.whole.contains(tile)) continue;
@@ -239,6 +275,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     WgmmaMultiplier<Row, T> m(first_row);
     const Scores<T> scores(given);
     unsigned parity_q = 0;
+    [[maybe_unused]] unsigned parity_mask = 0;
     const auto give_turn = [&](int to) {
       if constexpr (K::in_turns) sm90::arrive_named<256>(K::turn + to);
     };
@@ -251,7 +288,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       const WgmmaSequence<T, Uneven> sequence(given, at.batch);
       const Arguments<T>& a = sequence.arguments();
       if (Uneven && at.tile * c.bm >= a.sq) return;
-      const Walk walk(a, at.tile * c.bm, Masked);
+      const Walk walk(a, at.tile * c.bm, has_mask);
       const auto own = walk.own(first_row),
                  whole = walk.whole_of(walk.first_query + first_row, walk.first_query + first_row + 63);
       const auto span = [&](int tile) {
@@ -261,8 +298,16 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       };
       // What becomes of the scores of a tile.
       const auto weigh = [&](int tile) {
-        if (!scores.as_is) m.for_scores([&](int, int, float product) { return scores.of(product); });
-        if constexpr (Masked) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
+        const bool adds_scaled = brings_mask && scores.softcap == 0;
+        if (!scores.as_is && !adds_scaled) m.for_scores([&](int, int, float product) { return scores.of(product); });
+        if constexpr (Mask == MaskBy::threads) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
+        if constexpr (brings_mask) {
+          sm90::wait(sync.full_mask + multiplier, parity_mask);
+          parity_mask ^= 1;
+          m.add_elements(sm90::shared_address(shared + K::mask_at), adds_scaled ? scores.scale : 1);
+          __syncwarp();
+          if (threadIdx.x % 32 == 0) sm90::arrive(sync.empty_mask + multiplier);
+        }
         // Written twice: after a common one, nvcc's order of instructions costs 5 %.
         if (whole.contains(tile)) {
           m.weigh(scores.factor);
@@ -302,7 +347,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                 },
                 [&](int r, int key) {
                   if (!spans[r].contains(key)) return false;
-                  if constexpr (!Masked) return true;
+                  if constexpr (!has_mask) return true;
                   else return mask_at(a, at.batch, at.head, walk.first_query + m.row(r), first + key) != minus_infinity;
                 });
           }

@@ -486,7 +486,7 @@ TEST(AttentionLengths, RefusalsSayWhy) {
             "attention: variant is tiled; it must be another one here: it finds no keys in pages");
   AttentionProblem p = paged(16);
   p.sk = 0;
-  EXPECT_EQ(chosen(p), "naive");  // of no keys
+  EXPECT_EQ(chosen(p), "decode_64");  // of no keys
   p = paged(16);
   p.lengths.reset();
   EXPECT_EQ(refusal(p), "attention: lengths is missing; it must be given with block_table");

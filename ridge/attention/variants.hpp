@@ -52,6 +52,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.7},
     {"wgmma_192", "and for wider Q and K alone", false, true,
      {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 192, .dv = 128, .threads = 384}, 0.6},
+    {"wgmma_192_wide", "and where V is as wide", false, true,
+     {.family = Family::wgmma, .bm = 128, .bn = 96, .d = 192, .dv = 192, .threads = 384}, 0.64},
     {"wgmma_256", "and for the widest", false, true,
      {.family = Family::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.67},
     {"wgmma_bf16x6_64", "float32 on Hopper's tensor cores: each number is three of bf16, of whose products six are taken", true, false,

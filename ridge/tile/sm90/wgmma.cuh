@@ -107,6 +107,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
   else if constexpr (N == 64) RIDGE_WGMMA_KEPT(64, 32, TYPES); \
   else if constexpr (N == 96) RIDGE_WGMMA_KEPT(96, 48, TYPES); \
   else if constexpr (N == 128) RIDGE_WGMMA_KEPT(128, 64, TYPES); \
+  else if constexpr (N == 192) RIDGE_WGMMA_KEPT(192, 96, TYPES); \
   else RIDGE_WGMMA_KEPT(256, 128, TYPES)
 // clang-format on
 
@@ -139,7 +140,7 @@ __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, st
 template <class T, Axis B, int N>
 __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned (&a)[4], std::uint64_t b,
                                               bool accumulate) {
-  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 256, "the widths that are written out");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || N == 256, "the widths that are written out");
   if constexpr (std::is_same_v<T, half>) {
     RIDGE_WGMMA_KEPT_WIDTHS("k16.f32.f16.f16");
   } else {
