@@ -137,13 +137,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (leads && patch + c.stages * pace < work.patches) load(patch + c.stages * pace, ring.stage);
 
       // ---- compute
-      float sums[N / 2];
+      float sums[1][N / 2];
       sm90::fence_sums();
 #pragma unroll
       for (int step = 0; step < products; ++step) {
         constexpr int in_line = sm90::line_bytes / 32;
         const std::uint64_t b = sm90::advanced(filters, step / in_line * (N * sm90::line_bytes) + step % in_line * 32);
-        sm90::multiply_kept<T, sm90::Axis::k, N>(sums, a[step], b, step > 0);
+        sm90::multiply_kept<T, sm90::Axis::k, N>(sums[0], a[step], b, step > 0);
       }
       sm90::commit_products();
       sm90::wait_products<0>();

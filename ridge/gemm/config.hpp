@@ -137,6 +137,9 @@ constexpr int rows_of_multiplier(const Config& c) {
 inline constexpr int most_sums = 192;
 constexpr int tile_sums(const Config& c) { return rows_of_multiplier(c) / 64 * c.bn / 2; }
 constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
+// Whether all of those registers are one tile's, which leaves none for an epilogue that reads vectors of what it adds:
+// then D and addends have to be as TMA stores and brings them.
+constexpr bool is_by_columns_alone(const Config& c) { return c.family == Family::wgmma && tile_sums(c) >= most_sums; }
 
 // Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one.
 // Each 64 rows have a warpgroup; a further warp loads.
@@ -208,6 +211,10 @@ constexpr int wgmma_bias_at(const Config& c) {
 }
 constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + multipliers(c) * c.bn * 4; }
 constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
+// Blocks, or clusters of them, that a launch has.
+constexpr std::int64_t wgmma_at_a_time(const Config& c, int sms) {
+  return c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
+}
 // A tensor of D's shape that is added to a tile comes as steps of the tile, in the place of operands: the first ones,
 // where the sums begin with it, or the last ones, where it is added to what the sums have become. It comes in pieces of
 // 64 rows and a line of the swizzle; `size`: bytes of an element.
@@ -224,6 +231,11 @@ constexpr int addend_steps(const Config& c, int size) {
 constexpr bool takes_addend(const Config& c, int size) {
   return c.family == Family::wgmma && c.schedule != Schedule::one &&
          addend_steps(c, size) <= c.stages - (c.schedule == Schedule::ping_pong ? 2 : 0);
+}
+// Which of the two, where the result allows either. As first steps an addend comes beside the products of the tile
+// before; of a block's only tile, it comes beside that tile's own products as the last ones.
+constexpr bool addend_comes_first(const Config& c, std::int64_t clusters, int sms) {
+  return clusters > wgmma_at_a_time(c, sms);
 }
 
 // Family::wgmma_split. Of a tile each block of a cluster adds up a share of the narrow operand's columns, in groups of

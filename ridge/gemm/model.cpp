@@ -220,6 +220,7 @@ constexpr double line_clocks = 1.5;            // of the copy engine, for a line
 constexpr double sector_line_clocks = 3.2;     // where rows start on sectors of the L2 cache, and inside of its lines
 constexpr double unaligned_line_clocks = 4;    // and where they start inside of sectors
 constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
+constexpr double wgmma_memory_share = 0.95;    // of memory's rate, what large tiles of few rows reach; on an H100
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
 constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where so many others ask too; on an H100
 constexpr double split_memory_share = 0.94;  // of memory's rate, what its narrow tiles reach; measured on an H100
@@ -231,6 +232,10 @@ constexpr double epilogue_vectors = 4;       // of four elements, that a thread 
 constexpr double addend_late = 700;          // clocks until what threads read of C, bias or residual is there
 constexpr double brought_addends = 3;        // and that it brings
 constexpr double late_addends = 20;          // and that it brings behind an activation, with its waits; H100
+constexpr double addend_share =
+    0.9;  // of memory's rate, at which what sums begin with comes, and nothing beside it; H100
+// Of an activation, for how much of it products beside it stand still; and where sums leave no registers besides. H100.
+constexpr double beside_products = 0.6, beside_largest_tiles = 1.05;
 constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
 constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
 constexpr double sums_bytes_per_clock = 48;   // of a tile's sums on their way to other blocks and to D
@@ -243,14 +248,18 @@ constexpr double further_launch_us = 2.5;     // such a copy starts and ends
 // Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120, full_power_share = 0.7;
 
-// Instructions per element of D of what the epilogue computes, and of single stores where rows start anywhere. quick:
-// of D of 16 bits by columns (tile/quick_gelu.cuh). addend: for an element of what is added.
-double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
+// Instructions per element of D of its activation. quick: of D of 16 bits by columns (tile/quick_activation.cuh), with
+// what it takes to look for the sums.
+double activation_instructions(const GemmProblem& p, bool quick) {
   const Activation a = p.scalars.activation;
-  const double activation = a == Activation::none || a == Activation::relu ? 1
-                            : quick                                        ? 30
-                            : a == Activation::gelu                        ? 28
-                                                                           : 16;
+  if (a == Activation::none || a == Activation::relu) return 1;
+  return quick ? 30 : a == Activation::gelu ? 28 : 16;
+}
+
+// And of what the epilogue computes in all, and of single stores where rows start anywhere. addend: for an element of
+// what is added.
+double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
+  const double activation = activation_instructions(p, quick);
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
   return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_lies ? addend : 0) + (p.bias_lies ? 2 : 0) +
          (vectors ? 0 : single_stores);
@@ -301,15 +310,18 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double stored = static_cast<double>(c.bm) * columns(c);
   const bool by_columns = is_by_columns(c, p);
   // A residual behind an activation is the ring's last steps, and the next tile's first ones wait for it.
-  const bool last_steps = by_columns && p.residual_lies && p.scalars.activation != Activation::none;
+  const bool last_steps =
+      by_columns && ((p.residual_lies && p.scalars.activation != Activation::none) || (tile_addend(p) && one_wave));
   const double instructions = epilogue_instructions(p, by_columns && size_of(*p.out) == 2,
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
                                                                  : single_addends);
-  // What is added comes by the same way as operands, and takes what these leave of it.
+  // What is added comes by the same way as operands. As the last steps it takes what these leave of that.
   const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
-  const double waits = brought > 0 ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step) : 0;
+  const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of one, per clock
+  const double waits = last_steps ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step)
+                                  : brought / (memory_bytes * addend_share);
   const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
   const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
@@ -330,7 +342,10 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
     }
     case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
       const double alone = steps * step * (most == 1 ? one_warpgroup : 1),
-                   both = last_steps ? alone + finish : std::max(alone, (steps * step + finish) / 2);
+                   active = (activation_instructions(p, by_columns) - 1) * stored / (4 * 32),
+                   both = last_steps ? alone + finish
+                                     : std::max(alone, (steps * step + finish - waits) / 2) + waits +
+                                           (is_by_columns_alone(c) ? beside_largest_tiles : beside_products) * active;
       if (most == 1) clocks.step = {step * one_warpgroup, "a tile that one of two warpgroups has alone"};
       clocks.finish = most * (both - alone) + finish;
       clocks.total = start + most * both + finish;
@@ -348,7 +363,7 @@ Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& 
   const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
   const double from_memory =
       std::max(cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock),
-               cost(p).bytes() / device.memory_gbs * device.clock_ghz);
+               cost(p).bytes() / (device.memory_gbs * wgmma_memory_share) * device.clock_ghz);
   Clocks clocks = wgmma_clocks_of_tiles(row, p, device);
   const double work = clocks.total;
   const double start = wgmma_start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);

@@ -2,6 +2,7 @@
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/tuning.hpp>
+#include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/launch.hpp>
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
@@ -34,6 +35,8 @@ std::string hopper_fits(const Config& c, const GemmProblem& p) {
     if (batch > max_grid_z) return "it takes batches of at most " + std::to_string(max_grid_z);
     return {};
   }
+  if (is_by_columns_alone(c) && !is_by_columns(c, p))
+    return "its sums leave no registers for types, strides and addends of D that TMA does not move";
   const int side = std::min(c.bm, c.bn);  // of a square that no tile is smaller than, whichever way it lies
   const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
                                                        : raster_of(p.m, p.n, side, side).tiles() * max_split;

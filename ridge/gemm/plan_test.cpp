@@ -329,7 +329,7 @@ TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   EXPECT_EQ(chosen(2048), "persistent");
   EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines for a product
   EXPECT_EQ(chosen(4096), "multicast");
-  EXPECT_EQ(chosen(4095), "ping_pong_128x192");  // D element by element, while the other warpgroup multiplies
+  EXPECT_EQ(chosen(4095), "ping_pong");  // D element by element, while the other warpgroup multiplies
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {

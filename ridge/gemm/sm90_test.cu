@@ -191,8 +191,9 @@ TEST(GemmOnHopper, OneOperand) {
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
 }
 
-// An addend comes as a tile's first steps, or behind an activation and a gate as its last ones: where the ring has room
-// for all of it at once, and where it has not; of tiles beyond D's edges; in each schedule, stored at once and later.
+// An addend comes as a tile's first steps, or as its last ones: behind an activation, with a gate, and of a block's only
+// tile; where the ring has room for all of it at once, and where it has not; of tiles beyond D's edges; in each schedule,
+// stored at once and later.
 TEST(GemmOnHopper, AResidual) {
   for (const bool first : {false, true}) {
     const Activation relu = Activation::relu, silu = Activation::silu;
@@ -204,6 +205,12 @@ TEST(GemmOnHopper, AResidual) {
         {.m = 136, .n = 600, .k = 300, .batch = 2, .residual = true, .residual_first = first});
     check<row_named("ping_pong_128x192"), bfloat16, k, k>(
         {.m = 300, .n = 400, .k = 64, .activation = silu, .bias = true, .residual = true, .residual_first = first});
+    check<row_named("cooperative_128x192"), bfloat16, k, k>(
+        {.m = 250, .n = 184, .k = 130, .bias = true, .residual = true, .residual_first = first});
+    check<row_named("cooperative_128x192"), half, k, outer>(
+        {.m = 500, .n = 392, .k = 70, .activation = relu, .residual = true, .residual_first = first});
+    check<row_named("ping_pong_128x192"), half, k, k>(
+        {.m = 120, .n = 200, .k = 300, .residual = true, .residual_first = first});
     check<row_named("wgmma_64x128"), half, outer, k>(
         {.m = 200, .n = 300 / 8 * 8, .k = 130, .activation = relu, .residual = true, .residual_first = first});
     check<gated, half, k, k>({.m = 130, .n = 264, .k = 40, .bias = true, .residual = true, .residual_first = first});

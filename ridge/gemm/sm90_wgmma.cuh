@@ -222,13 +222,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       for (int i = 0; i < 2; ++i) sm90::init(turn + i, 1);
       sm90::fence_init();
     }
-    if constexpr (K::multicast) {
-      tile::let_next_begin();
-      sm90::sync_cluster();
-      tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
-    } else {
-      __syncthreads();
-    }
+    tile::let_next_begin();
+    if constexpr (K::multicast) sm90::sync_cluster();
+    else __syncthreads();
+    tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
       loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
@@ -281,38 +278,34 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     // addend_stage: where that of the tile begins.
     const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier, int first_row,
                             int addend_stage) {
-#pragma unroll
-      for (int i = 0; i < K::blocks; ++i) {
-        const typename K::Store to = store_of(place, multiplier, first_row + i * 64);
-        const TileAddend<Row, Out> addend{shared, addend_stage, first_row + i * 64 + warp * 16};
-        if constexpr (K::c.gated) {
-          if (work.store == Store::tma) store_gated_columns<Out>(sums[i], by_columns, bias_of(multiplier), to, addend);
-          else store_gated_by_epilogue(sums[i], epilogue, place.end, work.n, to.row, to.col, place.batch);
-        } else {
-          if constexpr (has_tma_store<T>) {
-            if (work.store == Store::tma) {
-              store_columns<Out, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), to, addend);
-              continue;
-            }
-          }
-          if constexpr (has_direct_store<T>) {
-            if (work.store == Store::direct) {
-              const DirectStore<Sum> direct{
-                  static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
-              if constexpr (std::is_same_v<Sum, float>)
-                store_columns<float, c.bn, K::turns>(sums[i], by_columns, bias_of(multiplier), direct,
-                                                     TileAddend<Row, float>{shared, addend_stage, addend.row});
-              else direct.store_all(sums[i]);
-              continue;
-            }
-          }
-          store_by_epilogue<c.bn>(sums[i], epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
+      const typename K::Store to = store_of(place, multiplier, first_row);
+      const TileAddend<Row, Out> addend{shared, addend_stage, first_row + warp * 16};
+      if constexpr (K::c.gated) {
+        if (work.store == Store::tma) store_gated_columns<Out>(sums, by_columns, bias_of(multiplier), to, addend);
+        else store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
+      } else {
+        if constexpr (has_tma_store<T>) {
+          if (work.store == Store::tma)
+            return store_columns<Out, c.bn, K::turns>(sums, by_columns, bias_of(multiplier), to, addend);
         }
+        if constexpr (has_direct_store<T>) {
+          if (work.store == Store::direct) {
+            const DirectStore<Sum> direct{
+                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
+            if constexpr (std::is_same_v<Sum, float>)
+              return store_columns<float, c.bn, K::turns>(sums, by_columns, bias_of(multiplier), direct,
+                                                          TileAddend<Row, float>{shared, addend_stage, addend.row});
+            else return direct.store_all(sums);
+          }
+        }
+        if constexpr (!is_by_columns_alone(K::c))
+          store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
       }
     };
     // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
     const auto fetch_bias = [&](const WgmmaTile& place, int multiplier) {
       float* bias = bias_of(multiplier);
+      RIDGE_KEEP_LOOP
       for (int i = threadIdx.x % 128; i < K::columns; i += 128) {
         const At at{place.batch, 0, place.col + i, 1};
         bias[i] = by_columns.bias.data && at.col < work.n ? load_row<1, float>(by_columns.bias, at)[0] : 0;
@@ -552,8 +545,10 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           ring.skip(last_steps);
         }
       };
+      // Blocks that have one tile have nothing to store beside: then the code for that need not come.
+      [[maybe_unused]] const bool has_more_than_one = work.rows * work.cols * work.batch * c.cluster > gridDim.x;
       if constexpr (K::c.promote > 0) multiply_in_parts();
-      else if (K::defers && work.store == Store::tma && is_cheap(by_columns))
+      else if (K::defers && work.store == Store::tma && is_cheap(by_columns) && has_more_than_one)
         multiply_tiles.template operator()<K::defers>();
       else multiply_tiles.template operator()<false>();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
@@ -605,14 +600,16 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
   const bool adds = out.store != Store::epilogue && by_columns.addend != Addend::none;
   const DType stored = out.store == Store::direct ? f32 : dtype_of<typename K::Out>;
   if (adds) RIDGE_TRY(make_map(&map_addend, out.addend, stored, addend_rows));
+  const Raster tiles = wgmma_raster(c, shape.m, shape.n);
+  const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
   // Without an activation it does not matter which is added first.
   const bool begins = adds && K::begins_sums && out.store == Store::tma && by_columns.alpha == 1 &&
+                      addend_comes_first(c, clusters, sms) &&
                       (by_columns.addend == Addend::before_activation || by_columns.activation == Activation::none);
   if (begins) {
     then.addend = Addend::none;
     then.plain = by_columns.scale == 1 && by_columns.activation == Activation::none && !by_columns.bias.data;
   }
-  const Raster tiles = wgmma_raster(c, shape.m, shape.n);
   const WgmmaWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = steps,
@@ -628,17 +625,17 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
                        .pitch = out.d.pitch,
                        .batch_stride = out.d.batch_stride,
                        .groups = {offsets, shape.batch, shape.m}};
-  const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
-  const std::int64_t at_a_time = c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
+  const std::int64_t at_a_time = wgmma_at_a_time(c, sms);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>;
-  // Blocks that share no copies share the L2 cache, and lie beside each other only where all of them begin at once.
-  if constexpr (K::multicast)
+  // Blocks that share no copies share the L2 cache, and tile after tile they lie beside each other only where all of
+  // them begin at once.
+  if (K::multicast || clusters <= at_a_time)
     return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
-  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }
 
 struct WgmmaOperands {

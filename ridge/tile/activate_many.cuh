@@ -1,29 +1,34 @@
 // An activation of many elements of a thread's at a time, each activation's code there once.
 #pragma once
 #include <ridge/tile/activation.cuh>
-#include <ridge/tile/quick_gelu.cuh>
+#include <ridge/tile/quick_activation.cuh>
 
 namespace ridge::tile {
 
-// Four elements at a time; gelu's two for 16-bit results, which are short, all of them. T: of the result.
-// Turns: how many elements have gelu at a time; few where another warpgroup's products are to go on beside it.
-template <class T, int Turns = 0, int N>
-__device__ __forceinline__ void activate_many(Activation activation, float (&x)[N]) {
-  static_assert(N % 4 == 0);
-  if constexpr (sizeof(T) == 2) {
-    if (activation == Activation::gelu) {
+template <class T, int Turns, int N>
+__device__ __forceinline__ void activate_all_quickly(Activation activation, float (&x)[N]) {
+  const auto each = [&](auto f) {
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < N; ++i) x[i] = f(x[i]);
+  };
+  switch (activation) {
+    case Activation::relu: return each([](float y) { return relu(y); });
+    case Activation::gelu: {
       constexpr int chains = Turns == 0 ? N : Turns;
       Turn turns[chains];
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < N; ++i) x[i] = quick_gelu<T>(x[i], turns[i % chains]);
       return;
     }
-    if (activation == Activation::gelu_tanh) {
-      RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < N; ++i) x[i] = quick_gelu_tanh(x[i]);
-      return;
-    }
+    case Activation::gelu_tanh: return each([](float y) { return quick_gelu_tanh(y); });
+    case Activation::silu: return each([](float y) { return quick_silu(y); });
+    case Activation::sigmoid: return each([](float y) { return quick_logistic(y); });
+    case Activation::none: return;
   }
+}
+
+template <class T, int N> __device__ __forceinline__ void activate_by_fours(Activation activation, float (&x)[N]) {
+  static_assert(N % 4 == 0);
   const auto all = [&]<Activation A>() {
     RIDGE_KEEP_LOOP
     for (int turn = 0; turn < N; turn += 4) {  // at places 0 to 3
@@ -38,16 +43,20 @@ __device__ __forceinline__ void activate_many(Activation activation, float (&x)[
   };
   switch (activation) {
     case Activation::relu: return all.template operator()<Activation::relu>();
-    case Activation::gelu:
-      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu>();
-      return;
-    case Activation::gelu_tanh:
-      if constexpr (sizeof(T) != 2) all.template operator()<Activation::gelu_tanh>();
-      return;
+    case Activation::gelu: return all.template operator()<Activation::gelu>();
+    case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
     case Activation::silu: return all.template operator()<Activation::silu>();
     case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
-    default: return;
+    case Activation::none: return;
   }
+}
+
+// Four elements at a time; for 16-bit results, whose activations are short, all of them. T: of the result.
+// Turns: how many elements have gelu at a time; few where another warpgroup's products are to go on beside it.
+template <class T, int Turns = 0, int N>
+__device__ __forceinline__ void activate_many(Activation activation, float (&x)[N]) {
+  if constexpr (sizeof(T) == 2) activate_all_quickly<T, Turns>(activation, x);
+  else activate_by_fours<T>(activation, x);
 }
 
 }  // namespace ridge::tile

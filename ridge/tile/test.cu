@@ -4,7 +4,7 @@
 #include <ridge/tile/columns.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/pipeline.cuh>
-#include <ridge/tile/quick_gelu.cuh>
+#include <ridge/tile/quick_activation.cuh>
 #include <ridge/tile/row_ring.hpp>
 #include <ridge/tile/row_units.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
@@ -460,6 +460,25 @@ TEST(Activation, QuickGeluTanhIsGoodFor16Bits) {
   EXPECT_EQ(quick_gelu_tanh(HUGE_VALF), HUGE_VALF);
   EXPECT_EQ(quick_gelu_tanh(-HUGE_VALF), 0.0f);
   EXPECT_TRUE(std::isnan(quick_gelu_tanh(NAN)));
+}
+
+TEST(Activation, QuickLogisticAndSiluAreGoodFor16Bits) {
+  const auto check = [](float x) {
+    const double a = x, want = 1 / (1 + std::exp(-a));
+    const double share = 0x1p-21 + std::fabs(a) * 0x1p-23;  // of the result, and of the exponent, which is rounded
+    EXPECT_NEAR(quick_logistic(x), want, share * want + 1e-37) << x;
+    EXPECT_NEAR(quick_silu(x), a * want, share * std::fabs(a * want) + 1e-35) << x;
+  };
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const float x = static_cast<float>(std::bit_cast<bfloat16>(static_cast<std::uint16_t>(bits)));
+    if (std::isfinite(x)) check(x);
+  }
+  for (float x = -20; x < 20; x += 0.00117f) check(x);
+  EXPECT_EQ(quick_logistic(HUGE_VALF), 1.0f);
+  EXPECT_EQ(quick_logistic(-HUGE_VALF), 0.0f);
+  EXPECT_EQ(quick_silu(HUGE_VALF), HUGE_VALF);
+  EXPECT_EQ(quick_silu(-HUGE_VALF), 0.0f);
+  EXPECT_TRUE(std::isnan(quick_logistic(NAN)) && std::isnan(quick_silu(NAN)));
 }
 
 // What load_packed_anywhere does on a GPU, where it reads two aligned units.
