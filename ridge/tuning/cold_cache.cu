@@ -1,4 +1,5 @@
-// What a GPU's clock launches: what leaves the L2 cache cold and clean, and nothing.
+// What a GPU's clock launches: what leaves the L2 cache cold and clean, what leaves a multiprocessor without the code of
+// what ran before, and nothing.
 #include <ridge/simt/simt.hpp>
 #include <ridge/tuning/clock.hpp>
 
@@ -12,6 +13,23 @@ __global__ void __launch_bounds__(256) read_through(const uint4* x, std::int64_t
     sum |= v.x | v.y | v.z | v.w;
   }
   if (sum == 0xffffffffu) *y = sum;
+}
+
+// A warp goes through 128 KB of instructions one time after the other. Of two such kernels no instruction cache holds
+// anything else afterwards.
+template <int Kernel> __global__ void __launch_bounds__(32) go_through_code(float x, float y, unsigned* out) {
+  constexpr int instructions = 8192;
+#pragma unroll
+  for (int i = 0; i < instructions; ++i) x = fmaf(x, y, static_cast<float>(Kernel));
+  if (x == 0.5f) *out = 0;  // never: x grows
+}
+
+Status chill_code(int multiprocessors, void* word, Stream stream) {
+  // Two blocks for each, which the device deals out evenly.
+  const simt::Config at{
+      .grid = dim3(static_cast<unsigned>(2 * multiprocessors)), .block = dim3(32), .stream = stream.handle};
+  RIDGE_TRY(simt::launch(at, go_through_code<1>, 2.0f, 2.0f, static_cast<unsigned*>(word)));
+  return simt::launch(at, go_through_code<2>, 2.0f, 2.0f, static_cast<unsigned*>(word));
 }
 
 Status chill(const void* scratch, std::size_t bytes, void* word, Stream stream) {
