@@ -1,5 +1,5 @@
-// gelu, its tanh form, silu and the logistic function for results of 16 bits, in a third to a half of the instructions of
-// activation.cuh's.
+// gelu, its tanh form, silu and the logistic function for results of 16 bits, in a third to a half of activation.cuh's
+// instructions.
 #pragma once
 #include <ridge/core/float16.hpp>
 #include <ridge/simt/fast_math.hpp>

@@ -1,5 +1,5 @@
-// What a GPU's clock launches: what leaves the L2 cache cold and clean, what leaves a multiprocessor without the code of
-// what ran before, and nothing.
+// What a GPU's clock launches: what leaves the L2 cache cold and clean, what leaves multiprocessors without the code
+// that ran before, and nothing.
 #include <ridge/simt/simt.hpp>
 #include <ridge/tuning/clock.hpp>
 
