@@ -191,9 +191,9 @@ TEST(GemmOnHopper, OneOperand) {
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
 }
 
-// An addend comes as a tile's first steps, or as its last ones: behind an activation, with a gate, and of a block's only
-// tile; where the ring has room for all of it at once, and where it has not; of tiles beyond D's edges; in each schedule,
-// stored at once and later.
+// An addend comes as a tile's first steps, or as its last ones: behind an activation, with a gate, and of a block's
+// only tile; where the ring has room for all of it at once, and where it has not; of tiles beyond D's edges; in each
+// schedule, stored at once and later.
 TEST(GemmOnHopper, AResidual) {
   for (const bool first : {false, true}) {
     const Activation relu = Activation::relu, silu = Activation::silu;

@@ -16,9 +16,9 @@ class RIDGE_API Clock {
   // Prepares `runs` calls of work(i), i = 0.., to be timed as one: on a GPU they become a graph, so that the time is
   // the device's and not the launching thread's. Returns what measures once, in microseconds per call.
   // On a GPU each measurement starts with a cache that is cold and clean: without this, whoever comes after a copy
-  // pays for writing back what the copy left there (12 us of a 237 us sum on an H200). And multiprocessors' caches have
-  // none of the code that was measured before: in a model, too, other kernels come between (13 of the 53 us of a product
-  // on an H100).
+  // pays for writing back what the copy left there (12 us of a 237 us sum on an H200). And none of the code that was
+  // measured before is left in a multiprocessor's caches, as in a model, where other kernels come between (13 of the
+  // 53 us of a product on an H100).
   // `queued` puts the calls on the stream instead: what a copy needs, whose graph node runs at half its speed.
   virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work,
                                                           bool queued = false) = 0;
