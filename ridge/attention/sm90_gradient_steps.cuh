@@ -70,15 +70,15 @@ template <int Stages> struct WgmmaGradientSync {
   int special_k;        // whether K has
 };
 
-// The steps of a block: tiles of queries of one head after the other, from the first one on, or, of the heads that fall,
-// from the last one on.
+// The steps of a block: tiles of queries of one head after the other, from the first one on, or, of the heads that
+// fall, from the last one on.
 //
-// Behind a causal mask a head's first keys meet most queries. A block may wait for those alone that began before it. So
-// that none has to, the blocks of a head begin with its last keys, each at the tile of queries that no other has added to
-// yet; but then the longest would begin last of all, and most of the device look on. The last heads fall: their first
-// keys begin first, when the short blocks of the heads before leave room, as long after each other as the later ones
-// have to wait. Simulated and measured with 8 heads of 4 each and 4096 tokens: 1.0 times what the work of all
-// multiprocessors is, and not 1.66.
+// Behind a causal mask a head's first keys meet most queries. A block may wait for those alone that began before it.
+// So that none has to, the blocks of a head begin with its last keys, each at the tile of queries that no other has
+// added to yet; but then the longest would begin last of all, and most of the device look on. The last heads fall:
+// their first keys begin first, when the short blocks of the heads before leave room, as long after each other as the
+// later ones have to wait. Simulated with 8 heads of 4 each and 4096 tokens: 1.0 times what the work takes by
+// all multiprocessors, and not 1.66.
 template <class Row, class T> struct GradientWalk {
   static constexpr int bm = Row::config.bm, bn = Row::config.bn;
   const GradientArguments<T>& a;

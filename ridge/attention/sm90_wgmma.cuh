@@ -39,8 +39,8 @@ struct WgmmaMaskMap {
 struct NoWgmmaMask {};
 template <MaskBy By> using WgmmaMaskOf = std::conditional_t<By == MaskBy::copies, WgmmaMaskMap, NoWgmmaMask>;
 
-// Barriers and marks in shared memory. Q and the mask are each multiplier's own; K and V have stages of their own. Values that are to
-// be looked through arrive at the checkers, who say that they are full.
+// Barriers and marks in shared memory. Q and the mask are each multiplier's own; K and V have stages of their own.
+// Values that are to be looked through arrive at the checkers, who say that they are full.
 template <int Multipliers, int Stages> struct WgmmaSync {
   tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_mask[Multipliers], empty_mask[Multipliers],
       full_k[Stages], full_v[Stages], empty_k[Stages], empty_v[Stages], arrived[Stages];

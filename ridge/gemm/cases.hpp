@@ -93,7 +93,7 @@ class ElementOracle {
                                     : s_.activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
                                                                              : a;
       error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_;
-      // Of results of 16 bits gelu's tail may come from a polynomial (tile/quick_activation.cuh, which says how far off).
+      // Of results of 16 bits gelu's tail may come from a polynomial (tile/quick_activation.cuh says how far off).
       if (s_.activation == Activation::gelu && (out_ == f16 || out_ == bf16))
         error += std::fabs(value - std::max(sum, 0.0L)) * (out_ == f16 ? 0x1p-16L
                                                            : a < 3     ? 0x1p-14L

@@ -1,10 +1,11 @@
 // From the sums of wgmma in registers to D. Each warp does its own 16 rows, through 4 KB of shared memory of its own:
 // no warp waits for another.
 //
-// What takes next to nothing beside the store is written out for each part of 32 columns. Activations and late addends are
-// there once, in a loop over parts, although sums in registers have then to be looked for: where a model's products
-// follow other kernels, a kernel's instructions come from the L2 cache when they are first executed, about 50 clocks
-// for a line of eight on an H100. Written out for each part, gelu took 13 us of that, and 3 us less when it was there.
+// What takes next to nothing beside the store is written out for each part of 32 columns. Activations and late
+// addends are there once, in a loop over parts, although sums in registers have then to be looked for: where a
+// model's products follow other kernels, a kernel's instructions come from the L2 cache when they are first
+// executed, about 50 clocks for a line of eight on an H100. Written out for each part, gelu took 13 us of that, and
+// 3 us less when it was there.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
@@ -86,8 +87,9 @@ template <class Row, class T> struct TileAddend {
   }
 };
 
-// Part `part` of a warpgroup's sums, [blocks of 64 rows][N / 2], block after block, where the part is known only when it
-// runs: registers have no index, so halves of the places are tried until one is left. It is in [First, First + Count).
+// Part `part` of a warpgroup's sums, [blocks of 64 rows][N / 2], block after block, where the part is known only when
+// it runs: registers have no index, so halves of the places are tried until one is left. It is one of Count from First
+// on.
 template <int First, int Count, int Blocks, int N, class Acc>
 __device__ __forceinline__ void take_among(const Acc (&sums)[Blocks][N], int part, SumsOf<Acc>& x) {
   if constexpr (Count > 1) {
