@@ -157,7 +157,7 @@ template <class Row, class T, bool Uneven = false, MaskBy Mask = MaskBy::none>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
                     const __grid_constant__ WgmmaOrder order,
-                    [[maybe_unused]] const __grid_constant__ WgmmaMaskOf<Mask> mask = {}) {
+                    [[maybe_unused]] const __grid_constant__ WgmmaMaskOf<Mask> mask) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;

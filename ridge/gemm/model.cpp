@@ -232,8 +232,8 @@ constexpr double epilogue_vectors = 4;       // of four elements, that a thread 
 constexpr double addend_late = 700;          // clocks until what threads read of C, bias or residual is there
 constexpr double brought_addends = 3;        // and that it brings
 constexpr double late_addends = 20;          // and that it brings behind an activation, with its waits; H100
-constexpr double addend_share =
-    0.9;  // of memory's rate, at which what sums begin with comes, and nothing beside it; H100
+// Of memory's rate, at which what sums begin with comes, and nothing beside it; measured on an H100.
+constexpr double addend_share = 0.9;
 // Of an activation, for how much of it products beside it stand still; and where sums leave no registers besides. H100.
 constexpr double beside_products = 0.6, beside_largest_tiles = 1.05;
 constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way

@@ -132,7 +132,8 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     return {};
   }
   if (p.x->phase % size || p.y->phase % size) return "a tensor starts off its own elements' size";
-  if (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy)))
+  const bool writes_elements = c.method == Method::split && !p.backward;  // where units do not lie alike
+  if (!writes_elements && (!rows_in_phase(p, *p.y) || (p.dy && !rows_in_phase(p, *p.dy))))
     return "rows of x and y start at different distances from 16-byte boundaries";
   if (c.method == Method::vector) return {};
   if (c.method == Method::split) {
@@ -264,6 +265,8 @@ static roofline::Kernel kernel_of(const Variant& row, const SoftmaxProblem& p, c
     k.launches = 2;
     k.serial_us = 0.5;  // the second one waits for the last block of the first, and its beginning lies behind that
     k.trip_bytes = 4.0 * unit_bytes * c.threads;
+    // A warp's elements are a line of 128 bytes, or half of one: an estimate.
+    if (!p.backward && !rows_in_phase(p, *p.y)) k.memory_share = size == 2 ? 0.5 : 0.8;
   } else if (c.method == Method::span) {
     const double turns = static_cast<double>(span_rows(c, p, device)) / c.threads;
     k.trip_bytes = row_bytes * turns * c.threads * (p.backward ? 2 : 1);

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Row::config.threads)
 }
 
 // y of the slice                                            x, y: [rows, cols], pitches between rows
-// Preconditions: as above; rows of x and y lie alike on 16-byte units. y may be x.
+// Preconditions: as above. y may be x.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads)
     softmax_split_write(const T* x, T* y, const tile::OnlineSoftmax<float>* partials, std::int64_t cols,
@@ -42,11 +42,15 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += threads) seen = tile::merge(seen, partials[i]);
   seen = tile::row_reduce<threads, Warp>(
       seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
-  part.write(x, y, Normalise<float>(seen.max, seen.sum, log));
+  const Normalise<float> normalise(seen.max, seen.sum, log);
+  const bool alike =
+      (reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(y)) % tile::unit_bytes == 0;
+  if (alike) part.write(x, y, normalise);
+  else part.write_elements(x, y, normalise);
 }
 
 // partials[row][slice] = the slice's part of the sum that dx takes       y, dy: [rows, cols], pitches between rows
-// Preconditions: as above, of y and dy.
+// Preconditions: as above, of y and dy, whose rows lie alike on 16-byte units.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads)
     softmax_split_gradient_sums(const T* y, const T* dy, float* partials, std::int64_t cols, std::int64_t pitch_y,

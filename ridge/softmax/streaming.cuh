@@ -133,6 +133,7 @@ template <int Threads, class T> struct VectorPart {
         [&](std::int64_t i) { seen.add(float(x[i])); });
     return seen;
   }
+  // x and y lie alike on 16-byte units.
   __device__ __forceinline__ void write(const T* x, T* y, const Normalise<float>& normalise) const {
     for_each(
         x,
@@ -142,6 +143,11 @@ template <int Threads, class T> struct VectorPart {
           simt::store_streaming(y + at, unit);
         },
         [&](std::int64_t i) { y[i] = T(normalise(float(x[i]))); });
+  }
+  // Element by element, eight of them under way, wherever x and y lie.
+  __device__ __forceinline__ void write_elements(const T* x, T* y, const Normalise<float>& normalise) const {
+#pragma unroll 8
+    for (std::int64_t i = threadIdx.x; i < cols; i += Threads) y[i] = T(normalise(float(x[i])));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace ridge {
@@ -72,6 +73,43 @@ TEST(Softmax, ASplitRowNeedsItsWorkspace) {
   std::vector<float> room(plan->workspace_bytes() / sizeof(float));
   ASSERT_TRUE(plan->run(in, out, {room.data(), plan->workspace_bytes()}, {}).ok());
   for (const float e : y) ASSERT_NEAR(e, 1.0 / 50000, 1e-10);
+}
+
+// As of a view with gaps between its rows, and a result without.
+template <class T> void check_split_rows_apart(double tolerance) {
+  constexpr std::int64_t rows = 3, cols = 30011, pitch = cols + 3;
+  std::vector<T> x(rows * pitch), y(rows * cols);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = T(static_cast<float>(i % 97) * 0.125f - 6);
+  TensorView in = view(x.data(), {rows, cols});
+  in.layout.stride = {pitch, 1};
+  const TensorView out = view(y.data(), {rows, cols});
+  for (const bool log : {false, true}) {
+    const auto plan = plan_softmax(*SoftmaxProblem::of(log, in, out), cpu(), {.variant = "split"});
+    ASSERT_TRUE(plan.ok()) << plan.error().message();
+    std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);
+    ASSERT_TRUE(plan->run(in, out, {room.data(), plan->workspace_bytes()}, {}).ok());
+    for (std::int64_t row = 0; row < rows; ++row) {
+      double sum = 0;
+      const auto at = [&](std::int64_t i) { return static_cast<double>(static_cast<float>(x[row * pitch + i])); };
+      for (std::int64_t i = 0; i < cols; ++i) sum += std::exp(at(i));
+      for (std::int64_t i = 0; i < cols; ++i) {
+        const double want = log ? at(i) - std::log(sum) : std::exp(at(i)) / sum,
+                     got = static_cast<float>(y[row * cols + i]);
+        ASSERT_NEAR(got, want, std::fabs(want) * tolerance + 1e-7) << row << ", " << i;
+      }
+    }
+  }
+}
+TEST(Softmax, SplitRowsOfXAndYMayLieApart) {
+  check_split_rows_apart<float>(1e-5);
+  check_split_rows_apart<half>(0x1p-10);
+  check_split_rows_apart<bfloat16>(0x1p-8);
+  const Rows apart = [] {
+    Rows rows = Rows::contiguous(13, 227655);
+    rows.outer.stride[0] += 3;
+    return rows;
+  }();
+  EXPECT_EQ(chosen({.rows = 13, .cols = 227655, .x = apart, .y = Rows::contiguous(13, 227655)}), "split");
 }
 
 TEST(SoftmaxPlan, AFewRowsBeginBeforeTheKernelBeforeThemEnds) {
