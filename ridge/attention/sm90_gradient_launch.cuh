@@ -9,6 +9,13 @@
 namespace ridge::attention_detail {
 namespace {
 
+// Of heads whose later tiles of keys meet fewer queries, those that fall (GradientWalk): as many as have a block for
+// each multiprocessor, but never most of them; none where each block has a multiprocessor.
+constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles, std::int64_t sms) {
+  if (heads * key_tiles <= sms) return 0;
+  return std::min((sms + key_tiles / 2) / key_tiles, heads / 2);
+}
+
 inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   const WgmmaGradientParts parts = wgmma_gradient_parts(c, call.problem);
   char* at = static_cast<char*>(call.workspace.data);
@@ -25,11 +32,8 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   const bool waits = work.in_order && has_gradient_roles(c);
   const AttentionProblem& p = call.problem;
   const std::int64_t of_keys = std::max<std::int64_t>(1, p.b * p.hkv);
-  // As many heads fall as have a block for each multiprocessor, but never most of them.
-  const std::int64_t key_tiles = std::max<std::int64_t>(1, (p.sk + c.bm - 1) / c.bm), sms = call.plan.device.sms;
-  const bool rises = p.rule.right >= 0 && p.rule.left < 0;
-  if (work.in_order && rises && of_keys * key_tiles > sms)
-    work.falling = static_cast<unsigned>(std::min((sms + key_tiles / 2) / key_tiles, of_keys / 2));
+  if (work.in_order && p.rule.right >= 0 && p.rule.left < 0)
+    work.falling = static_cast<unsigned>(falling_heads(of_keys, (p.sk + c.bm - 1) / c.bm, call.plan.device.sms));
   const std::int64_t heads = of_keys - work.falling;
   const std::int64_t bytes = p.b * p.hq / of_keys * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
   const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);

@@ -83,6 +83,10 @@ TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
   check(widest, "f16:b=1,hq=4,hkv=2,sq=333,sk=390,d=192,dv=136:causal");
 }
 TEST(AttentionGradientsOnHopper, LastHeadsFall) {
+  EXPECT_EQ(falling_heads(8, 32, 132), 4);  // 128 blocks
+  EXPECT_EQ(falling_heads(8, 16, 132), 0);  // each has a multiprocessor
+  EXPECT_EQ(falling_heads(1, 500, 132), 0);
+  EXPECT_EQ(falling_heads(4, 3, 2), 1);  // as below
   for (const int sms : {2, 4, 7}) {
     check(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", nullptr, sms);
     check(wide, "f16:b=1,hq=6,hkv=3,sq=200,sk=300,d=128:causal=lower_right", nullptr, sms);

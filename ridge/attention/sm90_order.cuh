@@ -62,8 +62,7 @@ struct WgmmaOrder {
       const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
       f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
       if (longest_first) {
-        ++round;
-        step = round * blocks + (round % 2 ? blocks - 1 - blockIdx.x : blockIdx.x);
+        step = step_of(++round, blockIdx.x, blocks);
         continue;
       }
       shorter = pairs && !shorter && tile != place;
@@ -80,6 +79,10 @@ struct WgmmaOrder {
   }
 
  private:
+  // The step that a block has in a round: every other round the blocks stand the other way round.
+  static RIDGE_HD unsigned step_of(unsigned round, unsigned block, unsigned blocks) {
+    return round * blocks + (round % 2 ? blocks - 1 - block : block);
+  }
   // By what the fullest block has, in tiles of keys as a head's shortest tile has one. Pairs have all the same, and the
   // longest first leave most to a block at an end, of all or of those that the last round has a tile for. Even pairs
   // share keys, and are left by a sixteenth.
@@ -91,8 +94,7 @@ struct WgmmaOrder {
     for (const unsigned block : {0u, blocks - 1, (all - 1) % blocks, blocks - 1 - (all - 1) % blocks}) {
       unsigned time = 0;
       for (unsigned round = 0; round * blocks < all; ++round)
-        if (const unsigned i = round * blocks + (round % 2 ? blocks - 1 - block : block); i < all)
-          time += tiles - i / all_heads;
+        if (const unsigned step = step_of(round, block, blocks); step < all) time += tiles - step / all_heads;
       most = time > most ? time : most;
     }
     return most + most / 16 < (pairs + blocks - 1) / blocks * (tiles + 1);

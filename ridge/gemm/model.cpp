@@ -308,16 +308,17 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double step = clocks.step.clocks;
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
-  const bool by_columns = is_by_columns(c, p);
-  // A residual behind an activation is the ring's last steps, and the next tile's first ones wait for it.
-  const bool last_steps =
-      by_columns && ((p.residual_lies && p.scalars.activation != Activation::none) || (tile_addend(p) && one_wave));
-  const double instructions = epilogue_instructions(p, by_columns && size_of(*p.out) == 2,
+  const bool by_columns = is_by_columns(c, p), quick = by_columns && size_of(*p.out) == 2;
+  // What is added comes by the same way as operands, as first or last steps. A residual behind an activation is the
+  // last ones, and the next tile's first ones wait for it.
+  const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
+  const bool last_steps = addend && ((p.residual_lies && p.scalars.activation != Activation::none) ||
+                                     !addend_comes_first(c, static_cast<std::int64_t>(tiles), device.sms));
+  const double instructions = epilogue_instructions(p, quick,
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
                                                                  : single_addends);
-  // What is added comes by the same way as operands. As the last steps it takes what these leave of that.
-  const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
+  // The last steps take what operands leave of that way.
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
   const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of one, per clock
   const double waits = last_steps ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step)
@@ -342,7 +343,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
     }
     case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
       const double alone = steps * step * (most == 1 ? one_warpgroup : 1),
-                   active = (activation_instructions(p, by_columns) - 1) * stored / (4 * 32),
+                   active = (activation_instructions(p, quick) - 1) * stored / (4 * 32),
                    both = last_steps ? alone + finish
                                      : std::max(alone, (steps * step + finish - waits) / 2) + waits +
                                            (is_by_columns_alone(c) ? beside_largest_tiles : beside_products) * active;

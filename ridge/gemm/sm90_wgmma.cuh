@@ -223,9 +223,12 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::fence_init();
     }
     tile::let_next_begin();
-    if constexpr (K::multicast) sm90::sync_cluster();
-    else __syncthreads();
-    tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
+    if constexpr (K::multicast) {
+      sm90::sync_cluster();
+      tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
+    } else {
+      __syncthreads();
+    }
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
       loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
@@ -594,6 +597,8 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
     const std::int64_t batch = c.grouped || o.batch_stride == 0 ? 1 : shape.batch;
     return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows);
   };
+  if (is_by_columns_alone(c) && out.store == Store::epilogue)
+    return Status::error(Code::unsupported, "tiles whose sums take all registers leave by TMA");  // refused by plans
   sm90::TensorMap map_d{}, map_addend{};
   if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16));
   ColumnEpilogue then = by_columns;  // what becomes of the sums
@@ -631,11 +636,10 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>;
-  // Blocks that share no copies share the L2 cache, and tile after tile they lie beside each other only where all of
-  // them begin at once.
-  if (K::multicast || clusters <= at_a_time)
+  // Blocks that share no copies share the L2 cache, and lie beside each other only where all of them begin at once.
+  if constexpr (K::multicast)
     return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
-  return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }
 
 struct WgmmaOperands {
