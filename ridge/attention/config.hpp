@@ -40,6 +40,7 @@ struct Config {
                           // panels of either (wgmma_terms)
   bool turned = true;     // Q and K on their way to shared memory (register_tile)
   Schedule schedule = Schedule::overlapped;  // (wgmma)
+  bool masks = false;                        // it takes a mask tensor, and has room for a tile of it (wgmma_gradient)
   bool operator==(const Config&) const = default;
 };
 
@@ -64,8 +65,8 @@ constexpr bool takes_lengths(const Config& c) {
 // registers leave no room for it.
 constexpr bool takes_masks(const Config& c) {
   if (c.family == Family::wgmma) return c.bm <= 128 && !is_step(c);
-  return c.family != Family::wgmma_terms && c.family != Family::decode && c.family != Family::decode_one &&
-         c.family != Family::wgmma_gradient;
+  if (c.family == Family::wgmma_gradient) return c.masks;
+  return c.family != Family::wgmma_terms && c.family != Family::decode && c.family != Family::decode_one;
 }
 
 // ---- Family::register_tile: tiles of float32 in shared memory -----------------------------------------------------
@@ -163,23 +164,28 @@ constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) /
 
 // ---- Family::wgmma_gradient: a block owns bm keys ------------------------------------------------------------------
 // K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each
-// query; of dQ [bn][d] in float32. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves from registers, and
-// dX, in whose place weights were, has more stages.
+// query; of dQ [bn][d] in float32; a tile of the mask. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves
+// from registers, and dX, in whose place weights were, has more stages.
 
-inline constexpr int gradient_sums_stages = 2;  // one is added to dQ while the other is filled
-inline constexpr int gradient_x_stages = 4;  // where there are roles: a block that waits for its turn goes on so long
+// One tile of sums is added to dQ while the other is filled; the place of the second one is a mask's.
+constexpr int gradient_sums_stages(const Config& c) { return c.masks ? 1 : 2; }
+// Where there are roles: a block that waits for its turn goes on so long. The last one's place is a mask's.
+constexpr int gradient_x_stages(const Config& c) { return c.masks ? 3 : 4; }
 constexpr bool has_gradient_roles(const Config& c) { return c.family == Family::wgmma_gradient && c.bm == 64; }
 // Parts of a tile of dQ that blocks add to one after another: the next block begins when the first part is there.
 constexpr int gradient_turns_of_tile(const Config& c) { return has_gradient_roles(c) ? 2 : 1; }
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
-  return has_gradient_roles(c) ? (3 + c.stages * 4) * 8 + 6 * 4 : 8 + c.stages * (6 * 8 + 4) + 2 * 4;
+  return has_gradient_roles(c) ? (5 + c.stages * 4) * 8 + 6 * 4 : 3 * 8 + c.stages * (6 * 8 + 4) + 2 * 4;
 }
+// A tile of the mask tensor, [bn][bm] of the 16-bit type.
+constexpr int gradient_mask_bytes(const Config& c) { return c.masks ? mma_tile_bytes(c.bn, c.bm) : 0; }
 constexpr int wgmma_gradient_bytes(const Config& c) {
-  const int x_stages = has_gradient_roles(c) ? gradient_x_stages : c.stages;
-  const int sums_stages = has_gradient_roles(c) ? 0 : gradient_sums_stages;
+  const int x_stages = has_gradient_roles(c) ? gradient_x_stages(c) : c.stages;
+  const int sums_stages = has_gradient_roles(c) ? 0 : gradient_sums_stages(c);
   return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
          c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + c.bn * 8) +
-         x_stages * mma_tile_bytes(c.bm, c.bn) + sums_stages * c.bn * c.d * 4 + wgmma_gradient_barrier_bytes(c);
+         x_stages * mma_tile_bytes(c.bm, c.bn) + sums_stages * c.bn * c.d * 4 + gradient_mask_bytes(c) +
+         wgmma_gradient_barrier_bytes(c);
 }
 
 // ---- Family::wgmma_terms: tiles of bf16, three of each tile of float32 ----------------------------------------------

@@ -42,11 +42,4 @@ Status launch_mma_gradient_bf16(const Call&);
 // Of Family::wgmma_gradient.
 Status launch_wgmma_gradient(const Call&);
 
-// Whether rows are contiguous and start on 16 bytes.
-inline bool has_vectors(const AttentionOperand& o, DType dtype) {
-  const auto size = static_cast<std::int64_t>(size_of(dtype));
-  const auto on_16 = [&](std::int64_t stride) { return stride * size % 16 == 0; };
-  return o.element == 1 && o.phase == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
-}
-
 }  // namespace ridge::attention_detail

@@ -229,6 +229,7 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
                      rule);
   if (!p) return p;
   p->backward = true;
+  if (t.mask && p->mask_lies) p->mask_lies->phase = phase_of(*t.mask);  // a copy of it may need a workspace
   for (const auto& g : gradients) {
     if (!g.view->layout.same_shape(g.of->layout))
       return Status::invalid(op, std::string(g.name) + ".shape", g.view->layout.text(),

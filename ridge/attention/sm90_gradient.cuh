@@ -64,9 +64,9 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
   // Products become weights, rounded: kept so, they leave room for the products under way. span(r): of the tile's
   // queries, those that meet row r.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span) {
+  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, unsigned mask, SpanOf span) {
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
+        s_, scores, facts, mask, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0], weight[1]);
           if constexpr (!AsIs)
             sloped_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
@@ -111,8 +111,8 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
       simt::store(to + 4 * dq_unit(multiplier_, j, thread_), sums);
     }
   }
-  template <class Value, class SpanOf> __device__ __forceinline__ void add_special(Value value, SpanOf span) {
-    this->add_special_to(dv_, value, span);
+  template <class Value, class Meets> __device__ __forceinline__ void add_special(Value value, Meets meets) {
+    this->add_special_to(dv_, value, meets);
   }
 
   // dK and dV as T, to panels in shared memory.
@@ -129,14 +129,14 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
 };
 
 // dK, dV, and of dQ the sums in the workspace, without the scale.                      shapes: see GradientArguments
-// Preconditions: cc 90; maps as WgmmaGradientMaps says; rows of the tensors are whole units of 16 bytes; no mask
-// tensor; the start's kernel has run; AsIs as Scores says; d and dv are at most the Config's; gridDim.x is batch * key
-// heads * tiles of keys.
+// Preconditions: cc 90; maps as WgmmaGradientMaps and GradientMaskMap say; rows of the tensors are whole units of 16
+// bytes; a mask tensor where the Config has masks, and only there; the start's kernel has run; AsIs: no softcap, and a
+// positive scale; d and dv are at most the Config's; gridDim.x is batch * key heads * tiles of keys.
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,
-                             const __grid_constant__ GradientArguments<T> a,
-                             const __grid_constant__ GradientWork work) {
+                             const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work,
+                             [[maybe_unused]] const __grid_constant__ GradientMaskOf<Row> mask) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
@@ -149,10 +149,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto stage_facts = [=](int stage) {
       return reinterpret_cast<QueryFacts*>(shared + K::facts_at + stage * K::facts_bytes);
     };
+    const auto parity_of_mask = [](int step) { return static_cast<unsigned>(step % 2); };
     const int group = sm90::warpgroup_index();
 
     if (threadIdx.x == 0) {
       sm90::init(&sync.full_kv, 2);
+      sm90::init(&sync.full_mask, 1);
+      sm90::init(&sync.empty_mask, 1);
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(sync.full_q + s, 2);  // the tile, and its facts
         sm90::init(sync.full_o + s, 1);
@@ -189,18 +192,22 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           sm90::wait(sync.empty_o + at.stage, at.parity ^ 1);
           load_panels<c.bn, c.dv>(&maps.grad_o, stage_o(at.stage), sync.full_o + at.stage, walk.first_query(),
                                   walk.head, walk.batch);
+          if constexpr (c.masks) {
+            sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
+            walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
+          }
         }
       } else if (warp == 1) {
         // The adder.
         const bool speaks = threadIdx.x % 32 == 0;
         const simt::tile<32> lanes;
         const auto let_put = [](int step) {
-          const int place = step % gradient_sums_stages * K::multipliers;
+          const int place = step % K::sums_stages * K::multipliers;
           for (int m = 0; m < K::multipliers; ++m) sm90::arrive_named<K::with_adder>(K::read + place + m);
         };
-        for (int step = 0; step < ::min(walk.steps, gradient_sums_stages); ++step) let_put(step);
+        for (int step = 0; step < ::min(walk.steps, K::sums_stages); ++step) let_put(step);
         for (int step = 0; step < walk.steps; ++step, walk.next()) {
-          const int stage = step % gradient_sums_stages;
+          const int stage = step % K::sums_stages;
           const std::int64_t place = walk.place(work);
           const unsigned turn = walk.turn();
           if (speaks && work.in_order) sm90::await_turn(work.turns + place, turn);
@@ -218,7 +225,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           }
           if (speaks) sm90::wait_stores_read<0>();
           lanes.sync();
-          if (step + gradient_sums_stages < walk.steps) let_put(step + gradient_sums_stages);
+          if (step + K::sums_stages < walk.steps) let_put(step + K::sums_stages);
           if (speaks && work.in_order) {
             sm90::wait_stores<0>();
             sm90::end_turn(work.turns + place, turn);
@@ -228,11 +235,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       } else if (warp >= 2) {
         const int thread = static_cast<int>(threadIdx.x) - 64;
         sm90::RingPlace<c.stages> at;
-        Parities arrived;
+        [[maybe_unused]] Parities arrived;
         bool of_k = false;  // K has been looked through
         for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
           if (!walk.at_edge()) continue;
-          arrived.await(sync.arrived, at.stage);
+          // Of steps that follow each other none can be missed.
+          if constexpr (!c.masks) arrived.await(sync.arrived, at.stage);
           if (!of_k) {
             sm90::wait(&sync.full_kv, 0);
             if (finds_special<K::v_at, K::checkers, T>(shared, thread)) atomicMax(&sync.special_k, 1);
@@ -277,13 +285,14 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
 
         sm90::wait(sync.full_o + at.stage, at.parity);
-        if (at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
+        if (!c.masks && at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
         // The scores. nvcc wants no product under way behind those that a former step started: it would have each wait.
         sm90::wait_products<0>();
         sm90::fence_sums();
         m.start_dp(base + K::v_at, grad_o);
-        if (whole) m.template weigh<false>(scores, facts, span);
-        else m.template weigh<true>(scores, facts, span);
+        if constexpr (c.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
+        if (whole) m.template weigh<false>(scores, facts, base + K::mask_at, span);
+        else m.template weigh<true>(scores, facts, base + K::mask_at, span);
         sm90::wait_products<0>();
         if (whole) m.template take_gradient<false>(facts, span);
         else m.template take_gradient<true>(facts, span);
@@ -307,7 +316,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::fence_sums();
         m.start_dv(grad_o);
         sm90::fence_shared_for_copies();
-        sm90::await_named<256>(K::both);  // all of dX is there
+        sm90::await_named<256>(K::both);  // all of dX is there, and the mask is read
+        if (c.masks && multiplier == 0 && speaks) sm90::arrive(&sync.empty_mask);
         sm90::fence_sums();
         m.start_dq(address(dx), base);
         m.start_dk(q);
@@ -318,7 +328,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (step + 1 < walk.steps) next.next();
         start_scores(next);
         sm90::wait_products<2>();  // dQ
-        const int place = step % gradient_sums_stages, barrier = place * K::multipliers + multiplier;
+        const int place = step % K::sums_stages, barrier = place * K::multipliers + multiplier;
         float* const sums = reinterpret_cast<float*>(shared + K::sums_at + place * K::sums_bytes);
         sm90::await_named<K::with_adder>(K::read + barrier);
         if (special_k) m.put_dq_of_finite(sums, dx, shared);
@@ -340,7 +350,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               const int i = again.first_query() + query;
               return column < a.dv && i < a.sq ? float(rows(i)[column]) : 0.0f;
             },
-            [&](int r) { return again.span(first + m.row(r)); });
+            [&](int r, int query) { return again.meets(first + m.row(r), query); });
       }
     }
 

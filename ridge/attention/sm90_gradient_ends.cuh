@@ -1,5 +1,5 @@
-// The kernels before and behind those that multiply for gradients on Hopper's tensor cores: facts of every query, and
-// dQ from the sums that blocks have added up.
+// The kernels before and behind those that multiply for gradients on Hopper's tensor cores: facts of every query, a
+// mask as TMA can bring it, and dQ from the sums that blocks have added up.
 #pragma once
 #include <ridge/attention/sm90_gradient_steps.cuh>
 
@@ -41,6 +41,28 @@ __global__ void __launch_bounds__(gradient_start_threads)
   if (!work.in_order)
     for (int at = lanes.rank() * fragment; at < c.d; at += width * fragment)
       simt::store_global(work.sums + row * c.d + at, simt::vec<float, fragment>{0, 0, 0, 0});
+}
+
+inline constexpr int mask_copy_threads = 256, mask_copy_unit = 8;  // elements of 16 bytes, of a thread
+
+// The mask tensor as GradientMaskShape says, [batches][heads][rows][columns], of T. Columns behind its last one are 0,
+// and so are rows that all queries share, once for each of `rows`.
+// Preconditions: columns is a multiple of mask_copy_unit; gridDim.x * mask_copy_threads is at least all elements of the
+// copy / mask_copy_unit; the mask is boolean or of T.
+template <class T>
+__global__ void __launch_bounds__(mask_copy_threads)
+    attention_mask_copy(GradientArguments<T> a, T* to, int batches, int heads, int rows, int columns) {
+  const std::int64_t n = std::int64_t{blockIdx.x} * mask_copy_threads + threadIdx.x;
+  const int units = columns / mask_copy_unit, column = static_cast<int>(n % units) * mask_copy_unit;
+  const std::int64_t line = n / units;
+  if (line >= std::int64_t{batches} * heads * rows) return;
+  const int row = static_cast<int>(line % rows), head = static_cast<int>(line / rows % heads);
+  const int batch = static_cast<int>(line / rows / heads);
+  simt::vec<T, mask_copy_unit> values{};
+  RIDGE_UNROLL_ON_GPU
+  for (int e = 0; e < mask_copy_unit; ++e)
+    if (column + e < a.sk) values[e] = T(mask_at(a, batch, head, row, column + e));
+  simt::store_global(to + n * mask_copy_unit, values);
 }
 
 inline constexpr int gradient_end_threads = 256;

@@ -22,7 +22,7 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   GradientWork work{};
   work.sums = reinterpret_cast<float*>(at);
   work.facts = reinterpret_cast<QueryFacts*>(at += parts.sums);
-  work.next = reinterpret_cast<unsigned*>(at += parts.facts);
+  work.next = reinterpret_cast<unsigned*>(at += parts.facts + parts.mask);
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
   work.in_order = !call.problem.rule.nondeterministic;
@@ -41,6 +41,33 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   const std::int64_t groups = waits ? (heads + fit - 1) / fit : 1;
   work.together = static_cast<unsigned>(waits ? (heads + groups - 1) / groups : fit);
   return work;
+}
+
+// The mask's map; where it has to be copied, after that has been started.
+template <class T>
+Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const GradientArguments<T>& a) {
+  const AttentionProblem& p = call.problem;
+  const GradientMaskShape shape = gradient_mask_shape(c, p);
+  *map = {{}, shape.batch > 1, shape.heads > 1, p.mask_lies->row != 0};
+  const auto map_of = [&](const void* data, const AttentionOperand& at) {
+    return make_map<T>(&map->map, data, at, p.sk, shape.rows, shape.heads, shape.batch, c.bn);
+  };
+  if (!shape.is_copied) return map_of(call.tensors.mask->data, *p.mask_lies);
+  const WgmmaGradientParts parts = wgmma_gradient_parts(c, p);
+  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + parts.sums + parts.facts);
+  const std::int64_t units = shape.elements() / mask_copy_unit;
+  RIDGE_TRY(simt::launch({.grid = dim3(static_cast<unsigned>((units + mask_copy_threads - 1) / mask_copy_threads)),
+                          .block = dim3(mask_copy_threads),
+                          .smem = 0,
+                          .stream = call.stream.handle,
+                          .warp = call.plan.device.warp},
+                         attention_mask_copy<T>, a, to, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
+                         static_cast<int>(shape.rows), static_cast<int>(shape.columns)));
+  return map_of(to, {.batch = shape.heads * shape.rows * shape.columns,
+                     .head = shape.rows * shape.columns,
+                     .row = shape.columns,
+                     .element = 1,
+                     .phase = 0});
 }
 
 template <class T> struct WgmmaGradientRows : RowsOf<Family::wgmma_gradient, T> {
@@ -80,7 +107,11 @@ template <class T> struct WgmmaGradientRows : RowsOf<Family::wgmma_gradient, T> 
         RIDGE_TRY(make_map<T>(&maps.grad_o, t.grad_o.data, *p.grad_o, p.dv, p.sq, p.hq, p.b, c.bn));
       }
       const auto at = blocks_of(c.threads, blocks, static_cast<std::size_t>(smem_bytes(c, c.d, c.dv)));
-      RIDGE_TRY(tile::sm90::launch_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work));
+      GradientMaskOf<Row<I>> mask;
+      if constexpr (c.masks)
+        if (rows > 0) RIDGE_TRY(make_mask<T>(&mask, c, call, a));
+      RIDGE_TRY(
+          tile::sm90::launch_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work, mask));
     }
     const std::int64_t units = p.b * p.hq * p.sq * (c.d / 8);
     if (units == 0) return {};

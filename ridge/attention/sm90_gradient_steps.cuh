@@ -4,6 +4,7 @@
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/turn.cuh>
 
@@ -14,6 +15,15 @@ namespace ridge::attention_kernels {
 struct WgmmaGradientMaps {
   tile::sm90::TensorMap q, k, v, grad_o, grad_k, grad_v;
 };
+
+// The mask tensor in boxes of bn rows, queries, and 64 columns, keys. per_...: 1; 0: shared by all of them, of queries
+// in as many rows as a box has.
+struct GradientMaskMap {
+  tile::sm90::TensorMap map;
+  int per_batch, per_head, per_query;
+};
+struct NoGradientMask {};
+template <class Row> using GradientMaskOf = std::conditional_t<Row::config.masks, GradientMaskMap, NoGradientMask>;
 
 // The workspace.
 struct GradientWork {
@@ -32,8 +42,8 @@ struct GradientWork {
 constexpr int dq_unit(int part, int j, int thread) { return (part * 8 + j) * 128 + thread; }
 constexpr bool sums_by_queries(const Config& c) { return c.bn == 128; }
 
-// Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned, of facts; dQ; barriers. Those of
-// 16-bit types are in panels of 64 columns.
+// Where tiles lie in shared memory: K, V; stages of Q, of dO, of dX [bm][bn] turned; dQ; a mask's tile; stages of
+// facts; barriers. Those of 16-bit types are in panels of 64 columns.
 template <class Row> struct WgmmaGradientKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = 2, loader_registers = 24, multiplier_registers = 240;  // of 65,536: 504 * 128
@@ -45,27 +55,27 @@ template <class Row> struct WgmmaGradientKernel {
   static constexpr int sums = 64 * 64;
   static_assert(by_queries ? c.d == 64 : c.bn == 64 && c.d == multipliers * 64);
 
-  static constexpr int sums_bytes = c.bn * c.d * 4;
+  static constexpr int sums_stages = gradient_sums_stages(c), sums_bytes = c.bn * c.d * 4;
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        x_bytes = mma_tile_bytes(c.bm, c.bn), facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
   static constexpr int v_at = mma_tile_bytes(c.bm, c.d), q_at = v_at + mma_tile_bytes(c.bm, c.dv),
                        o_at = q_at + c.stages * q_bytes, x_at = o_at + c.stages * o_bytes,
-                       sums_at = x_at + c.stages * x_bytes, facts_at = sums_at + gradient_sums_stages * sums_bytes,
-                       barriers_at = facts_at + c.stages * facts_bytes;
+                       sums_at = x_at + c.stages * x_bytes, mask_at = sums_at + sums_stages * sums_bytes,
+                       facts_at = mask_at + gradient_mask_bytes(c), barriers_at = facts_at + c.stages * facts_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
 
   // Named barriers: of both multipliers, of each alone; dQ of each, in a place of shared memory, is complete, and is
   // read.
-  static constexpr int both = 1, own = 2, full = own + multipliers, read = full + gradient_sums_stages * multipliers;
-  static_assert(read + gradient_sums_stages * multipliers <= 16, "the barriers that there are");
+  static constexpr int both = 1, own = 2, full = own + multipliers, read = full + sums_stages * multipliers;
+  static_assert(read + sums_stages * multipliers <= 16, "the barriers that there are");
   static constexpr int with_adder = 128 + 32;  // threads at the last two
   static constexpr int checkers = 64;          // the loader's other warps
 };
 
 template <int Stages> struct WgmmaGradientSync {
-  tile::sm90::Barrier full_kv, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], arrived[Stages],
-      checked[Stages];  // the last two: of steps whose tiles are looked through
-  unsigned number;      // the block's
+  tile::sm90::Barrier full_kv, full_mask, empty_mask, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages],
+      arrived[Stages], checked[Stages];  // the last two: of steps whose tiles are looked through
+  unsigned number;                       // the block's
   int special[Stages];  // the latest step of this stage, counted from 1, whose Q or dO had NaN or infinite values
   int special_k;        // whether K has
 };
@@ -126,15 +136,28 @@ template <class Row, class T> struct GradientWalk {
   __device__ __forceinline__ bool whole(int first, int keys) const {
     return first_query() + bn <= a.sq && all_attend(a, first_query(), last_query(), first, first + keys);
   }
-  // Whether queries and keys that exist may not meet.
+  // Whether queries and keys that exist may not meet: behind a mask tensor, any.
   __device__ __forceinline__ bool at_edge() const {
-    return !all_attend(a, first_query(), last_query(), first_key, ::min(first_key + bm, a.sk));
+    return Row::config.masks || !all_attend(a, first_query(), last_query(), first_key, ::min(first_key + bm, a.sk));
   }
   // Queries of this tile, counted from its first, that attend to a key.
   __device__ __forceinline__ Span span(int key) const {
     const Keys queries = Meeting<Side::keys>::range(a, key, key);
     const int from = ::max(queries.first, first_query()), to = ::min(queries.last, first_query() + bn);
     return {from - first_query(), key < a.sk ? static_cast<unsigned>(::max(0, to - from)) : 0};
+  }
+  // What meets(r, query) asks: whether a query of this tile, counted from its first, attends to the key.
+  __device__ __forceinline__ bool meets(int key, int query) const {
+    if (!span(key).contains(query)) return false;
+    if constexpr (!Row::config.masks) return true;
+    else return mask_at(a, batch, head, first_query() + query, key) != minus_infinity;
+  }
+  // Brings the mask's tile.
+  __device__ __forceinline__ void load_mask(const GradientMaskOf<Row>& mask, unsigned char* to,
+                                            tile::sm90::Barrier* full) const {
+    if constexpr (Row::config.masks)
+      load_panels<bn, bm>(&mask.map, to, full, mask.per_query * first_query(), mask.per_head * head,
+                          mask.per_batch * batch, mma_tile_bytes(bn, panel), first_key);
   }
   // The place of this tile among those of sums, and how many blocks add to it before this one.
   __device__ __forceinline__ std::int64_t place(const GradientWork& work) const {
@@ -193,35 +216,46 @@ template <class Row, class T, bool AsIs> class GradientSteps {
   }
 
   // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
-  // span(r): of the tile's queries, those that meet row r.
+  // span(r): of the tile's queries, those that meet row r. mask: where its tile is in shared memory, of Config::masks.
+  // Who does not meet has the weight no_weight.
   template <bool MayMiss, class SpanOf, class Keep>
   __device__ __forceinline__ void weigh_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
-                                             const QueryFacts* facts, SpanOf span, Keep keep) const {
+                                             const QueryFacts* facts, [[maybe_unused]] unsigned mask, SpanOf span,
+                                             Keep keep) const {
     const Span of[2] = {span(0), span(1)};
+    // Masks that are added keep the scale out of the exponent's factor.
+    const float factor = AsIs && c.masks ? scores.scale * scores.factor : scores.factor;
+    [[maybe_unused]] unsigned masks[4];  // of two n: of each the pairs of both rows
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n) {
+      if constexpr (c.masks)
+        if (n % 2 == 0) tile::sm80::load_matrices<true>(masks, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
       const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        float weight[2], slope[2];
+        float weight[2], slope[2], more[2] = {0, 0};
+        if constexpr (c.masks) tile::unpack_pair<T>(masks[n % 2 * 2 + r], more[0], more[1]);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          const float product = products[4 * n + 2 * r + e], offset = two[2 * e];
+          const float product = products[4 * n + 2 * r + e];
+          const float offset = c.masks ? fmaf(more[e], -log2_e, two[2 * e]) : two[2 * e];
           if constexpr (AsIs) {
             slope[e] = 1;
-            weight[e] = simt::fast_exp2(fmaf(product, scores.factor, -offset));
+            weight[e] = simt::fast_exp2(fmaf(product, factor, -offset));
           } else {
             const float score = scores.of(product), ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
             slope[e] = fmaf(-ratio, ratio, 1);
-            weight[e] = simt::fast_exp2(fmaf(score, scores.factor, -offset));
+            weight[e] = simt::fast_exp2(fmaf(score, factor, -offset));
           }
-          if (MayMiss) weight[e] = of[r].contains(pair(n) + e) ? weight[e] : 0;
+          const bool is_missed = (MayMiss && !of[r].contains(pair(n) + e)) || (c.masks && more[e] == minus_infinity);
+          if (is_missed) weight[e] = no_weight, slope[e] = 1;
         }
         keep(n, r, weight, slope);
       }
     }
   }
-  // dP becomes dX: keep(n, r, x) has two neighbours. weights(n, r): theirs, times slopes, rounded.
+  // dP becomes dX: keep(n, r, x) has two neighbours. weights(n, r): theirs, times slopes, rounded; behind a mask tensor
+  // they say who does not meet.
   template <bool MayMiss, class SpanOf, class Weights, class Keep>
   __device__ __forceinline__ void take_gradient_of(const float (&dp)[c.bn / 2], const QueryFacts* facts, SpanOf span,
                                                    Weights weights, Keep keep) const {
@@ -235,12 +269,20 @@ template <class Row, class T, bool AsIs> class GradientSteps {
         tile::unpack_pair<T>(weights(n, r), x[0], x[1]);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          x[e] *= dp[4 * n + 2 * r + e] - two[2 * e + 1];
-          if (MayMiss) x[e] = of[r].contains(pair(n) + e) ? x[e] : 0;
+          const bool is_missed = c.masks ? is_no_weight(x[e]) : MayMiss && !of[r].contains(pair(n) + e);
+          x[e] = is_missed ? 0 : x[e] * (dp[4 * n + 2 * r + e] - two[2 * e + 1]);
         }
         keep(n, r, x);
       }
     }
+  }
+  // The same of a mask's first 16 queries and this warp's keys: lines of 64 keys, one for each query. 16 queries
+  // further the place of the row in its line is the same.
+  static constexpr int panel_rows_bytes = 16 * panel * 2;
+  __device__ __forceinline__ unsigned mask_matrices_at(unsigned tile) const {
+    const int query = lane_ / 16 * 8 + lane_ % 8, key = warp_ * 16 + lane_ / 8 % 2 * 8;
+    return tile + static_cast<unsigned>(mma_tile_bytes(c.bn, first_)) +
+           tile::sm90::swizzled(static_cast<unsigned>(query), static_cast<unsigned>(key * 2));
   }
   // Where in shared memory this lane's row of four 8 x 8 matrices lies, from query n on: lines of 64 queries, one for
   // each key, in a tile at `tile`.
@@ -276,16 +318,15 @@ template <class Row, class T, bool AsIs> class GradientSteps {
       }
   }
   // value(query, column): of dO, 0 where there is none. Adds those that are NaN or infinite to the keys of their
-  // queries: those that products have met already are added once more, which changes nothing.
-  template <int Sums, class Value, class SpanOf>
-  __device__ __forceinline__ void add_special_to(float (&dv)[Sums], Value value, SpanOf span) const {
-    const Span of[2] = {span(0), span(1)};
+  // queries, meets(r, query): those that products have met already are added once more, which changes nothing.
+  template <int Sums, class Value, class Meets>
+  __device__ __forceinline__ void add_special_to(float (&dv)[Sums], Value value, Meets meets) const {
 #pragma unroll 1
     for (int query = 0; query < c.bn; ++query)
 #pragma unroll
       for (int i = 0; i < Sums; ++i) {
         const float g = value(query, pair(i / 4) + i % 2);
-        if (!(fabsf(g) < -minus_infinity) && of[i / 2 % 2].contains(query)) dv[i] += g;
+        if (!(fabsf(g) < -minus_infinity) && meets(i / 2 % 2, query)) dv[i] += g;
       }
   }
 

@@ -94,6 +94,35 @@ TEST(AttentionGradientsOnHopper, LastHeadsFall) {
     check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
   }
 }
+// Brought as they lie; copied, for boolean ones, rows that do not begin on 16 bytes, and those that all queries share.
+TEST(AttentionGradientsOnHopper, MaskTensors) {
+  const struct {
+    const char *row, *d, *size;
+  } rows[] = {{"wgmma_gradient_64_mask", "48", "hq=2,hkv=1,sq=140,sk=136"},
+              {"wgmma_gradient_128_mask", "104", "hq=2,hkv=1,sq=70,sk=136"},
+              {"wgmma_gradient_256_mask", "136", "hq=2,hkv=1,sq=70,sk=72"}};
+  for (const auto& [row, d, size] : rows) {
+    const auto text = [&](const char* type, int batch, const char* mask, const char* more = "") {
+      return std::string(type) + ":b=" + std::to_string(batch) + "," + size + ",d=" + d + "," + mask + more;
+    };
+    for (const char* mask : {"mask=2", "mask=2,mh=2,mb=2", "mask=1,mh=2", "mask=1,mb=2,mq=1", "mask=2,mq=1"})
+      check(row, text("bf16", 2, mask));
+    check(row, text("f16", 2, "mask=2,mb=2"));
+    for (const char* more : {":causal", ":softcap=3:causal", ":scale=-0.3", ":window=40,3:fill=nan"})
+      check(row, text("bf16", 1, "mask=2", more));
+    for (const char* more : {":scale=0", ":fill=nan", ":fill=inf", ":softcap=1.5", ":fill=denormal"})
+      check(row, text("f16", 1, "mask=1", more));
+    const std::string heads = std::string(":b=1,hq=1,hkv=1,"), columns = std::string(",d=") + d;
+    for (const char* size_of : {"sq=1,sk=1", "sq=1,sk=300", "sq=129,sk=1", "sq=65,sk=63", "sq=63,sk=129"})
+      check(row, "f16" + heads + size_of + columns + ",mask=1");
+    check(row, "bf16" + heads + "sq=70,sk=100" + columns + ",mask=2:nondeterministic");
+    check(row, "bf16" + heads + "sq=100,sk=100,d=32,mask=1", spoil_a_gradient);
+    check(row, "bf16" + heads + "sq=100,sk=104,d=32,mask=2", spoil_a_gradient);
+    check(row, "bf16:b=1,hq=2,hkv=1,sq=0,sk=4,d=8,mask=1");
+    check(row, "bf16:b=1,hq=2,hkv=2,sq=3,sk=0,d=8,mask=2");
+    check(row, "bf16:b=1,hq=0,hkv=2,sq=3,sk=4,d=8,mask=1");
+  }
+}
 TEST(AttentionGradientsOnHopper, Nothing) {
   for (const char* row : {narrow, wide, widest}) {
     check(row, "bf16:b=1,hq=2,hkv=1,sq=0,sk=4,d=8");

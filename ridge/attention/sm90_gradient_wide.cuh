@@ -34,7 +34,8 @@ template <int Columns> __device__ __forceinline__ void clear_sums(HalfSums<Colum
     }
 }
 
-// Where tiles lie in shared memory: K, V; stages of Q, of dO, of weights and dX [bm][bn], of facts; barriers.
+// Where tiles lie in shared memory: K, V; stages of Q, of dO, of weights and dX [bm][bn]; a mask's tile; stages of
+// facts; barriers.
 template <class Row> struct WideGradientKernel {
   static constexpr Config c = Row::config;
   static_assert(has_gradient_roles(c) && c.bn == 64 && c.stages == 2 && c.threads == 512);
@@ -42,14 +43,14 @@ template <class Row> struct WideGradientKernel {
 
   // Of 65,536: 512 * 128. The sums of one of the first two are 128 registers of a thread.
   static constexpr int loader_registers = 24, weights_registers = 208, dx_registers = 216, dq_registers = 64;
-  static constexpr int x_stages = gradient_x_stages, turns = gradient_turns_of_tile(c);
+  static constexpr int x_stages = gradient_x_stages(c), turns = gradient_turns_of_tile(c);
 
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        k_bytes = mma_tile_bytes(c.bm, c.d), x_bytes = mma_tile_bytes(c.bm, c.bn),
                        facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
   static constexpr int v_at = k_bytes, q_at = v_at + mma_tile_bytes(c.bm, c.dv), o_at = q_at + c.stages * q_bytes,
-                       x_at = o_at + c.stages * o_bytes, facts_at = x_at + x_stages * x_bytes,
-                       barriers_at = facts_at + c.stages * facts_bytes;
+                       x_at = o_at + c.stages * o_bytes, mask_at = x_at + x_stages * x_bytes,
+                       facts_at = mask_at + gradient_mask_bytes(c), barriers_at = facts_at + c.stages * facts_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
   static_assert(wgmma_gradient_bytes(c) <= hopper_smem);
 
@@ -66,7 +67,8 @@ template <class Row> struct WideGradientKernel {
 };
 
 template <int Stages> struct WideGradientSync {
-  tile::sm90::Barrier full_k, full_v, full_q[Stages], full_o[Stages], empty_q[Stages], empty_o[Stages], may_add;
+  tile::sm90::Barrier full_k, full_v, full_mask, empty_mask, full_q[Stages], full_o[Stages], empty_q[Stages],
+      empty_o[Stages], may_add;
   unsigned number;  // the block's
   // The latest of even and of odd steps, counted from 1, in which each of two warpgroups found NaN or infinite values
   // in its tile: one is read while a faster warp may be at the next. And whether K has some.
@@ -119,10 +121,11 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<T, c.dv>(dv_, p_, grad_o); }
   // Products become weights. Rounded and times the slopes of their scores they go to shared memory.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, SpanOf span, unsigned to) {
+  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, unsigned mask, SpanOf span,
+                                        unsigned to) {
     unsigned four[4];
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, span,
+        s_, scores, facts, mask, span,
         [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           s_[4 * n + 2 * r] = weight[0];
           s_[4 * n + 2 * r + 1] = weight[1];
@@ -136,11 +139,11 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   }
   // Rounds them for the next dV, when the last one's product is done.
   __device__ __forceinline__ void keep_weights() { this->round(p_, s_); }
-  template <class Value, class SpanOf> __device__ __forceinline__ void add_special(Value value, SpanOf span) {
+  template <class Value, class Meets> __device__ __forceinline__ void add_special(Value value, Meets meets) {
 #pragma unroll
     for (int h = 0; h < c.dv / half_columns; ++h)
       this->add_special_to(
-          dv_[h], [&](int query, int column) { return value(query, h * half_columns + column); }, span);
+          dv_[h], [&](int query, int column) { return value(query, h * half_columns + column); }, meets);
   }
   __device__ __forceinline__ void put_dv(unsigned char* to) const {
 #pragma unroll
@@ -284,7 +287,8 @@ template <class Row, class T> class GradientOfQueries {
 template <class Row, class T, bool AsIs>
 __global__ void __launch_bounds__(Row::config.threads, 1)
     attention_wide_gradient(const __grid_constant__ WgmmaGradientMaps maps,
-                            const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work) {
+                            const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work,
+                            [[maybe_unused]] const __grid_constant__ GradientMaskOf<Row> mask) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     constexpr Config c = Row::config;
@@ -299,11 +303,14 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto stage_facts = [=](int stage) {
       return reinterpret_cast<QueryFacts*>(shared + K::facts_at + stage * K::facts_bytes);
     };
+    const auto parity_of_mask = [](int step) { return static_cast<unsigned>(step % 2); };
     const int group = sm90::warpgroup_index();
 
     if (threadIdx.x == 0) {
       sm90::init(&sync.full_k, 1);
       sm90::init(&sync.full_v, 1);
+      sm90::init(&sync.full_mask, 1);
+      sm90::init(&sync.empty_mask, 4);  // warps that weigh
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(sync.full_q + s, 2);  // the tile, and its facts
         sm90::init(sync.full_o + s, 1);
@@ -338,6 +345,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           if (step == 0) {
             load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_k, walk.first_key, walk.key_head, walk.batch);
             load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head, walk.batch);
+          }
+          if constexpr (c.masks) {
+            sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
+            walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
           }
           sm90::wait(sync.empty_o + at.stage, at.parity ^ 1);
           load_panels<c.bn, c.dv>(&maps.grad_o, stage_o(at.stage), sync.full_o + at.stage, walk.first_query(),
@@ -403,9 +414,15 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (step >= K::x_stages) sm90::await_named<256>(K::read + x);
         edge = walk.at_edge();
         const QueryFacts* facts = stage_facts(stage_of(step));
-        if (walk.whole(walk.first_key, c.bm)) m.template weigh<false>(scores, facts, span_of_row, to);
-        else m.template weigh<true>(scores, facts, span_of_row, to);
+        if constexpr (Row::config.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
+        if (walk.whole(walk.first_key, c.bm))
+          m.template weigh<false>(scores, facts, base + K::mask_at, span_of_row, to);
+        else m.template weigh<true>(scores, facts, base + K::mask_at, span_of_row, to);
         m.settle();
+        if constexpr (Row::config.masks) {
+          __syncwarp();
+          if (threadIdx.x % 32 == 0) sm90::arrive(&sync.empty_mask);
+        }
         sm90::arrive_named<256>(K::weights + stage_of(step));
       };
       const auto prepare_dv = [&](int step) {
@@ -448,7 +465,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                 const int i = again.first_query() + query;
                 return column < a.dv && i < a.sq ? float(rows(i)[column]) : 0.0f;
               },
-              [&](int r) { return again.span(again.first_key + m.row(r)); });
+              [&](int r, int query) { return again.meets(again.first_key + m.row(r), query); });
         }
       }
       sm90::await_named<256>(K::both);  // V is read

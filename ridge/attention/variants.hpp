@@ -96,6 +96,12 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.45},
     {"wgmma_gradient_256", "and for the widest: a warpgroup has dV, another one dK, and a third dQ, which dX reaches by shared memory", false, true,
      {.family = Family::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512}, 0.4},
+    {"wgmma_gradient_64_mask", "with a mask tensor, of which TMA brings tiles that are turned on their way to registers", false, true,
+     {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384, .masks = true}, 0.3},
+    {"wgmma_gradient_128_mask", "the same for wider heads", false, true,
+     {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .masks = true}, 0.38},
+    {"wgmma_gradient_256_mask", "and for the widest", false, true,
+     {.family = Family::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512, .masks = true}, 0.4},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -128,15 +134,40 @@ constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
   return (p.sk + c.bm - 1) / c.bm * p.b * p.hkv;
 }
 
+// Whether rows are contiguous, start on 16 bytes, and follow each other upwards.
+constexpr bool has_vectors(const AttentionOperand& o, DType dtype) {
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const auto on_16 = [&](std::int64_t stride) { return stride >= 0 && stride * size % 16 == 0; };
+  return o.element == 1 && o.phase == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
+}
+
+// The mask tensor as Family::wgmma_gradient reads it. One that TMA cannot bring as it lies, or of which all queries
+// have one row, is copied before: boolean elements as 0 and -inf, repeated axes once, the row that all queries share
+// as often as a tile has queries.
+struct GradientMaskShape {
+  bool is_copied;
+  std::int64_t batch, heads, rows, columns;  // of the copy
+  constexpr std::int64_t elements() const { return is_copied ? batch * heads * rows * columns : 0; }
+};
+constexpr GradientMaskShape gradient_mask_shape(const Config& c, const AttentionProblem& p) {
+  if (p.mask == AttentionMask::none) return {};
+  const AttentionOperand& m = *p.mask_lies;
+  const bool is_copied = p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype);
+  constexpr std::int64_t unit = 8;  // elements of 16 bytes, on which rows begin
+  return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
+          (p.sk + unit - 1) / unit * unit};
+}
+
 // The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query,
-// by whole tiles of queries; a word of each tile, and one.
+// by whole tiles of queries; the copy of a mask; a word of each tile, and one.
 struct WgmmaGradientParts {
-  std::int64_t tiles, sums, facts, words;  // tiles: of bn queries
-  std::int64_t bytes() const { return sums + facts + words; }
+  std::int64_t tiles, sums, facts, mask, words;  // tiles: of bn queries
+  std::int64_t bytes() const { return sums + facts + mask + words; }
 };
 constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
   const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
-  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, (all * gradient_turns_of_tile(c) + 1) * 4};
+  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, gradient_mask_shape(c, p).elements() * 2,
+          (all * gradient_turns_of_tile(c) + 1) * 4};
 }
 
 // Keys that the query of a problem with one query attends to, all of whose sequences are of one length;
