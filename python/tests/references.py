@@ -432,20 +432,75 @@ def embedding(dtype, rng):
         yield Case((table, rows), {}, (want,), (0,))
 
 
+def embedding_norm(dtype, rng):
+    for mode, cols, has_gamma, has_beta, scale in [
+        ("rms", 64, 1, 0, 1.0),
+        ("rms", 65, 0, 0, 2.75),
+        ("layer", 64, 1, 1, -0.5),
+        ("layer", 65, 0, 1, 1.0),
+    ]:
+        table, rows = make(rng, dtype, 7, cols), rng.integers(-1, 8, (2, 5)).astype(np.int64)
+        gamma = make(rng, dtype, cols) if has_gamma else None
+        beta = make(rng, dtype, cols) if has_beta else None
+        inside = (rows >= 0) & (rows < 7)  # the others give zeros
+        x = np.where(inside[..., None], double(table)[np.where(inside, rows, 0)], 0) * scale
+        x = double(x.astype(np.float32).astype(DTYPES[dtype]))  # exact: the norm is that of the rounded row
+        want = normed(x, gamma, beta, 1e-5, mode == "layer")
+        size = (1 + np.abs(want)) * (1 if gamma is None else 1 + np.abs(double(gamma)))
+        size = size + (0 if beta is None else np.abs(double(beta)))
+        options = {"mode": mode, "eps": 1e-5, "scale": scale}
+        yield Case((table, rows, gamma, beta), options, (x, want), (0, 64 * computed_in(dtype) * size))
+
+
+def turned(x, positions, style):
+    """x [..., s, h, d] turned by positions [s] or [b, s], and the size that errors are relative to."""
+    half, halves = x.shape[-1] // 2, style == "neox"
+    turns = np.asarray(positions)[..., None, None] * 10000.0 ** (-np.arange(half) / half)  # [..., s, 1, pairs]
+    cos, sin = np.cos(turns), np.sin(turns)
+    a, b = (double(x)[..., :half], double(x)[..., half:]) if halves else (double(x)[..., ::2], double(x)[..., 1::2])
+    pairs, size = (a * cos - b * sin, a * sin + b * cos), np.abs(a) + np.abs(b)
+    if halves:
+        return np.concatenate(pairs, -1), np.concatenate((size, size), -1)
+    return np.stack(pairs, -1).reshape(x.shape), np.repeat(size, 2, -1)
+
+
 def rope(dtype, rng):
     for style in ["neox", "gptj"]:
         for given in [False, True]:
             x = make(rng, dtype, 2, 5, 3, 16)
             positions = rng.integers(0, 1000, 5).astype(np.int32) if given else None
-            turns = np.outer(np.arange(5) if positions is None else positions, 10000.0 ** (-np.arange(8) / 8))
-            cos, sin = np.cos(turns)[:, None], np.sin(turns)[:, None]  # [s, 1, pairs]
-            halves = style == "neox"
-            a, b = (double(x)[..., :8], double(x)[..., 8:]) if halves else (double(x)[..., ::2], double(x)[..., 1::2])
-            turned = (a * cos - b * sin, a * sin + b * cos)
-            want = np.concatenate(turned, -1) if halves else np.stack(turned, -1).reshape(x.shape)
-            size = np.abs(a) + np.abs(b)
-            size = np.concatenate((size, size), -1) if halves else np.repeat(size, 2, -1)
+            want, size = turned(x, np.arange(5) if positions is None else positions, style)
             yield Case((x, positions, None, None), {"style": style}, (want,), (8 * computed_in(dtype) * size,))
+
+
+def rope_cache(dtype, rng):
+    """Caches that tokens fill, one for each row: of other rows it is not said what they hold in a new cache."""
+    b, s, page = 2, 32, 16
+    for style, layout in [("neox", "bhsd"), ("gptj", "bshd"), ("neox", "paged")]:
+        q, k, v = make(rng, dtype, b, s, 3, 24), make(rng, dtype, b, s, 2, 24), make(rng, dtype, b, s, 2, 8)
+        positions = np.stack([rng.permutation(s) for _ in range(b)]).astype(np.int64)
+        table = rng.permutation(b * s // page).reshape(b, s // page).astype(np.int32)
+
+        def cache(x):
+            rows = np.empty_like(x)  # [b, rows, heads, columns]
+            for i in range(b):
+                rows[i, positions[i]] = x[i]
+            if layout == "bhsd":
+                return rows.swapaxes(1, 2)
+            if layout == "bshd":
+                return rows
+            pages = np.empty((table.size, page, *x.shape[2:]), x.dtype)
+            pages[table.reshape(-1)] = rows.reshape(pages.shape)
+            return pages
+
+        want_q, size_q = turned(q, positions, style)
+        want_k, size_k = turned(k, positions, style)
+        error = 8 * computed_in(dtype)
+        paged = layout == "paged"
+        options = {"style": style} | ({"pages": table.size, "page": page} if paged else {"rows": s, "layout": layout})
+        inputs = (q, k, v, positions, None, None, table if paged else None)
+        wants = (want_q, cache(want_k), cache(v))
+        yield Case(inputs, options, wants, (error * size_q, error * cache(size_k), 0))
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------
@@ -646,7 +701,9 @@ OPERATORS = {
     "conv2d": conv2d,
     "nms": nms,
     "embedding": embedding,
+    "embedding_norm": embedding_norm,
     "rope": rope,
+    "rope_cache": rope_cache,
     "attention": attention,
     "attention_merge": attention_merge,
     "checklist_copy": lesson(lambda x: x),

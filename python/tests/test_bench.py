@@ -107,6 +107,8 @@ DRAWN = [
     "rope:f32:b=2,s=9,h=3,d=16,positions=1,tables=20:style=gptj:place=packed",
     "rope:bf16:b=2,s=9,h=3,d=16,tables=20,narrow=1:rotary_dim=4",
     "embedding:f32:rows=9,cols=17,n=5,b=3,wide=1:place=padded",
+    "embedding_norm:bf16:rows=9,cols=24,n=5,wide=1:inputs=table,indices,gamma:eps=1e-6:scale=45.25",
+    "embedding_norm:f32:rows=9,cols=17,n=5:inputs=table,indices,gamma,beta:mode=layer:place=padded",
 ]
 
 

@@ -146,7 +146,22 @@ def _embedding(table, indices, *, scale=1.0):
     return table[torch.where(inside, indices, 0)] * inside[..., None] * scale
 
 
-IN_FLOAT32 = {"conv2d": _conv2d, "dwconv": _dwconv, "attention": _attention, "rope": _rope, "embedding": _embedding}
+def _embedding_norm(table, indices, gamma=None, beta=None, *, mode="rms", eps=1e-5, scale=1.0):
+    x = _embedding(table, indices, scale=scale)
+    if mode == "layer":
+        return x, torch.nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+    y = torch.nn.functional.rms_norm(x, x.shape[-1:], gamma, eps)
+    return x, y if beta is None else y + beta
+
+
+IN_FLOAT32 = {
+    "conv2d": _conv2d,
+    "dwconv": _dwconv,
+    "attention": _attention,
+    "rope": _rope,
+    "embedding": _embedding,
+    "embedding_norm": _embedding_norm,
+}
 NO_ARITHMETIC = ("lse", "max_q", "max_k", "math")  # options of the request alone
 
 
@@ -161,13 +176,16 @@ def test_gradient_in_float32(op, inputs, options):
     made = tensors(op, inputs, requires_grad=True)
     wide = {k: t.detach().double().requires_grad_() if t.requires_grad else t for k, t in made.items()}
     got = overload(op)(**made, **options)
-    got = got[0] if isinstance(got, list) else got
     want = IN_FLOAT32[op.name](**wide, **{k: v for k, v in options.items() if k not in NO_ARITHMETIC})
-    torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-5)
-    dy = torch.randn(got.shape, generator=torch.Generator().manual_seed(2))
+    want = want if isinstance(want, tuple) else (want,)
+    got = (got if isinstance(got, (list, tuple)) else (got,))[: len(want)]  # attention's lse has a test of its own
+    random = torch.Generator().manual_seed(2)
+    dy = [torch.randn(y.shape, generator=random) for y in got]
+    for y, w in zip(got, want, strict=True):
+        torch.testing.assert_close(y.double(), w, rtol=1e-5, atol=1e-5)
     names = [name for name, t in made.items() if t.requires_grad]
     found = torch.autograd.grad(got, [made[name] for name in names], dy)
-    wanted = torch.autograd.grad(want, [wide[name] for name in names], dy.double())
+    wanted = torch.autograd.grad(want, [wide[name] for name in names], [d.double() for d in dy])
     for name, g, w in zip(names, found, wanted, strict=True):
         torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"d{name}: {text}")
 
@@ -276,6 +294,89 @@ def test_a_sum_alone_has_a_gradient():
     y, _ = torch.ops.ridge.add_rms_norm(*leaves)
     want = torch.autograd.grad(torch.nn.functional.rms_norm(x + residual, (9,), gamma, 1e-5).sum(), leaves)
     torch.testing.assert_close(torch.autograd.grad(y.sum(), leaves), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["rms", "layer"])
+@pytest.mark.parametrize("of_x, of_y", [(True, False), (False, True)])
+def test_either_result_of_embedding_norm_has_a_gradient(mode, of_x, of_y):
+    """A table's row that is named twice, one index outside of it; and of vectors alone, of a table that has none."""
+    table, gamma, beta = torch.randn(5, 8), torch.randn(8), torch.randn(8)
+    indices = torch.tensor([[1, 4], [1, 5]])
+    leaves = [t.requires_grad_() for t in (table, gamma, beta)]
+    wide = [t.detach().double().requires_grad_() for t in leaves]
+    results = torch.ops.ridge.embedding_norm(table, indices, gamma, beta, mode=mode)
+    wanted = _embedding_norm(wide[0], indices, *wide[1:], mode=mode)
+    weights = torch.randn(2, 2, 8)
+    loss, right = (sum((y * weights).sum() for y, of in zip(pair, (of_x, of_y)) if of) for pair in (results, wanted))
+    found = torch.autograd.grad(loss, leaves, allow_unused=True)
+    want = torch.autograd.grad(right, wide, allow_unused=True)
+    assert [g is None for g in found] == [g is None for g in want]
+    for g, w in zip(found, want, strict=True):
+        if w is not None:
+            torch.testing.assert_close(g.double(), w, rtol=1e-4, atol=1e-4)
+    if of_y:
+        y = torch.ops.ridge.embedding_norm(table.detach(), indices, gamma, beta, mode=mode)[1]
+        alone = torch.autograd.grad((y * weights).sum(), leaves[1:])
+        torch.testing.assert_close(alone, found[1:], rtol=0, atol=0)
+
+
+CACHES = {  # how a cache of 2 sequences of 32 rows lies, and where rows [b, rows, h, d] are in it
+    "bhsd": ((2, 2, 32, 8), lambda cache: cache.transpose(1, 2)),
+    "bshd": ((2, 32, 2, 8), lambda cache: cache),
+    "pages": ((5, 16, 2, 8), lambda cache: cache[torch.tensor([[3, 0], [1, 4]])].flatten(1, 2)),
+}
+
+
+def rope_cache_request(layout):
+    random = torch.Generator().manual_seed(7)
+    q, k, v = (torch.randn(2, 3, heads, 8, generator=random) for heads in (4, 2, 2))
+    shape, rows = CACHES[layout]
+    caches = [torch.full(shape, 7.0) for _ in "kv"]
+    positions = torch.tensor([[4, 31, 32], [-1, 0, 17]])  # two of them are no rows
+    table = torch.tensor([[3, 0], [1, 4]], dtype=torch.int32) if layout == "pages" else None
+    options = {"rotary_dim": 6, "layout": None if layout == "pages" else layout}
+    return [q, k, v, *caches, positions, None, None, table], options, rows
+
+
+@pytest.mark.skipif("rope_cache" not in OPERATORS, reason="this build has no rope_cache")
+@pytest.mark.parametrize("layout", CACHES)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_caches_are_written_in_place(layout, compiled):
+    arguments, options, rows = rope_cache_request(layout)
+    q, k, v, k_cache, v_cache, positions, *_ = arguments
+
+    def step(*tensors):
+        return torch.ops.ridge.rope_cache_(*tensors, **options)
+
+    torch._dynamo.reset()
+    got = torch.compile(step, fullgraph=True, backend="aot_eager")(*arguments) if compiled else step(*arguments)
+    torch.testing.assert_close(got, torch.ops.ridge.rope(q, positions, rotary_dim=6), rtol=0, atol=0)
+    turned = torch.ops.ridge.rope(k, positions, rotary_dim=6)
+    for cache, x in ((k_cache, turned), (v_cache, v)):
+        want = torch.full((2, 32, 2, 8), 7.0)
+        for b, s in ((0, 0), (0, 1), (1, 1), (1, 2)):
+            want[b, positions[b, s]] = x[b, s]
+        torch.testing.assert_close(rows(cache), want, rtol=0, atol=0)
+    if layout == "pages":
+        assert bool((k_cache[2] == 7).all())  # nobody's
+
+
+@pytest.mark.skipif("rope_cache" not in OPERATORS, reason="this build has no rope_cache")
+@pytest.mark.parametrize("layout", CACHES)
+def test_opcheck_of_caches_in_place(layout):
+    arguments, options, _ = rope_cache_request(layout)
+    torch.library.opcheck(torch.ops.ridge.rope_cache_.default, arguments, options)
+
+
+@pytest.mark.skipif("rope_cache" not in OPERATORS, reason="this build has no rope_cache")
+def test_caches_that_do_not_fit_are_refused():
+    [q, k, v, k_cache, v_cache, *_], _, _ = rope_cache_request("bhsd")
+    with pytest.raises(ValueError, match="k_cache.shape"):
+        ridge.torch.rope_cache_(q, k, v, k_cache[0], v_cache)
+    with pytest.raises(ValueError, match="v_cache.shape"):
+        ridge.torch.rope_cache_(q, k, v, k_cache, v_cache[:, :, :5])
+    with pytest.raises(ValueError, match="overlapping"):
+        ridge.torch.rope_cache_(q, k, v, k_cache, k_cache)
 
 
 def test_no_gradient_is_refused():

@@ -55,6 +55,14 @@ SAMPLES = {
         ({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]])}, {}),
         ({"table": (9, 8), "indices": torch.tensor([4, 9, 4], dtype=torch.int32)}, {"scale": 0.5}),
     ],
+    "embedding_norm": [
+        ({"table": (9, 8), "indices": torch.tensor([[0, 3, 8], [2, 2, -1]]), "gamma": (8,)}, {}),
+        (
+            {"table": (9, 7), "indices": torch.tensor([4, 9, 4], dtype=torch.int32), "gamma": (7,), "beta": (7,)},
+            {"mode": "layer", "scale": 0.5, "eps": 0.1},
+        ),
+        ({"table": (9, 8), "indices": torch.tensor([1, 7]), "beta": (8,)}, {"scale": 2.0}),
+    ],
     "rope": [
         ({"x": (2, 5, 3, 8)}, {}),
         ({"x": (5, 3, 8), "positions": torch.tensor([7, -2, 0, 4, 3])}, {"rotary_dim": 6}),
@@ -65,6 +73,22 @@ SAMPLES = {
                 "sin": torch.linspace(0, 3, 20).reshape(5, 4).sin(),
             },
             {"style": "gptj"},
+        ),
+    ],
+    "rope_cache": [  # each row of a cache is written: of others it is not said what they hold
+        ({"q": (2, 5, 3, 8), "k": (2, 5, 2, 8), "v": (2, 5, 2, 6)}, {}),
+        (
+            {"q": (4, 3, 8), "k": (4, 1, 8), "v": (4, 1, 8), "positions": torch.tensor([3, 0, 2, 1])},
+            {"rows": 4, "layout": "bshd", "rotary_dim": 6},
+        ),
+        (
+            {
+                "q": (2, 16, 2, 8),
+                "k": (2, 16, 1, 8),
+                "v": (2, 16, 1, 8),
+                "block_table": torch.tensor([[1], [0]], dtype=torch.int32),
+            },
+            {"pages": 2, "page": 16, "style": "gptj"},
         ),
     ],
     "attention": [

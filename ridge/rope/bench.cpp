@@ -1,8 +1,9 @@
 // What the command line's check and bench know of rope.
+#include <ridge/rope/cache_cases.hpp>
 #include <ridge/rope/cases.hpp>
 
 namespace ridge::rope_detail {
 
-static const check::RegisterCases registered(book());
+static const check::RegisterCases registered(book()), cache_registered(cache_book());
 
 }  // namespace ridge::rope_detail

@@ -1,14 +1,12 @@
 // rope's cases: what tests, benchmarks and the command line run.
 #pragma once
 #include <ridge/check/case_book.hpp>
-#include <ridge/rope/oracle.hpp>
+#include <ridge/rope/rotation_cases.hpp>
 #include <ridge/rope/sweep.hpp>
 
-#include <limits>
+#include <cmath>
 
 namespace ridge::rope_detail {
-
-inline std::int64_t pairs_of(const check::Case& c) { return *c.options.integer("rope", "rotary_dim", c.dim("d")) / 2; }
 
 // positions: 1 gives [s] in i32, 2 [b, s] in i64; tables=P gives cos and sin for P positions, in f32, or with narrow=1
 // in x's type. Without b x has 3 axes.
@@ -32,44 +30,18 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
   }
 }
 
-// Tolerance, in roundings of f32 relative to |a| + |b|: the angle (2), the functions (2), products and sum (2); one
-// rounding into the type. Tables are as given.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
-  const std::int64_t b = c.dim("b"), s = c.dim("s"), h = c.dim("h"), d = c.dim("d"), pairs = pairs_of(c);
-  const bool neox = c.options.text("style", "neox") == "neox", tables = c.has("tables");
-  const double base = *c.options.real("rope", "base", 10000), u = check::roundoff(f32);
-  const std::size_t first_table = c.dim("positions", 0) ? 2 : 1;
+  const std::int64_t b = c.dim("b"), s = c.dim("s"), h = c.dim("h"), d = c.dim("d");
+  const RotationOfCase rotation(c, in, c.dim("positions", 0) ? 2 : 1);
   check::Expected e{in[0].values, std::vector<double>(in[0].values.size(), 0.0)};
   for (std::int64_t token = 0; token < b * s; ++token) {
     double position = static_cast<double>(token % s);
     if (c.dim("positions", 0) == 1) position = in[1].values[token % s];
     if (c.dim("positions", 0) == 2) position = in[1].values[token];
-    for (std::int64_t head = 0; head < h; ++head)
-      for (std::int64_t i = 0; i < pairs; ++i) {
-        const std::int64_t start = (token * h + head) * d;
-        const std::int64_t at[2] = {start + (neox ? i : 2 * i), start + (neox ? i + pairs : 2 * i + 1)};
-        const double angle = angle_oracle(position, static_cast<double>(i), static_cast<double>(2 * pairs), base);
-        double cos = std::cos(angle), sin = std::sin(angle);
-        if (tables) {
-          const bool inside = position >= 0 && position < static_cast<double>(c.dim("tables"));
-          const std::size_t entry = inside ? static_cast<std::size_t>(position) * pairs + i : 0;
-          cos = inside ? in[first_table].values[entry] : std::numeric_limits<double>::quiet_NaN();
-          sin = inside ? in[first_table + 1].values[entry] : cos;
-        }
-        const double x[2] = {in[0].values[at[0]], in[0].values[at[1]]};
-        const PairOracle o(x[0], x[1], cos, sin);
-        const double want[2] = {o.first, o.second};
-        const double scale = tables ? std::fabs(cos) + std::fabs(sin) : 1;
-        for (int k = 0; k < 2; ++k) {
-          double value = want[k];
-          if (std::isfinite(value) && std::isinf(check::round_to(c.dtype, value)))
-            value = check::round_to(c.dtype, value);
-          e.value[at[k]] = value;
-          e.tolerance[at[k]] = std::isfinite(value) ? 6 * u * (std::fabs(x[0]) + std::fabs(x[1])) * scale + 0x1p-148 +
-                                                          check::rounding_error(c.dtype, value)
-                                                    : 0;
-        }
-      }
+    for (std::int64_t head = 0; head < h; ++head) {
+      const std::int64_t start = (token * h + head) * d;
+      rotation.turn(in[0].values.data() + start, position, e.value.data() + start, e.tolerance.data() + start);
+    }
   }
   return {e};
 }

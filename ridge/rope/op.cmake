@@ -1,1 +1,1 @@
-ridge_operator(SOURCES plan.cpp op.cpp KERNELS rope.cu)
+ridge_operator(SOURCES plan.cpp op.cpp cache.cpp KERNELS rope.cu cache.cu TESTS cache_test.cpp)

@@ -1,28 +1,11 @@
 // rope by name.
 #include <ridge/core/op.hpp>
-#include <ridge/rope/launch.hpp>
+#include <ridge/rope/rotation.hpp>
 #include <ridge/rope/variants.hpp>
 
 namespace ridge {
 
 using namespace rope_detail;
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  if (row.config.method == Method::pairs) return {};
-  return row.config.heads > 1 ? "coarsening" : "coalescing";
-}
-
-static Result<RopeOptions> options_of(const Options& options) {
-  const std::string_view style = options.text("style", "neox");
-  if (style != "neox" && style != "gptj")
-    return Status::invalid("rope", "style", "'" + std::string(style) + "'", "neox or gptj");
-  auto n = options.integer("rope", "rotary_dim", 0);
-  if (!n) return n.error();
-  auto base = options.real("rope", "base", 10000);
-  if (!base) return base.error();
-  return RopeOptions{style == "neox" ? RopeStyle::neox : RopeStyle::gptj, *n, *base};
-}
 
 // Positions come alone, tables as two, and all of them in this order.
 static Result<std::vector<std::string_view>> takes(const Options&, std::size_t given) {
@@ -43,7 +26,7 @@ static RopeTensors tensors_of(Views in, Views out) {
 }
 
 static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto given = options_of(options);
+  auto given = rope_options("rope", options);
   if (!given) return given.error();
   const Layout& shape = in[0].layout;
   return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};
@@ -51,7 +34,7 @@ static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
 
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto given = options_of(options);
+  auto given = rope_options("rope", options);
   if (!given) return given.error();
   auto problem = RopeProblem::of(tensors_of(in, out), *given);
   if (!problem) return problem.error();

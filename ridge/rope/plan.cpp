@@ -1,32 +1,19 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
-#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
 #include <ridge/rope/launch.hpp>
+#include <ridge/rope/rotation.hpp>
 #include <ridge/rope/variants.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 namespace ridge {
 
 using namespace rope_detail;
 
 static constexpr std::string_view op = "rope";
-
-static Layout with_batch(Layout t) {
-  if (t.rank != 3) return t;
-  for (int axis = 3; axis > 0; --axis) {
-    t.shape[axis] = t.shape[axis - 1];
-    t.stride[axis] = t.stride[axis - 1];
-  }
-  t.shape[0] = 1;
-  t.stride[0] = 0;
-  t.rank = 4;
-  return t;
-}
 
 RopeProblem RopeProblem::contiguous(DType dtype, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d,
                                     const RopeOptions& options) {
@@ -52,52 +39,21 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
   p.align_y = alignment_of(y.data);
   p.positions = t.positions.has_value();
   p.tables = t.cos.has_value();
-  if (t.cos.has_value() != t.sin.has_value())
-    return Status::invalid(op, t.cos ? "sin" : "cos", "missing", "given along with the other table");
   const auto apart = [&](const TensorView& view, const char* label) -> Status {
     if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
     RIDGE_TRY(check_data(op, label, view));
     if (overlap(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
     return {};
   };
-  if (t.positions) {
-    const TensorView& v = *t.positions;
-    const std::int64_t b = p.x.shape[0], s = p.x.shape[1];
-    if (v.dtype != DType::i32 && v.dtype != DType::i64)
-      return Status::invalid(op, "positions.dtype", std::string(name(v.dtype)), "i32 or i64");
-    if (!(v.rank() == 1 && v.size(0) == s) && !(v.rank() == 2 && v.size(0) == b && v.size(1) == s))
-      return Status::invalid(op, "positions.shape", v.layout.text(),
-                             std::to_string(s) + " or " + std::to_string(b) + "x" + std::to_string(s));
-    RIDGE_TRY(apart(v, "positions"));
-  }
-  if (t.cos) {
-    const std::int64_t half_dim = rotary_dim(p) / 2;
-    for (const auto& [view, label] : {std::pair{&*t.cos, "cos"}, std::pair{&*t.sin, "sin"}}) {
-      if (view->dtype != t.cos->dtype || (view->dtype != DType::f32 && view->dtype != x.dtype))
-        return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view->dtype)),
-                               "f32 or that of x, alike in both tables");
-      if (view->rank() != 2 || view->size(1) != half_dim || view->size(0) != t.cos->size(0))
-        return Status::invalid(op, std::string(label) + ".shape", view->layout.text(),
-                               "of 2 axes, as many positions in both tables, x " + std::to_string(half_dim));
-      RIDGE_TRY(apart(*view, label));
-    }
-  }
+  RIDGE_TRY(check_angles(op, {t.positions, t.cos, t.sin}, p.x.shape[0], p.x.shape[1], rotary_dim(p) / 2, x.dtype, "x",
+                         apart));
   return p;
 }
 
 static Status validate(const RopeProblem& p) {
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
-  const std::int64_t n = rotary_dim(p), d = p.x.shape[3];
-  if (p.options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
-    return Status::invalid(op, "rotary_dim", std::to_string(n),
-                           "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
-  if (!(p.options.base > 0) || !std::isfinite(p.options.base))
-    return Status::invalid(op, "base", std::to_string(p.options.base), "positive and finite");
-  for (int axis = 0; axis < 4; ++axis)
-    if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
-      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
-  return {};
+  RIDGE_TRY(check_rotation(op, p.options, p.x.shape[3]));
+  return check_strides(op, "y", p.y);
 }
 
 // Why this row cannot run this problem; empty: it can.

@@ -4,41 +4,12 @@
 #include <ridge/rope/rope.cuh>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace ridge::rope_detail {
 
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
 template <int I> struct Row { static constexpr Config config = variants[I].config; };
-
-static Angles angles_of(const RopeProblem& p, const RopeTensors& t) {
-  Angles a;
-  if (p.positions) {
-    const TensorView& v = *t.positions;
-    a.positions = v.data;
-    a.wide_positions = v.dtype == DType::i64;
-    a.stride_b = v.rank() == 2 && v.size(0) > 1 ? v.stride(0) : 0;
-    a.stride_s = v.stride(-1);
-  }
-  if (p.tables) {
-    a.cos = t.cos->data;
-    a.sin = t.sin->data;
-    a.table_dtype = t.cos->dtype;
-    a.rows = t.cos->size(0);
-    std::copy_n(t.cos->layout.stride.begin(), 2, a.cos_stride);
-    std::copy_n(t.sin->layout.stride.begin(), 2, a.sin_stride);
-    return a;
-  }
-  const std::int64_t n = rotary_dim(p);
-  const long double turn = 2 * std::acos(-1.0L);
-  for (std::int64_t i = 0; i < n / 2; ++i) {
-    const long double part = std::pow(static_cast<long double>(p.options.base), -2.0L * i / n) / turn;
-    const long double nearest = (part - std::floor(part)) * 0x1p64L + 0.5L;
-    a.turns[i] = nearest < 0x1p64L ? static_cast<std::uint64_t>(nearest) : 0;
-  }
-  return a;
-}
 
 template <int I, class T> static Status launch_row(const RopePlan& plan, const RopeTensors& t, Stream stream) {
   constexpr Config c = variants[I].config;
@@ -50,7 +21,7 @@ template <int I, class T> static Status launch_row(const RopePlan& plan, const R
                         .block = dim3(c.threads),
                         .stream = stream.handle,
                         .warp = plan.device.warp};
-  const Angles angles = angles_of(p, t);
+  const Angles angles = angles_of(p.options, rotary_dim(p), {t.positions, t.cos, t.sin});
   if constexpr (c.method == Method::pairs) {
     PairsShape s{.heads = p.x.shape[2],
                  .tokens = p.x.shape[0] * p.x.shape[1],

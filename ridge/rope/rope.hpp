@@ -1,4 +1,5 @@
 // rope: rotary position embedding. Pairs of elements of a head are turned by angles that grow with the position.
+// rope_cache, which also writes keys and values into the caches that attention reads, is in cache.hpp.
 //
 //   y1 = x1 cos a - x2 sin a,  y2 = x2 cos a + x1 sin a,  a = position * base^(-2 i / rotary_dim),  i < rotary_dim / 2
 //

@@ -1,5 +1,5 @@
-// rope as models have it: what `ridge bench --sweep` draws. Queries or keys of prompts, and of one token for each of
-// many sequences.
+// rope and rope_cache as models have them: what `ridge bench --sweep` draws. Queries or keys of prompts, and of one
+// token for each of many sequences.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -42,6 +42,50 @@ inline std::string draw(Draw& d) {
   if (d.chance(20)) c.options.set("style", "gptj");
   if (d.chance(15)) c.options.set("rotary_dim", std::to_string(std::max<std::int64_t>(columns / 4 / 2 * 2, 2)));
   if (!tables && d.chance(40)) c.options.set("base", d.chance(70) ? "500000" : "1000000");
+  if (*place) c.options.set("place", place);
+  return c.text();
+}
+
+// One token of each of many sequences, whose caches have room for more, or prompts that fill theirs.
+inline std::string draw_cache(Draw& d) {
+  const bool decoding = d.chance(70), paged = d.chance(50);
+  std::int64_t b = d.log_uniform(1, decoding ? 256 : 8), s = decoding ? 1 : d.size(16, 8192);
+  std::int64_t hkv = d.pick<std::int64_t>({{15, 1}, {15, 2}, {15, 4}, {40, 8}, {15, 32}});
+  const std::int64_t share = d.pick<std::int64_t>({{25, 1}, {15, 3}, {35, 4}, {25, 8}});  // q's heads for one of k
+  const std::int64_t columns =
+      d.chance(70) ? d.pick<std::int64_t>({{3, 64}, {6, 128}, {1, 256}}) : 8 * (4 + d.below(29));
+  const std::int64_t page = d.pick<std::int64_t>({{60, 16}, {20, 64}, {20, 256}});
+  std::int64_t rows = d.log_uniform(16, 4096);  // of a cache that a token is added to
+  const DType dtype = d.pick<DType>({{75, bf16}, {15, f16}, {10, f32}});
+  const char* place = d.pick<const char*>({{45, ""}, {40, "packed"}, {11, "inplace"}, {2, "offset"}, {2, "padded"}});
+  const auto fits = [&] {
+    const double tokens = static_cast<double>(b * s * hkv * (share + 2) * columns);
+    // A benchmark takes turns among up to 64 sets of small inputs, and each has its caches.
+    const double caches = decoding ? 64 * static_cast<double>(2 * b * hkv * (rows + page) * columns) : 0;
+    return d.fits((4 * tokens + caches) * static_cast<double>(size_of(dtype)), 0);
+  };
+  d.shrink({&b, &hkv}, 1, fits);
+  d.shrink({&rows}, 1, fits);
+  d.shrink({&s}, 64, fits);
+
+  check::Case c{.op = {},
+                .dtype = dtype,
+                .dims = {{"b", b}, {"s", s}, {"hq", hkv * share}, {"hkv", hkv}, {"d", columns}},
+                .options = {}};
+  if (!decoding) rows = s;
+  if (paged) {
+    const std::int64_t pages = (rows + page - 1) / page;  // of a sequence
+    c.dims.insert(c.dims.end(), {{"table", pages}, {"page", page}, {"pages", b * pages}});
+    rows = pages * page;
+  } else {
+    if (decoding) c.dims.emplace_back("rows", rows);
+    if (d.chance(50)) c.options.set("layout", "bshd");
+  }
+  if (decoding || d.chance(40)) c.dims.emplace_back("positions", 2);
+  if (d.chance(50)) c.dims.emplace_back("tables", rows);
+  if (d.chance(20)) c.options.set("style", "gptj");
+  if (d.chance(15)) c.options.set("rotary_dim", std::to_string(std::max<std::int64_t>(columns / 4 / 2 * 2, 2)));
+  if (!c.has("tables") && d.chance(40)) c.options.set("base", d.chance(70) ? "500000" : "1000000");
   if (*place) c.options.set("place", place);
   return c.text();
 }

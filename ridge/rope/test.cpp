@@ -12,7 +12,7 @@ namespace {
 
 using rope_detail::variants;
 
-const check::TestCasesOf cases{"rope"};
+const check::TestCasesOf cases{"rope", "rope_cache"};
 
 std::string chosen(const RopeProblem& p) {
   auto plan = plan_rope(p, *device_model("H200"));

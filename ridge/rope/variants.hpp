@@ -38,9 +38,10 @@ constexpr std::int64_t unit_elements(const Config& c, DType dtype) {
 }
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-constexpr std::int64_t rotary_dim(const RopeProblem& p) {
-  return p.options.rotary_dim > 0 ? p.options.rotary_dim : p.x.shape[3];
+constexpr std::int64_t rotary_dim(const RopeOptions& options, std::int64_t d) {
+  return options.rotary_dim > 0 ? options.rotary_dim : d;
 }
+constexpr std::int64_t rotary_dim(const RopeProblem& p) { return rotary_dim(p.options, p.x.shape[3]); }
 // Pieces of a head that a thread each takes: pairs or units that are turned, then elements or units that are copied.
 constexpr std::int64_t turned(const Config& c, const RopeProblem& p) {
   if (c.method == Method::pairs) return rotary_dim(p) / 2;

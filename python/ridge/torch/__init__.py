@@ -19,6 +19,9 @@ OPERATORS = {op.name: op for op in library.operators()}
 for _op in OPERATORS.values():
     register.register(_op)
 
+if "rope_cache" in OPERATORS:
+    from ridge.torch.caches import rope_cache_  # noqa: F401
+
 
 def _convert(kind, value):
     """A value in an option's type: (2, 0, 1) as "2,0,1"."""
