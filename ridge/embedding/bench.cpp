@@ -1,8 +1,9 @@
-// What the command line's check and bench know of embedding.
+// What the command line's check and bench know of embedding and embedding_norm.
 #include <ridge/embedding/cases.hpp>
+#include <ridge/embedding/norm_cases.hpp>
 
-namespace ridge::embedding_detail {
+namespace ridge {
 
-static const check::RegisterCases registered(book());
+static const check::RegisterCases registered(embedding_detail::book()), norm_registered(embedding_norm_detail::book());
 
-}  // namespace ridge::embedding_detail
+}  // namespace ridge

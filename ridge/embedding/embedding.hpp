@@ -1,4 +1,4 @@
-// embedding: rows of a table by their numbers.
+// embedding: rows of a table by their numbers. (norm.hpp: embedding_norm, which writes their norms too.)
 //
 //   y[..., :] = scale * table[indices[...], :]
 //

@@ -2,23 +2,11 @@
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/core/rows.hpp>
+#include <ridge/embedding/indices.cuh>
 #include <ridge/embedding/variants.hpp>
 #include <ridge/tile/packed.cuh>
 
 namespace ridge::embedding_detail {
-
-struct Indices {
-  const void* data = nullptr;
-  bool wide = false;  // i64
-  std::int64_t rows = 0;
-
-  // The row's number; -1 where the table has no such row.
-  __device__ __forceinline__ std::int64_t operator()(std::int64_t at) const {
-    const std::int64_t row =
-        wide ? static_cast<const std::int64_t*>(data)[at] : static_cast<const std::int32_t*>(data)[at];
-    return row >= 0 && row < rows ? row : -1;
-  }
-};
 
 struct ElementShape {
   std::int64_t n, cols, table_pitch, table_step, y_step;

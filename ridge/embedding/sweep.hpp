@@ -1,5 +1,5 @@
-// embedding as models have it: what `ridge bench --sweep` draws. The words of texts, places and kinds of tokens, and
-// the large tables with short rows of recommendation.
+// embedding and embedding_norm as models have them: what `ridge bench --sweep` draws. The words of texts, places and
+// kinds of tokens, and the large tables with short rows of recommendation.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -33,6 +33,29 @@ inline std::string draw(Draw& d) {
   if (b > 1) c.dims.emplace_back("b", b);
   if (d.chance(70)) c.dims.emplace_back("wide", 1);   // PyTorch's indices are of 64 bits
   if (d.chance(10)) c.options.set("scale", "45.25");  // the root of the width, as in some models
+  if (d.chance(5)) c.options.set("place", d.chance(50) ? "offset" : "padded");
+  return c.text();
+}
+
+// embedding_norm: the words of a prompt or of the next step, and the norm of a model's first layer, which has no beta
+// but in mode layer.
+inline std::string draw_norm(Draw& d) {
+  std::int64_t rows = d.size(30000, 260000), cols = d.size(512, 8192);
+  std::int64_t n = d.chance(60) ? d.log_uniform(1, 128) : d.size(128, 65536);
+  const DType dtype = d.pick<DType>({{75, bf16}, {13, f16}, {12, f32}});
+  const auto fits = [&] {
+    const double elements = (static_cast<double>(rows) + 2 * static_cast<double>(n)) * static_cast<double>(cols);
+    return d.fits(elements * static_cast<double>(size_of(dtype)), 0);
+  };
+  d.shrink({&rows, &cols, &n}, 64, fits);
+
+  check::Case c{.op = {}, .dtype = dtype, .dims = {{"rows", rows}, {"cols", cols}, {"n", n}}, .options = {}};
+  if (d.chance(70)) c.dims.emplace_back("wide", 1);
+  const bool layer = d.chance(20);
+  c.options.set("inputs", layer ? "table,indices,gamma,beta" : "table,indices,gamma");
+  if (layer) c.options.set("mode", "layer");
+  if (d.chance(40)) c.options.set("eps", layer ? "1e-12" : "1e-6");
+  if (d.chance(15)) c.options.set("scale", "45.25");
   if (d.chance(5)) c.options.set("place", d.chance(50) ? "offset" : "padded");
   return c.text();
 }

@@ -167,11 +167,11 @@ def _(call, dy):
 # ---- norms ----------------------------------------------------------------------------------------------------------
 
 
-def _norm(call, dy, x, dsum=None):
-    """The gradients by name, of those that are wanted."""
+def _norm(call, dy, x, dsum=None, of=None):
+    """The gradients by name, of those that are wanted; `of`: the norm, where it is not the operator itself."""
     wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
     more = () if dsum is None else (dsum,)
-    gradients = _ridge(call.op + "_backward")(
+    gradients = _ridge((of or call.op) + "_backward")(
         dy, x, call.gamma, *more, eps=call.options.get("eps"), outputs=",".join(wanted)
     )
     return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
@@ -263,13 +263,28 @@ def _(call, dy):
     return {"x": _ridge("rope")(dy, -positions, **call.options)}
 
 
-@formula("embedding", keep=("table", "indices"))
-def _(call, dy):
+def _of_table(call, dy):
     """Indices outside of the table read no row of it: their gradients go to one behind the last, which is cut off."""
     rows, indices, scale = call.table.shape[0], call.indices, call.options.get("scale")
     inside = torch.where((indices >= 0) & (indices < rows), indices, rows)
     dtable = torch.ops.aten.embedding_dense_backward(dy, inside, rows + 1, rows, False)[:rows]
-    return {"table": dtable if scale is None else dtable * scale}
+    return dtable if scale is None else dtable * scale
+
+
+@formula("embedding", keep=("table", "indices"))
+def _(call, dy):
+    return {"table": _of_table(call, dy)}
+
+
+@formula("embedding_norm", keep=("table", "indices", "gamma", "x"))
+def _(call, dx, dy):
+    """The norm's gradient, with what comes back through x itself added in, is that of the rows that were looked up."""
+    norm = f"add_{call.options.get('mode') or 'rms'}_norm"
+    gradients = {"x": dx} if dy is None else _norm(call, dy, call.x, dx, of=norm)
+    dx = gradients.pop("x")
+    if call.needs["table"]:
+        gradients["table"] = _of_table(call, dx)
+    return gradients
 
 
 # ---- gemm -----------------------------------------------------------------------------------------------------------

@@ -89,11 +89,11 @@ class Layer(nn.Module):
     def attention(self, ops, y, batch, angles, position, cache):
         c = self.c
         heads = ops.linear(y, self.qkv, self.qkv_bias).view(batch, -1, c.heads + 2 * c.kv_heads, c.head)
-        qk, v = heads.split((c.heads + c.kv_heads, c.kv_heads), 2)
-        q, k = ops.rope(qk, angles).split((c.heads, c.kv_heads), 2)
-        if cache is not None:
-            keys, values = cache
-            keys[:, position], values[:, position] = k, v
+        if cache is None:
+            qk, v = heads.split((c.heads + c.kv_heads, c.kv_heads), 2)
+            q, k = ops.rope(qk, angles).split((c.heads, c.kv_heads), 2)
+        else:
+            q = ops.rope_cache(heads, angles, position, cache)
             k, v = cache
         scale = c.head**-0.5
         o = ops.attention(q, k, v, causal=True, window=self.window, softcap=c.softcap, scale=scale)
@@ -144,9 +144,9 @@ class Decoder(nn.Module):
         """tokens [batch, tokens] to logits [batch, vocab] of the last; with targets [batch * tokens] the mean loss.
         Of a decoding step: position [1]; cache, (keys, values) [batch, context, kv_heads, head] of each layer."""
         c, (batch, count) = self.c, tokens.shape
-        x = ops.embedding(self.table, tokens.flatten(), c.width**0.5 if c.scaled else None)
+        scale = c.width**0.5 if c.scaled else None
+        y, x = ops.embedding_rms_norm(self.table, tokens.flatten(), self.layers[0].attention_norm, c.eps, scale)
         angles = ops.angles(self.cos, self.sin, count if position is None else position, x.dtype)
-        y = ops.rms_norm(x, self.layers[0].attention_norm, c.eps)
         norms = [layer.attention_norm for layer in self.layers][1:] + [self.norm]
         for i, layer in enumerate(self.layers):
             y, x = layer(ops, y, x, norms[i], batch, angles, position, None if cache is None else cache[i])

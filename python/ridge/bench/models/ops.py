@@ -80,6 +80,11 @@ class Torch:
         y = F.embedding(indices, table)
         return y if scale is None else y * scale
 
+    def embedding_rms_norm(self, table, indices, gamma, eps, scale=None):
+        """The norm of an embedding, and the embedding."""
+        x = self.embedding(table, indices, scale)
+        return self.rms_norm(x, gamma, eps), x
+
     def angles(self, cos, sin, positions, dtype):
         """What rope() takes, made once for all layers. cos, sin [positions, width / 2] f32; positions [tokens], or how
         many there are from 0 on."""
@@ -91,6 +96,16 @@ class Torch:
         cos, sin = angles
         a, b = x.chunk(2, -1)
         return x * cos + torch.cat((-b, a), -1) * sin
+
+    def rope_cache(self, heads, angles, position, cache):
+        """heads [batch, tokens, those of q, k and v, d]: q turned. k, turned too, and v go to `position` [tokens] of
+        cache, (keys, values) [batch, rows, kv heads, d]."""
+        keys, values = cache
+        count = keys.shape[2]
+        qk, v = heads.split((heads.shape[2] - count, count), 2)
+        q, k = self.rope(qk, angles).split((qk.shape[2] - count, count), 2)
+        keys[:, position], values[:, position] = k, v
+        return q
 
     def attention(self, q, k, v, causal=False, window=None, softcap=None, mask=None, scale=None):
         """q [batch, queries, heads, d] and k, v [batch, keys, fewer heads, d], the result as q.
@@ -245,11 +260,20 @@ class Ridge(Torch):
     def embedding(self, table, indices, scale=None):
         return ridge.torch.embedding(table, indices, scale=scale)
 
+    def embedding_rms_norm(self, table, indices, gamma, eps, scale=None):
+        x, y = ridge.torch.embedding_norm(table, indices, gamma, eps=eps, scale=scale)
+        return y, x
+
     def angles(self, cos, sin, positions, dtype):
         return None if isinstance(positions, int) else positions, cos, sin
 
     def rope(self, x, angles):
         return ridge.torch.rope(x, *angles)
+
+    def rope_cache(self, heads, angles, position, cache):
+        count = cache[0].shape[2]
+        q, k, v = heads.split((heads.shape[2] - 2 * count, count, count), 2)
+        return ridge.torch.rope_cache_(q, k, v, *cache, *angles, layout="bshd")
 
     def attention(self, q, k, v, causal=False, window=None, softcap=None, mask=None, scale=None):
         found = ridge.torch.attention(

@@ -34,6 +34,41 @@ add(
 )
 
 
+def _vectors(case):
+    wanted = case.option("inputs", "gamma,beta").split(",")
+    return [name for name in ("gamma", "beta") if name in wanted]
+
+
+def _embedding_norm(case):
+    look_up, vectors, shape = _embedding(case), _vectors(case), (case["cols"],)
+    eps, layer = float(case.option("eps", 1e-5)), case.option("mode") == "layer"
+
+    def peer(table, indices, *rest):
+        x, given = look_up(table, indices), dict(zip(vectors, rest))
+        gamma, beta = given.get("gamma"), given.get("beta")
+        if layer:
+            return x, F.layer_norm(x, shape, gamma, beta, eps)
+        y = F.rms_norm(x, shape, gamma, eps)
+        return x, y if beta is None else y + beta
+
+    return peer
+
+
+add(
+    "embedding_norm",
+    inputs=lambda case, make: _embedding_inputs(case, make) + [make(case["cols"]) for _ in _vectors(case)],
+    peer=_embedding_norm,
+    cases=tuple(
+        f"{case}:inputs=table,indices,gamma"
+        for case in typed(
+            "f32 bf16",
+            "rows=128256,cols=4096,n=1 rows=128256,cols=4096,n=64 rows=128256,cols=4096,n=8192"
+            " rows=50257,cols=768,n=65536",
+        )
+    ),
+)
+
+
 def _rope_places(case):
     """How many places a position may be: those of the tables, or as many as a model's."""
     return case.get("tables") or max(case["s"], 4096)

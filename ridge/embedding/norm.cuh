@@ -1,0 +1,195 @@
+// Rows of a table by their numbers, and their norms: with the row in registers, and reading it again for each pass.
+//
+// Mode layer takes a row's statistics in two passes: the mean of distances from its first element, then the squares of
+// what these differ from it. So nothing of the size of the row's own mean is squared or rounded, and a constant row has
+// no distances at all. Mode rms has no first pass, and takes its distances from 0.
+#pragma once
+#include <ridge/core/rows.hpp>
+#include <ridge/embedding/indices.cuh>
+#include <ridge/embedding/norm_variants.hpp>
+#include <ridge/tile/opaque.cuh>
+#include <ridge/tile/packed.cuh>
+#include <ridge/tile/row_lanes.cuh>
+
+namespace ridge::embedding_norm_detail {
+
+// table: [rows, cols]  indices: [n]  gamma, beta: [cols] or null  x, y: [n, cols]
+template <class T> struct Operands {
+  const T* table;
+  embedding_detail::Indices indices;
+  const T *gamma, *beta;
+  T *x, *y;
+  std::int64_t n, cols;
+  float scale, eps;
+  bool rms;
+};
+
+// How they lie: anyhow, and where rows are contiguous and evenly spaced, and vectors contiguous.
+struct Strides {
+  std::int64_t table_pitch, table_step, gamma_step, beta_step, x_step, y_step;
+  RowOffsets x_rows, y_rows, indices;
+};
+struct EvenStrides {
+  std::int64_t table_pitch, index_step, x_pitch, y_pitch;
+};
+
+// An element of x. Not a plain product: nvcc would fuse it with the difference that follows, which would then not be
+// one of the rounded x.
+template <class T> __device__ __forceinline__ T scaled(T value, float scale) {
+  return scale == 1 ? value : T(__fmul_rn(static_cast<float>(value), scale));
+}
+
+// What x is normalised with; base and mean are 0 in mode rms.
+struct RowNorm {
+  float base, mean, scale;  // base: the row's first element; mean: of the distances from it
+
+  __device__ __forceinline__ float centred(float x) const { return (x - base) - mean; }
+  __device__ __forceinline__ float operator()(float x, float gamma, float beta) const {
+    return fmaf(centred(x) * scale, gamma, beta);
+  }
+};
+
+template <class Team> using RowScratch = typename Team::template Scratch<float>[2];  // of a reduction for each pass
+
+// Of the row whose elements on this lane each(f) calls f with. All lanes of the row call.
+template <class Team, class T, class Each>
+__device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Operands<T>& a, RowScratch<Team>& scratch) {
+  const float per_column = 1 / static_cast<float>(a.cols);
+  const auto plus = [](float p, float q) { return p + q; };
+  RowNorm norm{0, 0, 0};
+  if (!a.rms) {
+    norm.base = first;
+    float mean = 0;  // each distance by its share: the sum of large ones might leave the range of float32
+    each([&](float x) { mean = fmaf(x - norm.base, per_column, mean); });
+    norm.mean = Team::reduce(mean, plus, scratch[0]);
+  }
+  float squares = 0;
+  each([&](float x) {
+    const float d = norm.centred(x);
+    squares = fmaf(d, d, squares);
+  });
+  squares = Team::reduce(squares, plus, scratch[1]);
+  norm.scale = rsqrtf(squares * per_column + a.eps);
+  return norm;
+}
+
+// Team: the lanes of a row, a warp or a block.
+// Precondition: gridDim.x * Team::rows covers n.
+template <class Team, class T>
+__global__ void __launch_bounds__(Team::threads) embedding_norm_streaming(Operands<T> a, Strides s) {
+  __shared__ RowScratch<Team> scratch;
+  const std::int64_t i = Team::row();
+  if (i >= a.n) return;  // all lanes of the row
+  const int lane = Team::lane();
+  const std::int64_t row = a.indices(s.indices(i));
+  const T* from = row < 0 ? nullptr : a.table + row * s.table_pitch;
+  T *x = a.x + s.x_rows(i), *y = a.y + s.y_rows(i);
+  const auto element = [&](std::int64_t col) { return scaled(from ? from[col * s.table_step] : T(0.0f), a.scale); };
+
+  for (std::int64_t col = lane; col < a.cols; col += Team::lanes) x[col * s.x_step] = element(col);
+  const auto each = [&](auto&& f) {
+#pragma unroll 4
+    for (std::int64_t col = lane; col < a.cols; col += Team::lanes) f(static_cast<float>(element(col)));
+  };
+  const float first = a.rms ? 0.0f : static_cast<float>(element(0));
+  const RowNorm normalised = row_norm<Team>(each, first, a, scratch);
+  for (std::int64_t col = lane; col < a.cols; col += Team::lanes) {
+    const float gamma = a.gamma ? static_cast<float>(a.gamma[col * s.gamma_step]) : 1.0f;
+    const float beta = a.beta ? static_cast<float>(a.beta[col * s.beta_step]) : 0.0f;
+    y[col * s.y_step] = T(normalised(static_cast<float>(element(col)), gamma, beta));
+  }
+}
+
+// The units of gamma and beta that go with one of x.
+struct Affine {
+  tile::Packed gamma, beta;
+};
+template <class T>
+__device__ __forceinline__ tile::Packed norm_unit(const RowNorm& normalised, const tile::Packed& x, const Affine& of) {
+  tile::Floats<T> e = tile::unpack_floats<T>(x);
+  const tile::Floats<T> gamma = tile::unpack_floats<T>(of.gamma), beta = tile::unpack_floats<T>(of.beta);
+#pragma unroll
+  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = normalised(e[v], gamma[v], beta[v]);
+  return tile::pack_floats<T>(e);
+}
+
+// The same with the row in registers, by 16 bytes: lane l has units l, l + lanes, l + 2 lanes, ... of it.
+// Preconditions: rows of table, x and y are contiguous, start on 16 bytes and are of whole units, at most Config::units
+// for each lane; those of x, y and indices are evenly spaced; gamma and beta are contiguous and start on 16 bytes;
+// gridDim.x * Team::rows covers n.
+template <class Row, class Team, class T>
+__global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
+    embedding_norm_resident(Operands<T> a, EvenStrides s) {
+  constexpr int K = Row::config.units, V = tile::unit_elements<T>, step = Team::lanes * V;
+  constexpr int batch = K > 1 ? 2 : 1;  // units whose gamma and beta are on their way together
+  static_assert(K % batch == 0);
+  using tile::Packed;
+  __shared__ RowScratch<Team> scratch;
+  const std::int64_t i = Team::row();
+  if (i >= a.n) return;  // all lanes of the row
+  const int cols = static_cast<int>(a.cols), first = Team::lane() * V;
+  const auto has = [&](int k) { return first + k * step < cols; };
+
+  // ---- load: the index and the row are two trips to memory, and gamma and beta need not wait for either
+  const std::int64_t row = a.indices(i * s.index_step);
+  const auto load_affine = [&](int k) {
+    Affine r{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
+    if (a.gamma && has(k)) r.gamma = tile::load_packed(a.gamma + first + k * step);
+    if (a.beta && has(k)) r.beta = tile::load_packed(a.beta + first + k * step);
+    return r;
+  };
+  Affine ahead[batch];
+#pragma unroll
+  for (int k = 0; k < batch; ++k) ahead[k] = load_affine(k);
+  Packed unit[K] = {};
+  float base = 0;
+  if (row >= 0) {
+    const T* from = a.table + row * s.table_pitch;
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      if (has(k)) unit[k] = tile::load_packed(from + first + k * step);
+    if (!a.rms) base = static_cast<float>(scaled(from[0], a.scale));
+  }
+
+  // ---- x
+  if (a.scale != 1) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      tile::Floats<T> e = tile::unpack_floats<T>(unit[k]);
+#pragma unroll
+      for (int v = 0; v < V; ++v) e[v] = __fmul_rn(e[v], a.scale);
+      unit[k] = tile::pack_floats<T>(e);
+    }
+  }
+  T* x = a.x + i * s.x_pitch + first;
+#pragma unroll
+  for (int k = 0; k < K; ++k)
+    if (has(k)) tile::store_packed(x + k * step, unit[k]);
+
+  // ---- compute
+  const auto each = [&](auto&& f) {
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      tile::make_opaque(unit[k]);  // or its elements stay unpacked from pass to pass, in registers that are not there
+      if (has(k)) tile::for_elements<T>(unit[k], [&](float e, int) { f(e); });
+    }
+  };
+  const RowNorm normalised = row_norm<Team>(each, base, a, scratch);
+
+  // ---- y
+  T* y = a.y + i * s.y_pitch + first;
+#pragma unroll
+  for (int k0 = 0; k0 < K; k0 += batch) {
+    Affine affine[batch];
+#pragma unroll
+    for (int b = 0; b < batch; ++b) affine[b] = k0 == 0 ? ahead[b] : load_affine(k0 + b);
+#pragma unroll
+    for (int b = 0; b < batch; ++b)
+      if (const int k = k0 + b; has(k)) {
+        tile::make_opaque(unit[k]);
+        tile::store_packed(y + k * step, norm_unit<T>(normalised, unit[k], affine[b]));
+      }
+  }
+}
+
+}  // namespace ridge::embedding_norm_detail
