@@ -158,7 +158,7 @@ template <class Row, class T> [[nodiscard]] static Status launch_wgmma_row(const
     gemm::WgmmaOutput out;
     gemm::ColumnEpilogue by_columns;
     if (shape.slices == 1 && is_by_columns(K::c, p, p.y)) {
-      out = {gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::direct, {args.y, pixel_pitch(p.y), 0}};
+      out = {gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::tma_float, {args.y, pixel_pitch(p.y), 0}};
       by_columns.activation = p.epilogue.activation;
       if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
       by_columns.plain = !p.bias && !p.residual && p.epilogue.activation == Activation::none;

@@ -27,12 +27,13 @@ inline bool is_by_columns(const Config& c, const GemmProblem& p, DType out) {
   return addend && lies_by_columns(p, *addend, out) && takes_addend(c, static_cast<int>(size_of(out)));
 }
 
-// The same of the type that D has: that of operands of 16 bits, bf16 or float32 of 8-bit floats, float32 of TF32.
+// The same of the type that D has: that of operands of 16 bits, or float32; bf16 or float32 of 8-bit floats; float32 of
+// TF32.
 inline bool is_by_columns(const Config& c, const GemmProblem& p) {
   const DType out = *p.out;
   const bool of_floats = p.dtype == f8e4m3 || p.dtype == f8e5m2;
-  const bool stored =
-      size_of(p.dtype) == 2 || p.dtype == f32 ? out == p.dtype : of_floats && (out == bf16 || out == f32);
+  const bool stored = size_of(p.dtype) == 2 || p.dtype == f32 ? out == p.dtype || (out == f32 && stores_float(c))
+                                                              : of_floats && (out == bf16 || out == f32);
   return stored && is_by_columns(c, p, out);
 }
 

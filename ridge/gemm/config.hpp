@@ -108,10 +108,14 @@ constexpr bool is_portable(const Config& c) {
 }
 
 // Rows of D with a gate are made for layers' inputs, and groups begin at any row, which is on 16 bytes along k alone.
-constexpr bool a_is_k_major(const Config& c) { return (c.gated || c.grouped) && c.loads != Loads::strided; }
+constexpr int columns(const Config& c) { return c.gated && c.family != Family::naive ? c.bn / 2 : c.bn; }
+// Tiles whose columns are no groups of 64: B, or B and G, then lie along k, and A does as in most layers.
+constexpr bool has_odd_columns(const Config& c) { return c.family == Family::wgmma && columns(c) % 64 != 0; }
+constexpr bool a_is_k_major(const Config& c) {
+  return ((c.gated || c.grouped) && c.loads != Loads::strided) || has_odd_columns(c);
+}
 
 // Columns of D that a tile has.
-constexpr int columns(const Config& c) { return c.gated && c.family != Family::naive ? c.bn / 2 : c.bn; }
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -139,6 +143,10 @@ constexpr int tile_sums(const Config& c) { return rows_of_multiplier(c) / 64 * c
 constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
 // Whether all of those registers are one tile's, which leaves none for an epilogue that reads vectors of what it adds:
 // then D and addends have to be as TMA stores and brings them.
+// Rows whose D may be of float32 beside operands of 16 bits, by TMA.
+constexpr bool stores_float(const Config& c) {
+  return c.family == Family::wgmma && tile_sums(c) < most_sums && !c.gated;
+}
 constexpr bool is_by_columns_alone(const Config& c) { return c.family == Family::wgmma && tile_sums(c) >= most_sums; }
 
 // Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one.
@@ -217,10 +225,10 @@ constexpr std::int64_t wgmma_at_a_time(const Config& c, int sms) {
 }
 // A tensor of D's shape that is added to a tile comes as steps of the tile, in the place of operands: the first ones,
 // where the sums begin with it, or the last ones, where it is added to what the sums have become. It comes in pieces of
-// 64 rows and a line of the swizzle; `size`: bytes of an element.
+// 64 rows and a line of the swizzle, of which the last one may reach into the next tile; `size`: bytes of an element.
 inline constexpr int addend_rows = 64, addend_piece_bytes = addend_rows * wgmma_line_bytes;
 constexpr int addend_pieces(const Config& c, int size) {
-  return c.bm / addend_rows * (columns(c) * size / wgmma_line_bytes);
+  return c.bm / addend_rows * ((columns(c) * size + wgmma_line_bytes - 1) / wgmma_line_bytes);
 }
 constexpr int addend_pieces_of_stage(const Config& c) { return wgmma_stage_bytes(c) / addend_piece_bytes; }
 constexpr int addend_steps(const Config& c, int size) {
@@ -270,7 +278,9 @@ constexpr std::int64_t split_blocks(std::int64_t tiles, int split, bool gathers,
   return split_stays(split, gathers) ? std::min<std::int64_t>(tiles, sms) : tiles * split;
 }
 // Narrower tiles of the narrow operand lie along k: along its rows TMA would bring 64 of them.
-constexpr bool narrow_is_k_major(const Config& c) { return c.family == Family::wgmma_split && c.bn < 64; }
+constexpr bool narrow_is_k_major(const Config& c) {
+  return (c.family == Family::wgmma_split && c.bn < 64) || has_odd_columns(c);
+}
 
 // Family::tma_tile: [stages][down | across] of float, whose place each group's sums take in the end, then two barriers
 // and a count for each stage.

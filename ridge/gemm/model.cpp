@@ -206,20 +206,25 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
 // ---- Family::wgmma --------------------------------------------------------------------------------------------------
 // Constants are fitted to measurements on an H200; README.md says to which.
 
-constexpr double store_clocks = 1000;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
+constexpr double store_clocks = 1200;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
 constexpr double odd_copies = 1.5;     // of these where a tile has no even number of copies of 64 columns
-constexpr double wgmma_start_clocks = 3000;    // a block's start and its barriers
-constexpr double cluster_start_clocks = 700;   // clusters start later
-constexpr double without_multicast = 1.01;     // a step takes longer by so much
-constexpr double shared_share = 0.9;           // of what shared memory is busy, what products do not hide
-constexpr double multicast_clocks = 460;       // the shortest step of blocks that wait for each other's copies
-constexpr double multicast_turns = 640;        // and where their warpgroups take turns besides
-constexpr double l2_bytes_per_clock = 50;      // that a multiprocessor gets while all of them load
-constexpr double l2_bytes_of_one_wave = 64;    // and where none has a second tile: what it takes at most
-constexpr double line_clocks = 1.5;            // of the copy engine, for a line of 128 bytes
-constexpr double sector_line_clocks = 3.2;     // where rows start on sectors of the L2 cache, and inside of its lines
-constexpr double unaligned_line_clocks = 4;    // and where they start inside of sectors
-constexpr double memory_bytes_per_clock = 27;  // that one gets from memory, however few load
+constexpr double wgmma_start_clocks = 1800;   // a block's start and its barriers, beside the launch; on an H100
+constexpr double split_start_clocks = 3000;   // the same of Family::wgmma_split, and of blocks that do not stay
+constexpr double cluster_start_clocks = 300;  // clusters start later
+constexpr double without_multicast = 1.01;    // a step takes longer by so much
+constexpr double shared_share = 0.9;          // of what shared memory is busy, what products do not hide
+constexpr double multicast_clocks = 460;      // the shortest step of blocks that wait for each other's copies
+constexpr double multicast_turns = 640;       // and where their warpgroups take turns besides
+constexpr double multicast_waves = 725;       // and where either has tiles of 128 x 128, one after the other
+constexpr double l2_bytes_per_clock = 50;     // that a multiprocessor gets while all of them load
+// And where none has a second tile: what one takes at most, and what all get together, where tiles have 128 rows.
+// Measured on an H100.
+constexpr double l2_bytes_of_one = 64, l2_bytes_of_one_wave = 5200;
+constexpr double line_clocks = 1.5;  // of the copy engine, for a line of 128 bytes
+// And where rows start on sectors of the L2 cache, and inside of its lines; or inside of sectors; or of operands along
+// M or N, whose boxes are narrow and high. Measured on an H100.
+constexpr double sector_line_clocks = 3.2, unaligned_line_clocks = 4.9, outer_line_clocks = 5.2;
+constexpr double memory_bytes_per_clock = 30;  // that one gets from memory, however few load
 constexpr double wgmma_memory_share = 0.95;    // of memory's rate, what large tiles of few rows reach; on an H100
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
 constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where so many others ask too; on an H100
@@ -280,6 +285,7 @@ double wgmma_tiles(const Config& c, const GemmProblem& p) {
 double clocks_of_line(const GemmOperand& o, const Repacked& read) {
   const auto pitch = read.pitch * static_cast<std::int64_t>(size_of(o.dtype));
   if (read.needed || pitch % 128 == 0) return line_clocks;
+  if (read.major == Major::outer) return outer_line_clocks;
   return starts_on(o, read.pitch, 32) ? sector_line_clocks : unaligned_line_clocks;
 }
 
@@ -294,16 +300,21 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const bool one_wave = tiles * c.cluster <= device.sms;
   const Repack reads = repack_of(c, p, false);
   const double copied = c.bm * clocks_of_line(*p.a, reads.a) + columns_loaded * clocks_of_line(*p.b, reads.b);
+  const double of_l2 = !one_wave    ? l2_bytes_per_clock
+                       : c.bm <= 64 ? l2_bytes_of_one
+                                    : std::min(l2_bytes_of_one, l2_bytes_of_one_wave / (tiles * c.cluster));
+  const auto sizeof_operand = size_of(p.dtype);
   Clocks clocks;
   clocks.step = longest({{elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
                           "loads that no cluster shares"},
                          {lines * shared_share, "shared memory"},
                          {copied, "the copy engine"},
-                         {c.cluster == 1                      ? 0
-                          : c.schedule == Schedule::ping_pong ? multicast_turns
-                                                              : multicast_clocks,
+                         {c.cluster == 1                                                 ? 0
+                          : !one_wave && c.bm * c.bn == 128 * 128 && sizeof_operand == 2 ? multicast_waves
+                          : c.schedule == Schedule::ping_pong                            ? multicast_turns
+                                                                                         : multicast_clocks,
                           "the blocks of a cluster, which wait for each other"},
-                         {loaded / (one_wave ? l2_bytes_of_one_wave : l2_bytes_per_clock), "the L2 cache"}});
+                         {loaded / of_l2, "the L2 cache"}});
   if (c.promote && !has_two_parts(c)) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
   const double step = clocks.step.clocks;
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
@@ -342,29 +353,41 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
       break;
     }
     case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
-      const double alone = steps * step * (most == 1 ? one_warpgroup : 1),
+      const double of_one = elements * c.bk / products_per_clock * one_warpgroup;  // a step's products
+      const double alone = steps * (most == 1 ? std::max(step, of_one) : step),
                    active = (activation_instructions(p, quick) - 1) * stored / (4 * 32),
                    both = last_steps ? alone + finish
                                      : std::max(alone, (steps * step + finish - waits) / 2) + waits +
                                            (is_by_columns_alone(c) ? beside_largest_tiles : beside_products) * active;
-      if (most == 1) clocks.step = {step * one_warpgroup, "a tile that one of two warpgroups has alone"};
+      if (most == 1 && of_one > step) clocks.step = {of_one, "a tile that one of two warpgroups has alone"};
       clocks.finish = most * (both - alone) + finish;
       clocks.total = start + most * both + finish;
       break;
     }
     default:
-      clocks.start += c.persistent ? 0 : most * wgmma_start_clocks;
+      clocks.start += c.persistent ? 0 : most * split_start_clocks;
       clocks.finish = most * finish;
-      clocks.total = start + most * (steps * step + finish + (c.persistent ? 0 : wgmma_start_clocks));
+      clocks.total = start + most * (steps * step + finish + (c.persistent ? 0 : split_start_clocks));
   }
   return clocks;
 }
 
+// Bytes that so many of a device's multiprocessors get from memory in a clock; tail: of a last wave, in which each gets
+// less the more of them load. Measured on an H100 with 16 to 132.
+double memory_rate(double sms, bool tail, const DeviceInfo& device) {
+  constexpr double many = 0.53, least = 16.5;  // a share of the device's; bytes that one gets
+  const double crowding = tail ? sms / (many * device.sms) : 0;
+  const double of_one = std::max(least, memory_bytes_per_clock / (1 + crowding * crowding));
+  return std::min(sms * of_one, device.memory_gbs * wgmma_memory_share / device.clock_ghz);
+}
+
 Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
-  const double from_memory =
-      std::max(cost(p).bytes_read / (std::min<double>(tiles, device.sms) * memory_bytes_per_clock),
-               cost(p).bytes() / (device.memory_gbs * wgmma_memory_share) * device.clock_ghz);
+  // Where memory is waited for, the last wave's few tiles take longer than their share.
+  const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
+  const bool tail = tiles > device.sms;
+  const double from_memory = (tiles - last) * of_tile / memory_rate(device.sms, false, device) +
+                             (last > 0 ? last * of_tile / memory_rate(last, tail, device) : 0);
   Clocks clocks = wgmma_clocks_of_tiles(row, p, device);
   const double work = clocks.total;
   const double start = wgmma_start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
@@ -397,7 +420,7 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
       copied_of(*p.a, reads.a, way.swapped ? c.bn : rows) + copied_of(*p.b, reads.b, way.swapped ? rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
   // Of tiles that read the wide operand again for each of the narrow one's, on nearly all multiprocessors.
-  const bool crowded = c.bm == 128 && narrow > 1 && way.split == 1 && tiles > crowd * device.sms;
+  const bool crowded = narrow > 1 && way.split == 1 && tiles > crowd * device.sms;
   const double block_bytes = crowded ? crowded_block_bytes_per_clock : block_bytes_per_clock;
   Clocks clocks;
   clocks.step = longest({{elements * c.bk / per_clock, "the tensor cores"},
@@ -425,7 +448,7 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
   // Of few rows the first loads are under way before the kernel before has ended (sm90_split.cuh).
   const bool early = c.bn <= 64 && narrow == 1 && !reads.needed();
-  clocks.start = (early ? ends - 1 : ends) * wgmma_start_clocks;
+  clocks.start = (early ? ends - 1 : ends) * split_start_clocks;
   clocks.finish = ends * finish + turns;
   clocks.memory = loaded - work;
   clocks.total = loaded + clocks.start + ends * finish;

@@ -283,7 +283,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
                             {64, 4096, 4096, "narrow_64", 2, true},
                             {64, 8192, 8192, "narrow_64", 2, true},
                             {16, 6144, 4096, "narrow_16", 2, true},
-                            {64, 28672, 4096, "wgmma_64x128", 1, false},
+                            {64, 28672, 4096, "cooperative_128x224", 1, false},
                             {128, 10240, 8192, "split_128x128", 1, true},
                             {128, 4096, 4096, "split_64x128", 2, true},
                             {4096, 16, 4096, "narrow_16", 2, false}}) {
@@ -326,10 +326,10 @@ TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   EXPECT_EQ(chosen(1024), "wgmma_64x128");
   EXPECT_EQ(chosen(1008), "wgmma_64x128_pairs");  // on 32 bytes and not on 128
   EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16
-  EXPECT_EQ(chosen(2048), "persistent");
+  EXPECT_EQ(chosen(2048), "multicast");
   EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines for a product
   EXPECT_EQ(chosen(4096), "multicast");
-  EXPECT_EQ(chosen(4095), "ping_pong");  // D element by element, while the other warpgroup multiplies
+  EXPECT_EQ(chosen(4095), "multicast");
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
@@ -385,7 +385,7 @@ TEST(GemmPlan, HopperTakesItsTensorCores) {
     return chosen(
         {.m = m, .n = n, .k = k, .dtype = bf16, .layout = GemmLayout::nt, .scalars = {.activation = activation}});
   };
-  EXPECT_EQ(of(2048, 2048, 2048), "persistent");
+  EXPECT_EQ(of(2048, 2048, 2048), "multicast");
   EXPECT_EQ(of(4096, 4096, 4096), "multicast");
   EXPECT_EQ(of(4096, 4096, 14336), "multicast");
   EXPECT_EQ(of(8192, 8192, 8192), "ping_pong_128x192");  // 20.8 waves of 21

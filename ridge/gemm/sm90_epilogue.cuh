@@ -35,6 +35,7 @@ struct ColumnEpilogue {
 
 // What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
 inline constexpr int part_columns = 32, part_sums = 16;
+inline constexpr int copy_bytes = 16 * wgmma_line_bytes;  // of shared memory, on its way to D: 16 rows of a line
 using Sums = float[part_sums];
 template <class Acc> using SumsOf = Acc[part_sums];
 
@@ -140,21 +141,23 @@ __device__ __forceinline__ ColumnEpilogue cheap(const ColumnEpilogue& e, Addend 
 }
 
 // D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
+// words: a part's elements, as ColumnStore packs them.
 template <class T> struct BoundedRows {
   T* d;
   std::int64_t pitch;
   int rows, cols;  // past the last row that is this tile's, and past D's last column
 
   __device__ __forceinline__ bool holds(int row) const { return row + 16 <= rows; }
-  __device__ __forceinline__ void store(int row, int col, const unsigned* pairs) const {
+  __device__ __forceinline__ void store(int row, int col, const unsigned* words) const {
     const int lane = threadIdx.x % 32, at_row = row + lane / 4, at_col = col + lane % 4 * 2;
+    constexpr int of_pair = sizeof(T) / 2;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
       for (int j = 0; j < 4; ++j)  // rows are whole accesses, of pairs too
         if (at_row + 8 * i < rows && at_col + 8 * j < cols) {
           simt::vec<T, 2> pair;
-          memcpy(&pair, pairs + 2 * j + i, sizeof pair);
+          memcpy(&pair, words + (2 * j + i) * of_pair, sizeof pair);
           simt::store(d + (at_row + 8 * i) * pitch + at_col + 8 * j, pair);
         }
   }
@@ -162,11 +165,16 @@ template <class T> struct BoundedRows {
 template <class T> struct AllRows {};
 
 // Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
-// bytes, each of which takes two parts. Leaves stores under way that read it.
+// bytes, each of which takes a part of float32 or two of 16 bits; or of 64 bytes for one, where their number is odd.
+// Leaves stores under way that read it.
 template <class T, int N, bool Bounded = false> struct ColumnStore {
-  static constexpr int parts = N / part_columns, copies = parts / 2;
-  static_assert(parts % 2 == 0, "a copy takes two parts");
-  using Packed = unsigned[N / 4];
+  static_assert(sizeof(T) == 2 || std::is_same_v<T, float>);
+  static constexpr int parts = N / part_columns, of_copy = sizeof(T) == 2 && parts % 2 == 0 ? 2 : 1;
+  static constexpr int copies = parts / of_copy, copy_columns = of_copy * part_columns;
+  static constexpr int line = copy_columns * static_cast<int>(sizeof(T));
+  static constexpr int words = part_sums * static_cast<int>(sizeof(T)) / 4;  // of a thread's part
+  static_assert(N % part_columns == 0 && 16 * line <= copy_bytes);
+  using Packed = unsigned[parts * words];
 
   unsigned char* staging;
   const tile::sm90::TensorMap* map;
@@ -179,55 +187,69 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
     other.row += blocks * 64;
     return other;
   }
-  // Parts come in their order.   pairs: x[2 i] and x[2 i + 1] of a part
-  __device__ __forceinline__ void store(int part, const unsigned* pairs) const {
+  // Parts come in their order.   packed: a part, x[2 i] and x[2 i + 1] in a word, or x[i]
+  __device__ __forceinline__ void store(int part, const unsigned* packed) const {
     namespace sm90 = tile::sm90;
     if constexpr (Bounded) {
-      if (!bound.holds(row)) return bound.store(row, col + part * part_columns, pairs);
+      if (!bound.holds(row)) return bound.store(row, col + part * part_columns, packed);
     }
     // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former's last.
-    constexpr int under_way = parts / 2 % 2 ? 0 : 1;
+    constexpr int under_way = copies % 2 ? 0 : 1;
     const unsigned lane = threadIdx.x % 32;
-    const unsigned line = lane % 16, piece = lane / 16;  // of stmatrix: two matrices below each other, then two beside
-    unsigned char* buffer = staging + part / 2 % 2 * 2048;
-    if (part % 2 == 0) {
+    unsigned char* buffer = staging + part / of_copy % 2 * copy_bytes;
+    if (part % of_copy == 0) {
       if (lane == 0) sm90::wait_stores_read<under_way>();
       __syncwarp();
     }
+    if constexpr (sizeof(T) == 2) {
+      const unsigned row_of = lane % 16, piece = lane / 16;  // two matrices one below the other, then two beside them
 #pragma unroll
-    for (int j = 0; j < 4; j += 2)
-      sm90::store_matrices(sm90::shared_address(buffer + sm90::swizzled(line, (part % 2 * 4 + j + piece) * 16)),
-                           pairs[2 * j], pairs[2 * j + 1], pairs[2 * j + 2], pairs[2 * j + 3]);
-    if (part % 2 == 1) {
+      for (int j = 0; j < 4; j += 2)
+        sm90::store_matrices(
+            sm90::shared_address(buffer + sm90::swizzled(row_of, (part % of_copy * 4 + j + piece) * 16, line)),
+            packed[2 * j], packed[2 * j + 1], packed[2 * j + 2], packed[2 * j + 3]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          simt::store(reinterpret_cast<unsigned*>(
+                          buffer + sm90::swizzled(lane / 4 + 8 * i, (static_cast<unsigned>(j) * 8 + lane % 4 * 2) * 4)),
+                      simt::vec<unsigned, 2>{packed[4 * j + 2 * i], packed[4 * j + 2 * i + 1]});
+    }
+    if (part % of_copy == of_copy - 1) {
       sm90::fence_shared_for_copies();
       __syncwarp();
       if (lane == 0) {
-        sm90::store(map, buffer, col + part / 2 * 64, row, batch);
+        sm90::store(map, buffer, col + part / of_copy * copy_columns, row, batch);
         sm90::commit_stores();
       }
     }
   }
   __device__ __forceinline__ void store(int part, const Sums& x) const {
-    unsigned pairs[part_sums / 2];
-    pack(x, pairs);
-    store(part, pairs);
+    unsigned packed[words];
+    pack(x, packed);
+    store(part, packed);
   }
-  // Two parts of a packed tile, in their order too.
-  __device__ __forceinline__ void store_copy(int copy, const Packed& pairs) const {
+  // A copy's parts of a packed tile, in their order too.
+  __device__ __forceinline__ void store_copy(int copy, const Packed& packed) const {
 #pragma unroll
-    for (int part = 2 * copy; part < 2 * copy + 2; ++part) store(part, pairs + part * part_sums / 2);
+    for (int part = of_copy * copy; part < of_copy * (copy + 1); ++part) store(part, packed + part * words);
   }
-  __device__ __forceinline__ void store_all(const Packed& pairs) const {
+  __device__ __forceinline__ void store_all(const Packed& packed) const {
 #pragma unroll
-    for (int copy = 0; copy < copies; ++copy) store_copy(copy, pairs);
+    for (int copy = 0; copy < copies; ++copy) store_copy(copy, packed);
   }
-  __device__ __forceinline__ static void pack(const Sums& x, unsigned* pairs) {
+  __device__ __forceinline__ static void pack(const Sums& x, unsigned* packed) {
 #pragma unroll
-    for (int i = 0; i < part_sums / 2; ++i) pairs[i] = tile::pack_pair<T>(x[2 * i], x[2 * i + 1]);
+    for (int i = 0; i < words; ++i) {
+      if constexpr (sizeof(T) == 2) packed[i] = tile::pack_pair<T>(x[2 * i], x[2 * i + 1]);
+      else packed[i] = __float_as_uint(x[i]);
+    }
   }
 };
 
-// The same for D of the sums' type, by the threads that have them: 8 rows of 32 bytes at a time.
+// The same for D of integers, by the threads that have them: 8 rows of 32 bytes at a time.
 template <class Acc> struct DirectStore {
   Acc* d;  // of this batch
   std::int64_t pitch;
@@ -315,24 +337,25 @@ __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2]
 }
 
 // The same where the sums are of N columns of A B and then of the same ones of A G.
-template <class T, int N, class To, class Added>
-__device__ __forceinline__ void store_gated_columns(const float (&sums)[1][N], const ColumnEpilogue& e,
+template <class T, int N, int Blocks, class To, class Added>
+__device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][N], const ColumnEpilogue& e,
                                                     const float* bias, const To& to, const Added& addend) {
   constexpr int parts = N / part_columns;
   RIDGE_KEEP_LOOP
-  for (int part = 0; part < parts; ++part) {
+  for (int all = 0; all < Blocks * parts; ++all) {
+    const int block = all / parts, part = all % parts;
     Sums x, gates;
-    take(sums, part, x);
-    take(sums, parts + part, gates);
+    take(sums, block * 2 * parts + part, x);
+    take(sums, (block * 2 + 1) * parts + part, gates);
     add_bias(e, bias, part, x);
-    if (e.addend == Addend::before_activation) addend.add(part, e.factor, x);
+    if (e.addend == Addend::before_activation) addend.below(block).add(part, e.factor, x);
     tile::activate_many<T>(e.activation, x);
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] *= e.alpha * gates[i];
-    if (e.addend == Addend::after_activation) addend.add(part, 1, x);
+    if (e.addend == Addend::after_activation) addend.below(block).add(part, 1, x);
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;
-    to.store(part, x);
+    to.below(block).store(part, x);
   }
 }
 
@@ -371,20 +394,21 @@ __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[Blocks][N / 
 }
 
 // And such an epilogue of sums and gates: in pairs from where they are.
-template <int N, class Epilogue>
-__device__ __forceinline__ void store_gated_by_epilogue(const float (&sums)[1][N], const Epilogue& epilogue,
+template <int N, int Blocks, class Epilogue>
+__device__ __forceinline__ void store_gated_by_epilogue(const float (&sums)[Blocks][N], const Epilogue& epilogue,
                                                         std::int64_t rows, std::int64_t cols, int row, int col,
                                                         int batch) {
   constexpr int parts = N / part_columns;
   const int lane = threadIdx.x % 32;
   RIDGE_KEEP_LOOP
-  for (int part = 0; part < parts; ++part) {
+  for (int all = 0; all < Blocks * parts; ++all) {
+    const int block = all / parts, part = all % parts;
     Sums x, gates;
-    take(sums, part, x);
-    take(sums, parts + part, gates);
+    take(sums, block * 2 * parts + part, x);
+    take(sums, (block * 2 + 1) * parts + part, gates);
     RIDGE_KEEP_LOOP
     for (int turn = 0; turn < part_sums / 2; ++turn) {  // at places 0 and 1
-      const std::int64_t at_row = row + lane / 4 + turn % 2 * 8,
+      const std::int64_t at_row = row + block * 64 + lane / 4 + turn % 2 * 8,
                          at_col = col + part * part_columns + turn / 2 * 8 + lane % 4 * 2, left = cols - at_col;
       if (at_row < rows && left > 0)
         epilogue(simt::vec<float, 2>{x[0], x[1]}, simt::vec<float, 2>{gates[0], gates[1]},

@@ -59,11 +59,12 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   if constexpr (has_tma_store<T>) {
     if (is_by_columns(c, p, dtype_of<ColumnOut<T>>)) out.store = Store::tma;
   }
+  if constexpr (has_float_store<Row<I>, T>) {
+    if (is_by_columns(c, p, f32)) out.store = Store::tma_float;
+  }
   if constexpr (has_direct_store<T>) {
     // Sums of integers go to D as they are, or by the epilogue.
-    const bool plain_integers = is_plain(epilogue) && !std::is_same_v<X, float>;
-    if (is_by_columns(c, p, dtype_of<X>) && (std::is_same_v<tile::sm90::Sum<T>, float> || plain_integers))
-      out.store = Store::direct;
+    if (is_by_columns(c, p, dtype_of<X>) && is_plain(epilogue) && !std::is_same_v<X, float>) out.store = Store::direct;
   }
   if (out.store != Store::epilogue) {
     if constexpr (std::is_same_v<X, float>) by_columns = by_columns_of(epilogue);
@@ -84,7 +85,8 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   if constexpr (sizeof(T) != 2) {
     return launch.template operator()<k, k>();  // the others have been turned
   } else {
-    if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
+    if constexpr (!narrow_is_k_major(c))
+      if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
     if constexpr (!variants[I].nn_only)
       if (ma == k) return launch.template operator()<k, k>();  // nt
     if constexpr (!variants[I].nn_only && !a_is_k_major(variants[I].config)) {
@@ -103,8 +105,7 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   using Sum = tile::sm90::Sum<T>;
   PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = lies_by_columns(p, *p.d, *p.out)};
-  const bool plain_out =
-      plain.sums ? sizeof(T) != 2 : *p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>);
+  const bool plain_out = plain.sums || (*p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>));
   if (plain_out && p.d->col_stride == 1 && is_plain(epilogue))
     plain.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;

@@ -51,7 +51,7 @@ struct SplitWork {
   Copied copied;               // both: or the wide one alone
   SplitHints hints;
   void* plain;         // D of SplitKernel::Plain or of sums, where it is these and its columns are neighbours, or null
-  bool plain_sums;     // it is of the sums' type, which operands of 16 bits do not have
+  bool plain_sums;     // it is of the sums' type
   bool plain_vectors;  // its rows are whole pieces of four, each on its own size
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
 };
@@ -444,8 +444,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       // As Plain, or as they are.
       const auto with_plain = [&](const auto& store) {
         using Plain = typename K::Plain;
-        if constexpr (sizeof(T) != 2)
-          if (work.plain_sums) return store(static_cast<Sum*>(work.plain) + first_of_d);
+        if (work.plain_sums) return store(static_cast<Sum*>(work.plain) + first_of_d);
         if constexpr (sizeof(T) == 2 || is_float8<T>) store(static_cast<Plain*>(work.plain) + first_of_d);
       };
       if (work.plain && work.plain_vectors) {

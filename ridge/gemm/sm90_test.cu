@@ -48,8 +48,8 @@ template <class T> struct Matrices {
   }
 };
 
-// Runs a row on few multiprocessors, so that a block has several tiles, and compares all of D.
-template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
+// Runs a row on few multiprocessors, so that a block has several tiles, and compares all of D. Out: its type.
+template <class R, class T, Major MA, Major MB, class Out = T> void check_row(const Case& c) {
   constexpr Config config = R::config;
   constexpr float untouched = 77;
   std::mt19937 bits(1);
@@ -60,8 +60,10 @@ template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
   };
   Matrices<T> a = operand(MA, matrices, c.m, c.k), b = operand(MB, batch, c.n, c.k),
               gate = operand(MB, c.shared_gate ? 1 : batch, c.n, c.k);
-  Matrices<T> bias(grouped ? batch : 1, 1, c.n), residual(matrices, c.m, c.n), d(matrices, c.m, c.n, untouched);
-  for (auto* x : {&a, &b, &gate, &bias, &residual}) x->randomise(bits);
+  Matrices<T> bias(grouped ? batch : 1, 1, c.n);
+  Matrices<Out> residual(matrices, c.m, c.n), d(matrices, c.m, c.n, untouched);
+  for (auto* x : {&a, &b, &gate, &bias}) x->randomise(bits);
+  residual.randomise(bits);
 
   StandardEpilogue<float> epilogue{};
   epilogue.alpha = c.alpha, epilogue.scale = c.scale, epilogue.activation = c.activation;
@@ -82,9 +84,10 @@ template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
                                             : c.residual_first ? Addend::before_activation
                                                                : Addend::after_activation};
   const bool tma = c.by == By::columns;
+  constexpr Store store = std::is_same_v<Out, float> ? Store::tma_float : Store::tma;
   const Status status = launch_wgmma<R, T, MA, MB>(
       {a.operand(), b.operand(), gate.operand(), c.offsets.data()},
-      tma ? WgmmaOutput{Store::tma, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}} : WgmmaOutput{},
+      tma ? WgmmaOutput{store, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}} : WgmmaOutput{},
       {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -120,13 +123,15 @@ template <class R, class T, Major MA, Major MB> void check_row(const Case& c) {
         if (c.activation == Activation::silu)  // computed and rounded for 16 bits
           ASSERT_NEAR(got, want, 2 * (std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8) * std::fabs(want) + 0x1p-14)
               << of << " " << i << " " << j;
-        else ASSERT_EQ(got, double{static_cast<float>(T(static_cast<float>(want)))}) << of << " " << i << " " << j;
+        else ASSERT_EQ(got, double{static_cast<float>(Out(static_cast<float>(want)))}) << of << " " << i << " " << j;
       }
     }
 }
 
 // The same of row I of the table.
-template <int I, class T, Major MA, Major MB> void check(const Case& c) { check_row<Row<I>, T, MA, MB>(c); }
+template <int I, class T, Major MA, Major MB, class Out = T> void check(const Case& c) {
+  check_row<Row<I>, T, MA, MB, Out>(c);
+}
 
 constexpr Major k = Major::k, outer = Major::outer;
 
@@ -145,6 +150,27 @@ TEST(GemmOnHopper, RowsInNoGroupStayAsTheyAre) {
   check<grouped, half, k, outer>({.m = 300, .n = 72, .k = 64, .offsets = within});
   check<grouped, half, k, k>({.m = 300, .n = 72, .k = 64, .offsets = within, .by = By::epilogue});
 }
+// Columns that are no groups of 64: D leaves in copies of 32.
+TEST(GemmOnHopper, OddNumbersOfParts) {
+  check<row_named("cooperative_128x224"), half, k, k>({.m = 300, .n = 424, .k = 136, .bias = true});
+  check<row_named("cooperative_128x224"), half, k, k>(
+      {.m = 130, .n = 200, .k = 72, .activation = Activation::silu, .bias = true});
+  check<row_named("cooperative_128x224"), bfloat16, k, k>(
+      {.m = 260, .n = 456, .k = 200, .activation = Activation::relu, .bias = true, .residual = true});
+  check<row_named("cooperative_128x224"), half, k, k>({.m = 130, .n = 232, .k = 64, .by = By::epilogue, .bias = true});
+  check<row_named("cooperative_128x224"), bfloat16, k, k, float>({.m = 300, .n = 328, .k = 72, .bias = true});
+}
+// D of float32 beside operands of 16 bits: by TMA too, of groups' last rows by threads.
+TEST(GemmOnHopper, FloatsOfHalves) {
+  constexpr int cooperative = row_named("cooperative_128x192");
+  check<cooperative, half, k, k, float>({.m = 300, .n = 200, .k = 72});
+  check<cooperative, bfloat16, k, outer, float>(
+      {.m = 130, .n = 232, .k = 136, .batch = 2, .activation = Activation::relu, .bias = true, .alpha = 0.5f});
+  check<cooperative, half, k, k, float>(
+      {.m = 260, .n = 104, .k = 64, .activation = Activation::relu, .bias = true, .residual = true});
+  check<grouped, half, k, k, float>({.m = 481, .n = 104, .k = 72, .offsets = uneven, .bias = true});
+}
+
 TEST(GemmOnHopper, GroupsHaveABiasEach) {
   check<grouped, bfloat16, k, k>({.m = 481, .n = 104, .k = 24, .offsets = uneven, .bias = true});
   check<grouped, half, k, k>(
@@ -169,6 +195,8 @@ constexpr int gated = row_named("gate_wgmma");
 TEST(GemmOnHopper, AGate) {
   check<gated, half, k, k>({.m = 130, .n = 136, .k = 40});
   check<row_named("gate_wgmma_64x64"), half, k, k>({.m = 130, .n = 200, .k = 72, .bias = true, .residual = true});
+  check<row_named("gate_wgmma_128x96"), bfloat16, k, k>(
+      {.m = 130, .n = 200, .k = 72, .activation = Activation::silu, .bias = true});
   check<gated, half, k, outer>({.m = 30, .n = 72, .k = 40, .batch = 3, .shared_gate = true});
   check<gated, bfloat16, k, outer>({.m = 200, .n = 136, .k = 328, .activation = Activation::silu});
 }

@@ -19,9 +19,10 @@ namespace ridge::gemm_kernels {
 
 // Who brings a tile to D.
 enum class Store : std::uint8_t {
-  epilogue,  // the epilogue of the launch
-  tma,       // ColumnEpilogue, and TMA: D of two bytes
-  direct,    // ColumnEpilogue, and each thread: D of the sums' type
+  epilogue,   // the epilogue of the launch
+  tma,        // ColumnEpilogue, and TMA: D of two bytes
+  tma_float,  // the same: D of float32
+  direct,     // each thread: integers, as they are
 };
 
 // What a launch says beside its tensor maps.
@@ -46,7 +47,9 @@ template <class T> inline constexpr bool is_float8 = std::is_same_v<T, float8_e4
 // The type of D that TMA stores. Types that are not of 16 bits have D of 32 as a rule, which threads store.
 template <class T> using ColumnOut = std::conditional_t<sizeof(T) == 2, T, bfloat16>;
 template <class T> inline constexpr bool has_tma_store = sizeof(T) == 2 || is_float8<T>;
-template <class T> inline constexpr bool has_direct_store = sizeof(T) != 2;
+template <class T> inline constexpr bool has_direct_store = std::is_same_v<tile::sm90::Sum<T>, std::int32_t>;
+// D of float32, which operands of 16 bits have now and then: of rows whose sums leave registers for that.
+template <class Row, class T> inline constexpr bool has_float_store = !has_direct_store<T> && stores_float(Row::config);
 
 // A config's tiles as TMA and wgmma take them.
 template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
@@ -54,14 +57,18 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   static constexpr tile::sm90::Axis axis_a = axis_of(MA), axis_b = axis_of(MB);
   static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
   static constexpr int columns = gemm_kernels::columns(c);  // of D
-  static constexpr int b_share = columns / c.cluster;       // columns of B that each block of a cluster loads
+  // Columns of B that each block of a cluster loads; or all of B's, or all of G's.
+  static constexpr int b_share = c.gated ? columns : columns / c.cluster;
+  static_assert(!c.gated || c.cluster <= 2);
   static constexpr bool two_parts = has_two_parts(c);
   static constexpr int part_steps = c.promote ? c.promote : 1;
   static constexpr int registers = tile_sums(c) * (two_parts ? 3 : c.promote ? 2 : 1);  // of sums
   static constexpr int bytes_a = c.bm * c.line, bytes_b = c.bn * c.line;
   static_assert(c.bk * sizeof(T) == c.line, "a step of k is a line of the swizzle");
   static_assert(c.line == wgmma_line_bytes || (c.line == 64 && MA == Major::k && MB == Major::k));
-  static_assert(rows % 64 == 0 && b_share % 64 == 0 && registers <= most_sums);
+  static_assert(rows % 64 == 0 && registers <= most_sums);
+  static_assert(b_share % 64 == 0 || (MB == Major::k && b_share % 8 == 0),
+                "whole lines of the swizzle, or atoms of it");
   static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
   static_assert(!(c.gated || c.grouped) || (sizeof(T) == 2 && !c.promote));
   static_assert(!c.grouped || (c.schedule == Schedule::cooperative && c.cluster == 1 && MA == Major::k));
@@ -128,7 +135,7 @@ __device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, u
   }
 }
 
-// A stage of columns of B, or of G, from `col` on, of which each block of a cluster loads its share for all of them.
+// A stage of columns of B from `col` on, of which each block of a cluster loads its share for all of them.
 template <class K>
 __device__ __forceinline__ void load_columns(const tile::sm90::TensorMap* map, unsigned char* to,
                                              tile::sm90::Barrier* full, int col, int k, int batch, int rank) {
@@ -177,10 +184,13 @@ template <bool Gated> struct MatrixLoader {
     for (int i = 0; i < parts * K::part_of_a; i += K::part_of_a)
       load_operand<K::axis_a, K::part_of_a, false>(&a, to_a + sm90::outer_offset(i, K::c.line), full, tile.row + i, k_a,
                                                    tile.batch * batch_of_a, 0);
-    load_columns<K>(&b, to_b, full, tile.col, k_b, tile.batch * batch_of_b, rank);
+    // Of B and G, either block of a cluster loads one.
+    if (!Gated || !K::multicast || rank == 0)
+      load_columns<K>(&b, to_b, full, tile.col, k_b, tile.batch * batch_of_b, Gated ? 0 : rank);
     if constexpr (Gated)
-      load_columns<K>(&gate.map, to_b + sm90::outer_offset(K::columns, K::c.line), full, tile.col, k_b,
-                      tile.batch * gate.batch, rank);
+      if (!K::multicast || rank == 1)
+        load_columns<K>(&gate.map, to_b + sm90::outer_offset(K::columns, K::c.line), full, tile.col, k_b,
+                        tile.batch * gate.batch, 0);
   }
 };
 
@@ -235,7 +245,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     };
     // A tile of the addend, from where the ring is.
     const auto load_addend = [&](const WgmmaTile& place, Ring& ring) {
-      const int size = work.store == Store::direct ? sizeof(Sum) : sizeof(Out), pieces = addend_pieces(c, size);
+      const int size = work.store == Store::tma_float ? sizeof(float) : sizeof(Out), pieces = addend_pieces(c, size);
       constexpr int pieces_down = c.bm / addend_rows;
       for (int piece = 0; piece < pieces; ring.next()) {
         sm90::wait(empty + ring.stage, ring.parity ^ 1);
@@ -266,14 +276,18 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       sm90::commit_products();
     };
     // Where 64 rows of a tile go, those of this warp among them.
-    const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
+    const auto store_as = [&]<class As>(const WgmmaTile& place, int multiplier, int first_row) {
       unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
-      typename K::Store to{staging, &map_d, place.row + first_row + warp * 16, place.col, place.batch};
+      ColumnStore<As, K::columns, K::c.grouped> to{staging, &map_d, place.row + first_row + warp * 16, place.col,
+                                                   place.batch};
       if constexpr (K::c.grouped) {
         to.batch = 0;  // all groups' rows are of one matrix
-        to.bound = {static_cast<Out*>(work.d), work.pitch, place.end, work.n};
+        to.bound = {static_cast<As*>(work.d), work.pitch, place.end, work.n};
       }
       return to;
+    };
+    const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
+      return store_as.template operator()<Out>(place, multiplier, first_row);
     };
     const auto bias_of = [&](int multiplier) {
       return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
@@ -291,15 +305,18 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (work.store == Store::tma)
             return store_columns<Out, c.bn, K::turns>(sums, by_columns, bias_of(multiplier), to, addend);
         }
+        if constexpr (has_float_store<Row, T>) {
+          if (work.store == Store::tma_float)
+            return store_columns<float, c.bn, K::turns>(
+                sums, by_columns, bias_of(multiplier),
+                store_as.template operator()<float>(place, multiplier, first_row),
+                TileAddend<Row, float>{shared, addend_stage, addend.row});
+        }
         if constexpr (has_direct_store<T>) {
-          if (work.store == Store::direct) {
-            const DirectStore<Sum> direct{
-                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n};
-            if constexpr (std::is_same_v<Sum, float>)
-              return store_columns<float, c.bn, K::turns>(sums, by_columns, bias_of(multiplier), direct,
-                                                          TileAddend<Row, float>{shared, addend_stage, addend.row});
-            else return direct.store_all(sums);
-          }
+          if (work.store == Store::direct)
+            return DirectStore<Sum>{
+                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n}
+                .store_all(sums);
         }
         if constexpr (!is_by_columns_alone(K::c))
           store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
@@ -593,18 +610,19 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
   namespace sm90 = tile::sm90;
   using K = WgmmaKernel<Row, T, MA, MB>;
   constexpr Config c = Row::config;
-  const auto make_map = [&](sm90::TensorMap* map, const WgmmaOperand& o, DType dtype, int rows) {
+  const auto make_map = [&](sm90::TensorMap* map, const WgmmaOperand& o, DType dtype, int rows, int line) {
     const std::int64_t batch = c.grouped || o.batch_stride == 0 ? 1 : shape.batch;
-    return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows);
+    return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows, line);
   };
   if (is_by_columns_alone(c) && out.store == Store::epilogue)
     return Status::error(Code::unsupported, "tiles whose sums take all registers leave by TMA");  // refused by plans
   sm90::TensorMap map_d{}, map_addend{};
-  if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16));
+  if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16, K::Store::line));
+  if (out.store == Store::tma_float) RIDGE_TRY(make_map(&map_d, out.d, f32, 16, wgmma_line_bytes));
   ColumnEpilogue then = by_columns;  // what becomes of the sums
   const bool adds = out.store != Store::epilogue && by_columns.addend != Addend::none;
-  const DType stored = out.store == Store::direct ? f32 : dtype_of<typename K::Out>;
-  if (adds) RIDGE_TRY(make_map(&map_addend, out.addend, stored, addend_rows));
+  const DType stored = out.store == Store::tma_float ? f32 : dtype_of<typename K::Out>;
+  if (adds) RIDGE_TRY(make_map(&map_addend, out.addend, stored, addend_rows, wgmma_line_bytes));
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
   const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
   // Without an activation it does not matter which is added first.

@@ -105,11 +105,14 @@ static std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   const Config& c = row.config;
   const int size = static_cast<int>(size_of(p.dtype));
   if (c.method == Method::strided) return {};
-  if (p.backward && (c.method == Method::online || c.method == Method::vector || c.method == Method::short_rows))
+  if (p.backward && (c.method == Method::online || c.method == Method::vector || c.method == Method::short_rows ||
+                     (c.method == Method::three && c.rows > 1)))
     return "it has no gradient";
   if (c.overlaps) {
     if (p.backward) return "it has no gradient";
     if (p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
+    constexpr std::int64_t of_a_warp = 32;  // units: measured on an H100, an earlier beginning takes longer by itself
+    if (p.dtype != f64 && units(p) <= of_a_warp) return "rows that a warp keeps are `warp_16`'s and `warp_32`'s";
   }
   for (const auto* rows : {&p.x, &p.y, &p.dy}) {
     if (*rows && (*rows)->step != 1) return "a row's elements are not contiguous";
@@ -200,7 +203,7 @@ static std::int64_t grid_of(const Config& c, const SoftmaxProblem& p, const Devi
 // pass follow one another by fours (the compiler unrolls them), those of a running maximum and sum one by one.
 static double trips(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   const auto times = [](double work, double at_once) { return std::ceil(work / at_once); };
-  const double cols = static_cast<double>(p.cols), per_thread = times(cols, c.threads);
+  const double cols = static_cast<double>(p.cols), per_thread = times(cols, lanes(c));
   switch (c.method) {
     case Method::naive: return cols;  // three passes, of which neighbouring rows leave a third in the cache
     case Method::three: return 3 * times(per_thread, 4);

@@ -35,7 +35,7 @@ template <int I, class T, int Warp> static Status launch_row(const Arguments& ar
   if constexpr (c.method == Method::naive) {
     return simt::launch(at, softmax_naive<Row<I>, T>, x, y, p.rows, p.cols, pitch_x, pitch_y, p.log);
   } else if constexpr (c.method == Method::three) {
-    return simt::launch(at, softmax_three_pass<Row<I>, T, Warp>, x, y, p.cols, pitch_x, pitch_y, p.log);
+    return simt::launch(at, softmax_three_pass<Row<I>, T, Warp>, x, y, p.rows, p.cols, pitch_x, pitch_y, p.log);
   } else if constexpr (c.method == Method::online || c.method == Method::strided) {
     return simt::launch(at, softmax_online<Row<I>, T, Warp>, x, y, p.cols, RowOffsets::of(p.x->outer),
                         RowOffsets::of(p.y->outer), p.x->step, p.y->step, p.log);

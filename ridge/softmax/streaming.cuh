@@ -3,7 +3,7 @@
 #include <ridge/core/rows.hpp>
 #include <ridge/softmax/variants.hpp>
 #include <ridge/tile/online_softmax.cuh>
-#include <ridge/tile/row_reduce.cuh>
+#include <ridge/tile/row_lanes.cuh>
 
 namespace ridge::softmax_detail {
 
@@ -44,26 +44,29 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (std::int64_t i = 0; i < cols; ++i) y[i] = T(normalise(X(x[i])));
 }
 
-// One block per row, three passes.                                      x: [rows, cols]  y: [rows, cols]
-// Precondition: gridDim.x == rows. y may be x.
+// A block, or a part of its warps, per row, three passes.               x: [rows, cols]  y: [rows, cols]
+// Precondition: gridDim.x * Config::rows covers rows. y may be x.
 template <class Row, class T, int Warp>
 __global__ void __launch_bounds__(Row::config.threads)
-    softmax_three_pass(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+    softmax_three_pass(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x,
+                       std::int64_t pitch_y, bool log) {
   using X = Compute<T>;
-  constexpr int threads = Row::config.threads;
-  __shared__ tile::RowScratch<X, threads, Warp> scratch_max, scratch_sum;
-  x += blockIdx.x * pitch_x;
-  y += blockIdx.x * pitch_y;
+  using Team = tile::BlockRows<Row::config.threads, Row::config.rows, Warp>;
+  __shared__ typename Team::template Scratch<X> scratch_max, scratch_sum;
+  const std::int64_t row = Team::row();
+  if (row >= rows) return;  // all lanes of a row
+  x += row * pitch_x;
+  y += row * pitch_y;
   X max = tile::minus_infinity<X>, sum = 0;
-  for (std::int64_t i = threadIdx.x; i < cols; i += threads) max = tile::greater(max, X(x[i]));
-  max = tile::row_reduce<threads, Warp>(
+  for (std::int64_t i = Team::lane(); i < cols; i += Team::lanes) max = tile::greater(max, X(x[i]));
+  max = Team::reduce(
       max, [](X a, X b) { return tile::greater(a, b); }, scratch_max);
   const X base = tile::softmax_base(max);
-  for (std::int64_t i = threadIdx.x; i < cols; i += threads) sum += tile::exponential(X(x[i]) - base);
-  sum = tile::row_reduce<threads, Warp>(
+  for (std::int64_t i = Team::lane(); i < cols; i += Team::lanes) sum += tile::exponential(X(x[i]) - base);
+  sum = Team::reduce(
       sum, [](X a, X b) { return a + b; }, scratch_sum);
   const Normalise<X> normalise(max, sum, log);
-  for (std::int64_t i = threadIdx.x; i < cols; i += threads) y[i] = T(normalise(X(x[i])));
+  for (std::int64_t i = Team::lane(); i < cols; i += Team::lanes) y[i] = T(normalise(X(x[i])));
 }
 
 // One block per row, two passes: the maximum and the sum in one.        x: [rows, cols], any strides  y: the same

@@ -58,6 +58,7 @@ constexpr bool has_type(const Config& c, DType dtype) {
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
+    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.method = Method::three, .rows = 8}, 0.25},
     {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
     {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 7}, 0.8},

@@ -55,8 +55,9 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_NAMES_96 RIDGE_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define RIDGE_NAMES_128 RIDGE_NAMES_96 \
-  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+#define RIDGE_NAMES_112 RIDGE_NAMES_96 \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define RIDGE_NAMES_128 RIDGE_NAMES_112 \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define RIDGE_OPERANDS_8 "%8", "%9", "%10", "%11", "%12", "%13", "%14"
 #define RIDGE_OPERANDS_16 "%16", "%17", "%18", "%19", "%20", "%21", "%22"
@@ -64,6 +65,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_OPERANDS_48 "%48", "%49", "%50", "%51", "%52", "%53", "%54"
 #define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68", "%69", "%70"
 #define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100", "%101", "%102"
+#define RIDGE_OPERANDS_112 "%112", "%113", "%114", "%115", "%116", "%117", "%118"
 #define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132", "%133", "%134"
 #define RIDGE_SUMS_4(C, I) C(d[I]), C(d[I + 1]), C(d[I + 2]), C(d[I + 3])
 #define RIDGE_SUMS_8(C, I) RIDGE_SUMS_4(C, I), RIDGE_SUMS_4(C, I + 4)
@@ -72,6 +74,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_SUMS_48(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_16(C, I + 32)
 #define RIDGE_SUMS_64(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_32(C, I + 32)
 #define RIDGE_SUMS_96(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_32(C, I + 64)
+#define RIDGE_SUMS_112(C, I) RIDGE_SUMS_96(C, I), RIDGE_SUMS_16(C, I + 96)
 #define RIDGE_SUMS_128(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_64(C, I + 64)
 // What follows the predicate: signs, and transpositions; signs; nothing.
 #define RIDGE_FLAGS_16_BIT(TA, TB) ", 1, 1, " TA ", " TB
@@ -93,6 +96,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
   else if constexpr (N == 96) RIDGE_WGMMA(96, 48, C, TYPES, FLAGS); \
   else if constexpr (N == 128) RIDGE_WGMMA(128, 64, C, TYPES, FLAGS); \
   else if constexpr (N == 192) RIDGE_WGMMA(192, 96, C, TYPES, FLAGS); \
+  else if constexpr (N == 224) RIDGE_WGMMA(224, 112, C, TYPES, FLAGS); \
   else if constexpr (N == 256) RIDGE_WGMMA(256, 128, C, TYPES, FLAGS)
 #define RIDGE_WGMMA_KEPT_WITH(N, S, TYPES, A0, A1, A2, A3, B_, P_, TB_) \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P_ ", 0;\n" \
@@ -115,7 +119,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 // float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
 template <class T, Axis A, Axis B, int N>
 __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  static_assert(N == 16 || N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || N == 256,
+  static_assert(N == 16 || N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || N == 224 || N == 256,
                 "the widths that are written out");
   static_assert(sizeof(T) == 2 || (A == Axis::k && B == Axis::k), "wgmma transposes 16-bit types alone");
   if constexpr (std::is_same_v<T, half>) {
@@ -155,6 +159,7 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_NAMES_48
 #undef RIDGE_NAMES_64
 #undef RIDGE_NAMES_96
+#undef RIDGE_NAMES_112
 #undef RIDGE_NAMES_128
 #undef RIDGE_OPERANDS_8
 #undef RIDGE_OPERANDS_16
@@ -162,6 +167,7 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_OPERANDS_48
 #undef RIDGE_OPERANDS_64
 #undef RIDGE_OPERANDS_96
+#undef RIDGE_OPERANDS_112
 #undef RIDGE_OPERANDS_128
 #undef RIDGE_SUMS_4
 #undef RIDGE_SUMS_8
@@ -170,6 +176,7 @@ __device__ __forceinline__ void multiply_kept(float (&d)[N / 2], const unsigned 
 #undef RIDGE_SUMS_48
 #undef RIDGE_SUMS_64
 #undef RIDGE_SUMS_96
+#undef RIDGE_SUMS_112
 #undef RIDGE_SUMS_128
 #undef RIDGE_FLAGS_16_BIT
 #undef RIDGE_FLAGS_FLOAT
