@@ -225,6 +225,7 @@ constexpr double line_clocks = 1.5;  // of the copy engine, for a line of 128 by
 // M or N, whose boxes are narrow and high. Measured on an H100.
 constexpr double sector_line_clocks = 3.2, unaligned_line_clocks = 4.9, outer_line_clocks = 5.2;
 constexpr double memory_bytes_per_clock = 30;  // that one gets from memory, however few load
+constexpr double tail_clocks = 3000;           // at most, until a last wave has all its loads under way; on an H100
 constexpr double wgmma_memory_share = 0.95;    // of memory's rate, what large tiles of few rows reach; on an H100
 constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
 constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where so many others ask too; on an H100
@@ -387,7 +388,8 @@ Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& 
   const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
   const bool tail = tiles > device.sms;
   const double from_memory = (tiles - last) * of_tile / memory_rate(device.sms, false, device) +
-                             (last > 0 ? last * of_tile / memory_rate(last, tail, device) : 0);
+                             (last > 0 ? last * of_tile / memory_rate(last, tail, device) : 0) +
+                             (tail ? std::min(tail_clocks, of_tile / memory_bytes_per_clock) : 0);
   Clocks clocks = wgmma_clocks_of_tiles(row, p, device);
   const double work = clocks.total;
   const double start = wgmma_start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
