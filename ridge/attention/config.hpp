@@ -174,6 +174,7 @@ constexpr int gradient_x_stages(const Config& c) { return c.masks ? 3 : 4; }
 constexpr bool has_gradient_roles(const Config& c) { return c.family == Family::wgmma_gradient && c.bm == 64; }
 // Parts of a tile of dQ that blocks add to one after another: the next block begins when the first part is there.
 constexpr int gradient_turns_of_tile(const Config& c) { return has_gradient_roles(c) ? 2 : 1; }
+inline constexpr int mask_copy_unit = 8;  // elements of 16 bytes, on which rows of a mask's copy begin
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
   return has_gradient_roles(c) ? (5 + c.stages * 4) * 8 + 6 * 4 : 3 * 8 + c.stages * (6 * 8 + 4) + 2 * 4;
 }

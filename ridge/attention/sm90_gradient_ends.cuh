@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(gradient_start_threads)
       simt::store_global(work.sums + row * c.d + at, simt::vec<float, fragment>{0, 0, 0, 0});
 }
 
-inline constexpr int mask_copy_threads = 256, mask_copy_unit = 8;  // elements of 16 bytes, of a thread
+inline constexpr int mask_copy_threads = 256;  // each of which writes mask_copy_unit elements
 
 // The mask tensor as GradientMaskShape says, [batches][heads][rows][columns], of T. Columns behind its last one are 0,
 // and so are rows that all queries share, once for each of `rows`.

@@ -153,9 +153,8 @@ constexpr GradientMaskShape gradient_mask_shape(const Config& c, const Attention
   if (p.mask == AttentionMask::none) return {};
   const AttentionOperand& m = *p.mask_lies;
   const bool is_copied = p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype);
-  constexpr std::int64_t unit = 8;  // elements of 16 bytes, on which rows begin
   return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
-          (p.sk + unit - 1) / unit * unit};
+          (p.sk + mask_copy_unit - 1) / mask_copy_unit * mask_copy_unit};
 }
 
 // The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query,

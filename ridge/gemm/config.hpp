@@ -107,15 +107,14 @@ constexpr bool is_portable(const Config& c) {
   return c.family != Family::mma_sync && c.family != Family::wmma && !is_hopper(c);
 }
 
-// Rows of D with a gate are made for layers' inputs, and groups begin at any row, which is on 16 bytes along k alone.
+// Columns of D that a tile has.
 constexpr int columns(const Config& c) { return c.gated && c.family != Family::naive ? c.bn / 2 : c.bn; }
 // Tiles whose columns are no groups of 64: B, or B and G, then lie along k, and A does as in most layers.
 constexpr bool has_odd_columns(const Config& c) { return c.family == Family::wgmma && columns(c) % 64 != 0; }
+// Rows of D with a gate are made for layers' inputs, and groups begin at any row, which is on 16 bytes along k alone.
 constexpr bool a_is_k_major(const Config& c) {
   return ((c.gated || c.grouped) && c.loads != Loads::strided) || has_odd_columns(c);
 }
-
-// Columns of D that a tile has.
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
@@ -143,11 +142,11 @@ constexpr int tile_sums(const Config& c) { return rows_of_multiplier(c) / 64 * c
 constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
 // Whether all of those registers are one tile's, which leaves none for an epilogue that reads vectors of what it adds:
 // then D and addends have to be as TMA stores and brings them.
-// Rows whose D may be of float32 beside operands of 16 bits, by TMA.
-constexpr bool stores_float(const Config& c) {
-  return c.family == Family::wgmma && tile_sums(c) < most_sums && !c.gated;
-}
 constexpr bool is_by_columns_alone(const Config& c) { return c.family == Family::wgmma && tile_sums(c) >= most_sums; }
+// Rows whose D may be of float32 beside operands of fewer bits, by TMA.
+constexpr bool stores_float(const Config& c) {
+  return c.family == Family::wgmma && !is_by_columns_alone(c) && !c.gated;
+}
 
 // Of Family::wgmma_split, bm is of the operand whose rows wgmma takes 64 at a time, A or B, and bn of the other one.
 // Each 64 rows have a warpgroup; a further warp loads.

@@ -301,8 +301,7 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
   else pack(cheap(e, e.addend));
 }
 
-// T: of D. bias: of the N columns. To: ColumnStore or DirectStore, of the first block's rows. Turns: of
-// tile::activate_many().
+// T: of D. bias: of the N columns. To: ColumnStore, of the first block's rows. Turns: of tile::activate_many().
 template <class T, int N, int Turns = part_sums, int Blocks, class To, class Added = NoAddend>
 __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
                                               const float* bias, const To& to, const Added& addend = {}) {

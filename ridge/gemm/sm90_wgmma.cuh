@@ -44,7 +44,7 @@ constexpr tile::sm90::Axis axis_of(Major major) {
 }
 
 template <class T> inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
-// The type of D that TMA stores. Types that are not of 16 bits have D of 32 as a rule, which threads store.
+// The type of D that TMA stores where D is not of float32: float8 has bfloat16. Threads store D of integers.
 template <class T> using ColumnOut = std::conditional_t<sizeof(T) == 2, T, bfloat16>;
 template <class T> inline constexpr bool has_tma_store = sizeof(T) == 2 || is_float8<T>;
 template <class T> inline constexpr bool has_direct_store = std::is_same_v<tile::sm90::Sum<T>, std::int32_t>;
