@@ -66,6 +66,8 @@ def load():
     newest = {}
     for path in sorted(RESULTS.glob("*.json")):
         results = json.loads(path.read_text())
+        if not isinstance(results, dict):
+            continue  # whole models, a list of their own form
         for m in results.get("measurements", []):
             if not m.get("chosen") or m.get("error") or not m.get("us"):
                 continue
