@@ -47,12 +47,13 @@ template <class T> struct Arguments {
   int shift, left, right;  // query i attends to the keys from i + shift - left to i + shift + right
   float scale, softcap;    // softcap 0: none
   DType mask_dtype;
-  bool vectors;                    // rows of q, k, v and o are contiguous and start on 16 bytes
-  int pack;                        // heads of a query that share a block: 1, or group
-  int splits;                      // parts of the keys that blocks of their own attend to
-  float *partial_o, *partial_lse;  // [splits, batch, heads, sq, dv] and [splits, batch, heads, sq], of more than one
-  std::int64_t rows;               // of one of these splits: batch * heads * sq, or heads * rows of q
-  Strides at_row;                  // and the place of a query among them; element is 0
+  bool vectors;                      // rows of q, k, v and o are contiguous and start on 16 bytes
+  int pack;                          // heads of a query that share a block: 1, or group
+  int splits;                        // parts of the keys that blocks of their own attend to
+  float* partial_o;                  // [splits, batch, heads, sq, dv], of more than one
+  float *partial_log, *partial_sum;  // [splits, batch, heads, sq]: see put_part
+  std::int64_t rows;                 // of one of these splits: batch * heads * sq, or heads * rows of q
+  Strides at_row;                    // and the place of a query among them; element is 0
   Sequences sequences;
 };
 
@@ -108,7 +109,8 @@ template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& 
   if (a.lse) a.lse += begin.query * a.at_lse.row;
   if (a.splits > 1) {
     a.partial_o += std::int64_t{begin.query} * a.dv;
-    a.partial_lse += begin.query;
+    a.partial_log += begin.query;
+    a.partial_sum += begin.query;
   }
   return begin;
 }
@@ -233,34 +235,82 @@ template <class T> struct Scores {
   }
 };
 
-// The online softmax of one query. Weights are 2^(factor s - offset), with the offset of the greatest score so far;
-// that its product with the factor is rounded cancels, for all of the query's weights are taken relative to it.
+// What the weights of a query are relative to: 2^(factor base + offset), of which one is 0. Weights are 2^(factor s -
+// offset): one instruction, in which the rounding of the offset cancels, for all of the query's weights are taken
+// relative to it. Far from 0 it would not: where it is off by more than exponents have room for, all weights become 0
+// or infinite. There the base is subtracted first, which is exact for scores that are near it.
+struct Reference {
+  // An offset as great as this is off by 2^-13 at most: less than what scores as great are rounded by.
+  static constexpr float far = 4096;
+  // At this difference nothing is left of a weight. It is finite, so that a key which is attended to stays so.
+  static constexpr float least = -3.4e38f;
+
+  float base, offset;
+  // Of the greatest score; -inf: there is none.
+  static __device__ __forceinline__ Reference of(float top, float factor) {
+    const float scaled = top * factor;
+    const bool is_near = fabsf(scaled) <= far;
+    return {is_near || top == minus_infinity ? 0 : top, is_near ? scaled : 0};
+  }
+  // A score, relative to the base.
+  __device__ __forceinline__ float relative(float score) const {
+    const float difference = score - base;
+    return score != minus_infinity && difference < least ? least : difference;
+  }
+  // What weights that are relative to this are multiplied with, to be relative to another one.
+  __device__ __forceinline__ float change_to(const Reference& other, float factor) const {
+    return simt::fast_exp2(fmaf(base - other.base, factor, offset - other.offset));
+  }
+  // The natural logarithm of a sum of weights.
+  __device__ __forceinline__ float log_of(float sum, float factor) const {
+    return fmaf(base, factor * ln_2, fmaf(offset, ln_2, logf(sum)));
+  }
+  __device__ __forceinline__ float log_of_one(float factor) const { return fmaf(base, factor * ln_2, offset * ln_2); }
+};
+
+// The online softmax of one query, relative to the greatest score so far.
 struct RunningRow {
   float top, offset, sum;  // sum: of weights, this thread's or the row's
   static __device__ __forceinline__ RunningRow nothing() { return {minus_infinity, 0, 0}; }
 
+  // The base is no number of its own, which would be one more register: without an offset it is the greatest score.
+  __device__ __forceinline__ float base() const { return offset == 0 && top > minus_infinity ? top : 0; }
+  __device__ __forceinline__ Reference reference() const { return {base(), offset}; }
   // Takes a greater or equal maximum; what weights so far are to be multiplied with.
   __device__ __forceinline__ float raise(float to, float factor) {
-    const float now = to == minus_infinity ? 0 : to * factor;
-    const float change = top == minus_infinity ? 0 : simt::fast_exp2(offset - now);
+    const Reference before = reference();
+    const bool had_none = top == minus_infinity;
     top = to;
-    offset = now;
+    offset = Reference::of(to, factor).offset;
+    const float change = had_none ? 0 : before.change_to(reference(), factor);
     sum *= change;
     return change;
   }
-  __device__ __forceinline__ float weight(float score, float factor) const {
-    return simt::fast_exp2(fmaf(score, factor, -offset));
+  // Of scores relative to the base.
+  __device__ __forceinline__ float weight(float relative, float factor) const {
+    return simt::fast_exp2(fmaf(relative, factor, -offset));
   }
   // The same of a score that may be -inf, which is that of a key not attended to.
-  __device__ __forceinline__ float weight_or_none(float score, float factor) const {
-    return score == minus_infinity ? no_weight : weight(score, factor);
+  __device__ __forceinline__ float weight_or_none(float relative, float factor) const {
+    return relative == minus_infinity ? no_weight : weight(relative, factor);
   }
+  __device__ __forceinline__ float relative(float score) const { return reference().relative(score); }
+  __device__ __forceinline__ bool is_empty() const { return top == minus_infinity && sum == 0; }
   // With the whole row's sum: what the weighted sum of V is multiplied with, and the row's log-sum-exp.
-  __device__ __forceinline__ float inverse() const { return top == minus_infinity && sum == 0 ? 0 : 1 / sum; }
-  __device__ __forceinline__ float log_sum() const {
-    return top == minus_infinity && sum == 0 ? minus_infinity : fmaf(offset, ln_2, logf(sum));
+  __device__ __forceinline__ float inverse() const { return is_empty() ? 0 : 1 / sum; }
+  __device__ __forceinline__ float log_sum(float factor) const {
+    return is_empty() ? minus_infinity : reference().log_of(sum, factor);
   }
 };
+
+// What a part of the keys has come to, beside its O: the sum of its weights, and the logarithm of what they are relative
+// to. Apart, or far from 0 the sum would be lost in rounding.
+template <class T>
+__device__ __forceinline__ void put_part(const Arguments<T>& a, std::int64_t place, const RunningRow& row,
+                                         float factor) {
+  a.partial_log[place] = row.is_empty() ? minus_infinity : row.reference().log_of_one(factor);
+  a.partial_sum[place] = row.sum;
+}
 
 template <class T>
 __device__ __forceinline__ void put_lse(const Arguments<T>& a, int batch, int head, int i, float value) {

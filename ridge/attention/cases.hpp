@@ -49,6 +49,16 @@ inline check::CaseBook book() {
       test(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=150,d=24" + mask + ":lse:fill=nan");
       test(std::string(type) + ":b=1,hq=1,hkv=1,sq=150,sk=40,d=24" + mask + ":lse:fill=inf");
     }
+  // Scores far from 0, which are scores like others.
+  for (const char* type : {"f32", "f16", "bf16"}) {
+    for (const char* more :
+         {"", ",mask=2", ",mask=3", ",mask=3,mq=1", ",mask=1", ":causal", ":scale=-0.3", ":window=40,-1"})
+      test(std::string(type) + ":b=1,hq=2,hkv=1,sq=40,sk=150,d=64" + more + ":lse:fill=far");
+    for (const char* size :
+         {"sq=9,sk=700,d=128,mask=3", "sq=1,sk=2100,d=64", "sq=1,sk=700,d=128", "sq=1,sk=300,d=256,mask=3"})
+      test(std::string(type) + ":b=2,hq=4,hkv=2," + size + ":lse:fill=far");
+    test(std::string(type) + ":b=3,hq=2,hkv=1,sq=70,sk=150,d=24,uneven=1:inputs=q,k,v,cu_q,cu_k:causal:lse:fill=far");
+  }
   // One query of heads that fill their rows, whose masks are ranges of keys.
   for (const char* type : {"bf16", "f16"})
     for (const char* sizes :
@@ -149,6 +159,10 @@ inline check::CaseBook book() {
     for (const char* more : {",mask=1", ",mask=2", ",mask=3,mq=1", ",mask=3,mh=2:softcap=2:causal", ":softcap=1.5",
                              ":scale=-0.3", ":scale=0", ",mask=1:softcap=0.7:window=9,4:fill=nan"})
       backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=40,sk=70,d=32" + more);
+    for (const char* far : {"d=32", "d=64,mask=2", "d=64,mask=3", "d=128,mask=3,mh=2", "d=200,mask=3", "d=64,mask=1"})
+      backward(std::string(type) + ":b=1,hq=2,hkv=1,sq=40,sk=70," + far + ":fill=far");
+    backward(std::string(type) +
+             ":b=3,hq=2,hkv=1,sq=70,sk=90,d=24,uneven=1:inputs=do,q,k,v,o,lse,cu_q,cu_k:causal:fill=far");
     for (const char* fill : {"ones", "denormal", "constant,-3"})
       backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=" + fill);
     for (const char* place : {"offset", "padded", "strided", "reversed"})

@@ -82,11 +82,13 @@ constexpr int tile_floats(const Config& c) {
 }
 
 // ---- Family::gradient_tile: tiles of float32 in shared memory -----------------------------------------------------
-// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and two
-// floats of each query. The padding puts rows that follow each other into banks of their own.
+// Rows of either side as they are, [bm or bn][d + pad] and [..][dv + pad], weights turned, [bn][bm + pad], and
+// facts of each query. The padding puts rows that follow each other into banks of their own.
 
+inline constexpr int query_facts_bytes = 16;
 constexpr int gradient_floats(const Config& c) {
-  return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + 2 * (c.bm > c.bn ? c.bm : c.bn);
+  const int facts = (c.bm > c.bn ? c.bm : c.bn) * query_facts_bytes / 4;
+  return (c.bm + c.bn) * (c.d + pad + c.dv + pad) + c.bn * (c.bm + pad) + facts;
 }
 
 // ---- Family::mma_sync: tiles of 16-bit elements -------------------------------------------------------------------
@@ -100,9 +102,11 @@ inline constexpr int mma_stages = 2;  // one is used while the other is filled
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
 
 // ---- Family::mma_gradient: a block's own rows of a side, Q and dO or K and V, [bm][d] each; two stages of the
-// other's, [bn][d] each, and of two floats of each query.
+// other's, [bn][d] each, and of query_facts_bytes of each query.
 
-constexpr int mma_gradient_stage_bytes(const Config& c) { return 2 * mma_tile_bytes(c.bn, c.d) + c.bn * 8; }
+constexpr int mma_gradient_stage_bytes(const Config& c) {
+  return 2 * mma_tile_bytes(c.bn, c.d) + c.bn * query_facts_bytes;
+}
 constexpr int mma_gradient_bytes(const Config& c) {
   return 2 * mma_tile_bytes(c.bm, c.d) + mma_stages * mma_gradient_stage_bytes(c);
 }
@@ -146,7 +150,7 @@ constexpr int decode_bytes(const Config& c) {
 
 // ---- Family::decode_one: Q [8][d] in panels, a ring of tiles of K [bn][d] and V [bn][dv], a part of each multiplying
 // warp, and two barriers for each tile of the ring, one, and a mark.
-// A part: of each of 8 rows the weights' sum and offset, and then O [rows][dv + pad], not yet divided by the sum. Warps
+// A part: of each of 8 rows the weights' sum and the score that they are relative to, and then O [rows][dv + pad], not yet divided by the sum. Warps
 // leave it in shared memory, blocks in the workspace, where `rows` are those that there are.
 
 constexpr int decode_part_rows(const Config& c, std::int64_t heads) {  // of heads that share K and V

@@ -13,10 +13,11 @@
 
 namespace ridge::attention_kernels {
 
-// Of a query: LSE in the exponent of 2, which its weights are taken relative to, and delta.
-struct QueryFacts {
-  float offset, delta;
+// Of a query: what its weights are taken relative to, so that they come to 1, and delta.
+struct alignas(16) QueryFacts {
+  float base, offset, delta;  // as of Reference, but that both may be something else than 0
 };
+static_assert(sizeof(QueryFacts) == query_facts_bytes);
 
 // Besides what the forward pass is given, of which o and lse are read.
 template <class T> struct GradientArguments : Arguments<T> {
@@ -104,12 +105,57 @@ __device__ __forceinline__ void score_gradient(const Scores<T>& scores, const Qu
   const float ratio = scores.softcap == 0 ? 0 : product / scores.softcap;
   grad = (grad - query.delta) * (1 - ratio * ratio);
 }
-// And these the weight and dX; both no_weight where the score is -inf, which is that of a key not attended to.
+// The weight of a score that is not -inf. No weight is more than 1: far from 0, a sum in another order than the one that
+// gave the base may be far above it.
+__device__ __forceinline__ float weight_of(float factor, const QueryFacts& query, float score) {
+  const float exponent = fmaf(score - query.base, factor, -query.offset);
+  return simt::fast_exp2(query.base != 0 && exponent > 0 ? 0 : exponent);
+}
+// The score and dX / p become the weight and dX; both no_weight where the score is -inf, which is that of a key not
+// attended to.
 __device__ __forceinline__ void weigh_gradient(float factor, const QueryFacts& query, float& score, float& grad) {
   const bool none = score == minus_infinity;
-  const float weight = simt::fast_exp2(fmaf(score, factor, -query.offset));
+  const float weight = weight_of(factor, query, score);
   grad = none ? no_weight : weight * grad;
   score = none ? no_weight : weight;
+}
+
+// What the weights of query i are relative to, of whose LSE `lanes` of a warp know. Far from 0 LSE, a float, has lost
+// the logarithm of the weights' sum: there it is taken from the scores once more, if it is these keys' LSE, and not one
+// of more keys than these. A query without keys has no weights, whatever they would be taken relative to.
+template <class T, class Lanes>
+__device__ __forceinline__ Reference reference_of_query(const GradientArguments<T>& given, int batch, int head, int i,
+                                                        float lse, const Lanes& lanes) {
+  if (lse == minus_infinity) return {0, 0};
+  if (fabsf(lse * log2_e) <= Reference::far) return {0, lse * log2_e};
+  constexpr float same = 0x1p-20f;  // relative: some units of LSE's last place
+  Arguments<T> a = given;
+  if (const Indices& from = a.sequences.from_q; from.data != nullptr) {  // i counts the rows of all sequences
+    for (batch = 0; batch + 1 < a.batch && i >= from(0, batch + 1);) ++batch;
+    i -= take_sequence(a, batch).query;
+  }
+  if (i < 0 || i >= a.sq) return {0, 0};  // it is no sequence's
+  const T* q = a.q + batch * a.at_q.batch + head * a.at_q.head + i * a.at_q.row;
+  const KeyRows<T> k = k_rows(a, batch, head);
+  const Keys keys = keys_of(a, i);
+  const Scores<T> scores(a);
+  const Place at(batch, head, i);
+  const auto score = [&](int key) {
+    return scores(a, at, i, key, product_of(q, a.at_q.element, k(key), a.at_k.element, a.d));
+  };
+  float top = minus_infinity;
+  RIDGE_KEEP_LOOP
+  for (int key = keys.first + lanes.rank(); key < keys.last; key += lanes.size()) top = fmaxf(top, score(key));
+  top = lanes.reduce(top, [](float x, float y) { return fmaxf(x, y); });
+  if (top == minus_infinity) return {0, 0};
+  RunningRow row = RunningRow::nothing();
+  row.raise(top, scores.factor);
+  RIDGE_KEEP_LOOP
+  for (int key = keys.first + lanes.rank(); key < keys.last; key += lanes.size())
+    row.sum += row.weight(row.relative(score(key)), scores.factor);
+  row.sum = lanes.reduce(row.sum, [](float x, float y) { return x + y; });
+  if (fabsf(row.log_sum(scores.factor) - lse) > same * fabsf(lse)) return {lse * (log2_e / scores.factor), 0};
+  return {row.base(), row.offset + log2f(row.sum)};
 }
 
 inline constexpr int facts_threads = 128, facts_lanes = 32;  // of a query
@@ -129,8 +175,8 @@ template <class T> __global__ void __launch_bounds__(facts_threads) attention_gr
     sum += static_cast<float>(o(i)[c * o.element]) * static_cast<float>(grad(i)[c * grad.element]);
   sum = lanes.reduce(sum, [](float x, float y) { return x + y; });
   const float lse = a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row];
-  // A query without keys has no weights, whatever they would be taken relative to.
-  if (lanes.rank() == 0) a.facts[row] = {lse == minus_infinity ? 0 : lse * log2_e, sum};
+  const Reference weights = reference_of_query(a, batch, head, i, lse, lanes);
+  if (lanes.rank() == 0) a.facts[row] = {weights.base, weights.offset, sum};
 }
 
 // A block for each row of side S. A thread has one row of the other at a time, and of the sums its column and the one

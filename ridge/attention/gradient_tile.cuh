@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   // Queries that do not exist have no weights: any facts will do.
   const auto bring_facts = [&](int head, int first, int rows) {
     for (int n = simt::thread_rank(); n < rows; n += c.threads)
-      facts[n] = first + n < a.sq ? facts_of(a, at.batch, head, first + n) : QueryFacts{0, 0};
+      facts[n] = first + n < a.sq ? facts_of(a, at.batch, head, first + n) : QueryFacts{};
   };
   bring(own_x, own_y, rows_of<S>(a, at.batch, at.head), at.first, at.count(a), std::integral_constant<int, c.bm>{});
   if constexpr (!of_keys) bring_facts(at.head, at.first, c.bm);

@@ -133,6 +133,37 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
+// What fill=far puts into tensors that are not scores': else gradients are beyond what 16-bit floats reach.
+inline void near_one(double& x) { x = std::copysign(1 + std::log2(std::fabs(x)) / 64, x); }
+// Additive masks and products that are far from 0, in rows of their own; 16-bit floats do not reach all of them.
+inline constexpr double far_masks[] = {-1e4, -4e8, 3e3, -1e9, 4.5e9, -4.5e9, 1e30, -3.4e38};
+inline constexpr int far_products[] = {0, 8, 14, 40};  // powers of 2 of q and of k
+// fill=far: scores that are exact, so that no rounding excuses a kernel: of q and k alone the first column is not 0, of
+// powers of 2. Behind an additive mask q is 0, and a row of the mask is one number, but that in every second row a third
+// of the keys has half of it.
+inline void fill_far(DType dtype, const Sizes& s, std::span<check::HostTensor> in, std::vector<double>* mask) {
+  const bool adds = mask && s.mask != 1;
+  std::ranges::for_each(in[2].values, near_one);
+  for (int t : {0, 1})
+    for (std::size_t at = 0; at < in[t].values.size(); ++at) {
+      const auto row = static_cast<std::int64_t>(at) / s.d;
+      const int power = std::min(far_products[t == 0 ? row % 4 : 3], dtype == f16 ? 15 : 40);
+      double& value = in[t].values[at];
+      if (t == 0 && adds) value = 0;
+      else if (at % s.d == 0) value = (row % 3 == 1 ? -1 : 1) * std::ldexp(1, power);
+      else if (t == 0) value = 0;
+    }
+  if (!adds) return;
+  const DType type = s.mask == 2 ? dtype : f32;
+  const double most = type == f16 ? 65504 : 3.3e38;
+  for (std::size_t at = 0; at < mask->size(); ++at) {
+    const auto row = static_cast<std::int64_t>(at) / s.sk;
+    const double value = far_masks[row / 2 % static_cast<std::int64_t>(std::size(far_masks))];
+    const double rounded = check::round_to(type, std::clamp(value, -most, most));  // as LSE is of these
+    (*mask)[at] = rounded * (row % 2 && at % s.sk % 3 == 0 ? 0.5 : 1);
+  }
+}
+
 // fill=nan and fill=inf: q is finite; single keys have NaN throughout, and single values NaN or infinities in some
 // columns, so that a mask decides who sees them. A mask tensor hides every fifth key, and all of them from query 1.
 inline void fill_qkv(const check::Case& c, const CaseSequences& sequences, std::span<check::HostTensor> in,
@@ -153,6 +184,7 @@ inline void fill_qkv(const check::Case& c, const CaseSequences& sequences, std::
         }
     for (int t : {0, 1}) in[1 + t].values = std::move(used[t]);
   }
+  if (fill == "far") return fill_far(c.dtype, s, in, mask);
   if (fill == "nan" || fill == "inf") {
     const auto finite = [](double& x) {
       if (!std::isfinite(x)) x = 0.25;

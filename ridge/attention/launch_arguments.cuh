@@ -60,6 +60,7 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
   if (p.block_table) at_k.batch = at_v.batch = 0;  // that of pages
   const bool end = p.rule.align == AttentionAlign::lower_right;
   const std::int64_t queries = query_rows(p);
+  float* const parts = static_cast<float*>(call.workspace.data);
   const Strides at_row{p.cu_q ? 0 : p.hq * p.sq, p.cu_q ? queries : p.sq, 1, 0};
   return {.q = static_cast<const T*>(t.q.data),
           .k = static_cast<const T*>(t.k.data),
@@ -90,8 +91,9 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
                      has_vectors(*p.o, p.dtype),
           .pack = static_cast<int>(pack_of(variants[call.plan.variant].config, p)),
           .splits = call.plan.splits,
-          .partial_o = static_cast<float*>(call.workspace.data),
-          .partial_lse = static_cast<float*>(call.workspace.data) + call.plan.splits * p.hq * queries * p.dv,
+          .partial_o = parts,
+          .partial_log = parts + call.plan.splits * p.hq * queries * p.dv,
+          .partial_sum = parts + call.plan.splits * p.hq * queries * (p.dv + 1),
           .rows = p.hq * queries,
           .at_row = at_row,
           .sequences = sequences_of(p, t)};

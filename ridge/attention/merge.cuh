@@ -1,5 +1,5 @@
-// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, and
-// the logarithms of those sums.
+// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, those
+// sums, and the logarithms of what the weights are relative to.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 
@@ -8,9 +8,9 @@ namespace ridge::attention_kernels {
 inline constexpr int merge_threads = 128;
 
 // Where parts lie: behind each other in a workspace, as blocks left them ...
-//   o [parts][rows][dv]   lse [parts][rows], of batch, heads and queries
+//   o [parts][rows][dv]   log, sum [parts][rows], of batch, heads and queries
 struct PartsInWorkspace {
-  const float *o, *lse;
+  const float *o, *log, *sum;
   int parts, dv;
   std::int64_t rows;
   Strides at_row;
@@ -26,13 +26,14 @@ struct PartsInWorkspace {
   __device__ __forceinline__ std::int64_t row(int part, const Place& at) const {
     return part * rows + at.batch * at_row.batch + at.head * at_row.head + at.tile;
   }
-  __device__ __forceinline__ float log_sum(int part, const Place& at) const { return lse[row(part, at)]; }
+  __device__ __forceinline__ float log_of(int part, const Place& at) const { return log[row(part, at)]; }
+  __device__ __forceinline__ float sum_of(int part, const Place& at) const { return sum[row(part, at)]; }
   __device__ __forceinline__ float value(int part, const Place& at, int column) const {
     return o[row(part, at) * dv + column];
   }
 };
 
-// ... or in two tensors each, [batch, heads, sq, dv] and [batch, heads, sq].
+// ... or in two tensors each, [batch, heads, sq, dv] and [batch, heads, sq]: the weights are relative to their sum.
 template <class T> struct PartsOfTwo {
   const T* o[2];
   const float* lse[2];
@@ -40,10 +41,11 @@ template <class T> struct PartsOfTwo {
 
   __device__ __forceinline__ static constexpr bool find(const Place&) { return true; }
   __device__ __forceinline__ static constexpr int count() { return 2; }
-  __device__ __forceinline__ float log_sum(int part, const Place& at) const {
+  __device__ __forceinline__ float log_of(int part, const Place& at) const {
     const Strides& s = at_lse[part];
     return lse[part][at.batch * s.batch + at.head * s.head + at.tile * s.row];
   }
+  __device__ __forceinline__ static constexpr float sum_of(int, const Place&) { return 1; }
   __device__ __forceinline__ float value(int part, const Place& at, int column) const {
     const Strides& s = at_o[part];
     return static_cast<float>(o[part][at.batch * s.batch + at.head * s.head + at.tile * s.row + column * s.element]);
@@ -61,7 +63,8 @@ template <class T, class Parts> struct MergeArguments {
 // Of parts that blocks left in the workspace.
 template <class T> MergeArguments<T, PartsInWorkspace> merge_of(const Arguments<T>& a) {
   return {.parts = {.o = a.partial_o,
-                    .lse = a.partial_lse,
+                    .log = a.partial_log,
+                    .sum = a.partial_sum,
                     .parts = a.splits,
                     .dv = a.dv,
                     .rows = a.rows,
@@ -84,18 +87,18 @@ __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArg
   const Parts& parts = a.parts;
   if (!parts.find(at)) return;
   float top = minus_infinity;
-  for (int part = 0; part < parts.count(); ++part) top = fmaxf(top, parts.log_sum(part, at));
+  for (int part = 0; part < parts.count(); ++part) top = fmaxf(top, parts.log_of(part, at));
   const float base = top == minus_infinity ? 0 : top;
   float sum = 0;
-  for (int part = 0; part < parts.count(); ++part) sum += expf(parts.log_sum(part, at) - base);
+  for (int part = 0; part < parts.count(); ++part) sum += expf(parts.log_of(part, at) - base) * parts.sum_of(part, at);
   const float inverse = sum == 0 ? 0 : 1 / sum;
   T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row;
   for (int column = simt::thread_rank(); column < a.dv; column += merge_threads) {
     float value = 0;
     for (int part = 0; part < parts.count(); ++part) {
-      const float log_sum = parts.log_sum(part, at);
-      if (log_sum == minus_infinity) continue;  // it had no keys, and its O means nothing
-      value += expf(log_sum - base) * inverse * parts.value(part, at, column);
+      const float log = parts.log_of(part, at);
+      if (log == minus_infinity) continue;  // it had no keys, and its O means nothing
+      value += expf(log - base) * parts.sum_of(part, at) * inverse * parts.value(part, at, column);
     }
     o[column * a.at_o.element] = T(value);
   }

@@ -14,6 +14,7 @@ struct CaseRows {
   double scale;
   Packed at_q, at_k, at_v, at_o;
   const double *q, *k, *v, *mask;
+  bool exact;  // fill=far
   std::vector<double> masks;
   std::vector<Score> scores;
 
@@ -25,7 +26,8 @@ struct CaseRows {
         at_q(packed_queries(sequences, s, s.d, request.rows_first)),
         at_k(packed_keys(sequences, s, s.d, request.rows_first)),
         at_v(packed_keys(sequences, s, s.dv, request.rows_first)),
-        at_o(packed_queries(sequences, s, s.dv, request.rows_first)) {
+        at_o(packed_queries(sequences, s, s.dv, request.rows_first)),
+        exact(c.options.text("fill", "normal") == "far") {
     const std::size_t first = request.backward ? 1 : 0;
     q = in[first].values.data();
     k = in[first + 1].values.data();
@@ -60,9 +62,12 @@ struct CaseRows {
     }
   }
   bool attended(std::int64_t j) const { return scores[j].value != -std::numeric_limits<double>::infinity(); }
-  // What a score may be off by, beside `other` magnitudes that it is taken together with.
+  // What a score may be off by, beside `other` magnitudes that it is taken together with. With fill=far products and
+  // their sums with masks are exact, equal scores are equal, and others differ from the row's greatest by so much that
+  // an error of the difference is all that counts, beside that of an offset: which is used up to 4096, in powers of 2.
   double score_error(std::int64_t j, double other) const {
     const double u = check::roundoff(f32);
+    if (exact) return 4 * u * (4096 + std::fabs(std::fabs(scores[j].value) - std::fabs(other)));
     return (static_cast<double>(s.d) + 1) * u * scores[j].magnitude +
            4 * u * (std::fabs(scores[j].value) + other + std::fabs(masks[j])) + 16 * u * request.rule.softcap;
   }
@@ -87,6 +92,7 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
     if (static_cast<std::int64_t>(tensor.values.size()) != tensor.rows() * tensor.cols()) return;
   fill_qkv(c, sequences, std::span(in).subspan(backward ? 1 : 0, 3), s.mask ? &in.back().values : nullptr);
   if (!backward) return;
+  if (c.options.text("fill", "normal") == "far") std::ranges::for_each(in[0].values, near_one);
   for (double& x : in[0].values)
     if (!std::isfinite(x)) x = -0.5;
   CaseRows rows(c, in);
@@ -210,7 +216,8 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
         rows.look_at(b, h, i);
         const std::int64_t group = rows.key_head(h);
         const double* g = grad_o + rows.at_o(b, h, i);
-        const double log_sum = lse[rows.at_lse(b, h, i)];
+        const double log_sum = lse[rows.at_lse(b, h, i)];  // as it is given; far from 0 that says too little
+        const WeightsOracle row(rows.scores);
         double delta = 0, delta_size = 0;
         for (std::int64_t column = 0; column < s.dv; ++column) {
           delta += g[column] * o[rows.at_o(b, h, i, column)];
@@ -225,9 +232,9 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
             dp_size += std::fabs(g[column] * value[column]);
           }
           const Score& score = rows.scores[j];
-          const double weight = std::exp(score.value - log_sum),
-                       relative = std::expm1(rows.score_error(j, std::fabs(log_sum))) + 4 * u;
-          const double weight_error = weight * relative + 0x1p-126;
+          const double weight = rows.exact ? row.weights[j] : std::exp(score.value - log_sum),
+                       relative = std::expm1(rows.score_error(j, std::fabs(rows.exact ? row.max : log_sum))) + 4 * u;
+          const double weight_error = (weight > 0 ? weight * relative : 0) + 0x1p-126;
           const double ratio = softcap > 0 ? (score.value - rows.masks[j]) / softcap : 0, slope = 1 - ratio * ratio;
           const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
           const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);

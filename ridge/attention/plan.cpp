@@ -234,7 +234,7 @@ roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const 
   k.l2_bytes = std::max(0.0, tiles - 1) * keys_bytes * share;
   if (decodes(c)) k.l2_bytes *= 0.65;  // bulk copies of whole lines are so much faster, measured
   if (splits > 1)                      // what parts came to is written and read
-    k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 1) * 4;
+    k.l2_bytes += 2.0 * splits * static_cast<double>(p.hq * query_rows(p)) * static_cast<double>(p.dv + 2) * 4;
   // And rows that do not exist; warps without any have nothing to do.
   const bool emulated = c.family == Family::wgmma_terms;
   const bool three_sums = c.family == Family::mma_gradient;  // each of a kernel of its own
@@ -364,17 +364,17 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   return AttentionPlan{p, device, *chosen, blocks_of(c, p), splits_of(c, p, device)};
 }
 
-// O and LSE of every part, in float32; or two facts of every query.
+// O of every part, its weights' sum and what they are relative to, in float32; or facts of every query.
 std::size_t AttentionPlan::workspace_bytes() const {
   const Config& c = variants[variant].config;
   if (c.family == Family::wgmma_gradient) return static_cast<std::size_t>(wgmma_gradient_parts(c, problem).bytes());
   const std::int64_t queries = problem.hq * query_rows(problem);
-  if (problem.backward) return static_cast<std::size_t>(queries * 2) * sizeof(float);
+  if (problem.backward) return static_cast<std::size_t>(queries * query_facts_bytes);
   if (splits == 1 || blocks == 0) return 0;
   if (c.family == Family::decode_one)  // parts, and a word of each block
     return static_cast<std::size_t>(blocks *
                                     (splits * decode_part_floats(c, decode_part_rows(c, pack_of(c, problem))) * 4 + 8));
-  return static_cast<std::size_t>(splits * queries * (problem.dv + 1)) * sizeof(float);
+  return static_cast<std::size_t>(splits * queries * (problem.dv + 2)) * sizeof(float);
 }
 
 Explanation AttentionPlan::explain() const {

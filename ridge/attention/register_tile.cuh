@@ -225,6 +225,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
     }
     float change[RM];
+    bool far = false;
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) {
       float top = running[r].top;
@@ -232,6 +233,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       for (int j = 0; j < RN; ++j) top = fmaxf(top, s[r][j]);
       top = Tile::reduce(top, [](float x, float y) { return fmaxf(x, y); });
       change[r] = running[r].raise(top, scores.factor);
+      far = far || running[r].base() != 0;
+    }
+    if (far) {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < RN; ++j) s[r][j] = running[r].relative(s[r][j]);
     }
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
@@ -277,7 +284,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           if (column + e < a.dv) to[(column + e) * a.at_o.element] = values[e];
       }
     }
-    if (mine.n == 0) put_lse(a, at.batch, at.head, i, running[r].log_sum());
+    if (mine.n == 0) put_lse(a, at.batch, at.head, i, running[r].log_sum(scores.factor));
   }
 }
 

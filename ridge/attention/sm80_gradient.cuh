@@ -175,8 +175,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           weigh_gradient(scores.factor, facts(r, column), score, grad);
           score = grad;
         } else {
-          const float weight = simt::fast_exp2(fmaf(score, scores.factor, -facts(r, column).offset));
-          score = score == minus_infinity ? no_weight : weight;
+          score = score == minus_infinity ? no_weight : weight_of(scores.factor, facts(r, column), score);
         }
       });
       const unsigned sum_over = tile::sm80::shared_address(summed);

@@ -182,7 +182,7 @@ template <class Row, class T> class MmaWarp {
   template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
     float change[rows];
-    bool rescale = false;
+    bool rescale = false, far = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float top = running[r].top;
@@ -194,7 +194,9 @@ template <class Row, class T> class MmaWarp {
       top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
       change[r] = running[r].raise(top, factor);
       rescale = rescale || !(change[r] == 1);
+      far = far || running[r].base() != 0;
     }
+    if (simt::tile<32>().any(far)) for_scores([&](int r, int, float score) { return running[r].relative(score); });
     if (simt::tile<32>().any(rescale)) {
 #pragma unroll
       for (int r = 0; r < rows; ++r)
@@ -490,7 +492,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       });
       for (int r = 0; r < warp.rows; ++r)
         if (threadIdx.x % 4 == 0 && first_row + warp.row(r) < rows)
-          a.partial_lse[place_of(r)] = warp.running[r].log_sum();
+          put_part(a, place_of(r), warp.running[r], scores.factor);
       return;
     }
     put_rows(warp, q, rows - first_row, a.dv, a.at_o.element, a.vectors, 1, [&](int in_tile) {
@@ -501,7 +503,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int r = 0; r < warp.rows; ++r) {
       const int row = first_row + warp.row(r);
       if (threadIdx.x % 4 == 0 && row < rows)
-        put_lse(a, at.batch, first_head + row % a.pack, row / a.pack, warp.running[r].log_sum());
+        put_lse(a, at.batch, first_head + row % a.pack, row / a.pack, warp.running[r].log_sum(scores.factor));
     }
   }
 }

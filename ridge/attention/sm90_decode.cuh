@@ -32,7 +32,7 @@ template <class Row> struct DecodeWarp {
 };
 
 // Where a block's tiles lie in shared memory: Q, the warps' rings, and a barrier for each of their stages. After the
-// last key, a warp's sums of O [bm][dv] and of weights [bm], and their offsets [bm], lie in its ring.
+// last key, a warp's sums of O [bm][dv] and of weights [bm], and its greatest scores [bm], lie in its ring.
 template <class Row> struct DecodeKernel {
   static constexpr Config c = Row::config;
   static constexpr int warps = decode_warps(c);
@@ -41,8 +41,8 @@ template <class Row> struct DecodeKernel {
   static constexpr int rings_at = mma_tile_bytes(c.bm, c.d), barriers_at = rings_at + warps * ring_bytes;
   static_assert(k_bytes + v_bytes == decode_stage_bytes(c));
   static_assert(barriers_at + warps * c.stages * 8 == smem_bytes(c, c.d, c.dv));
-  static constexpr int weights_at = c.bm * c.dv * 4, offsets_at = weights_at + c.bm * 4;
-  static_assert(offsets_at + c.bm * 4 <= ring_bytes);
+  static constexpr int weights_at = c.bm * c.dv * 4, tops_at = weights_at + c.bm * 4;
+  static_assert(tops_at + c.bm * 4 <= ring_bytes);
   static_assert(c.bm == 16 && c.bn % 16 == 0);
   static constexpr int least_box = 16;  // rows: of the smallest page
 };
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       next_page = page_of(tile + (c.stages + 1) * K::warps);
     }
 
-    // The warps' sums, each relative to its own offset.
+    // The warps' sums, each relative to its own greatest score.
     warp.finish_sums();
     const auto floats_of = [=](int w, int from) {
       return reinterpret_cast<float*>(shared + K::rings_at + w * K::ring_bytes + from);
@@ -197,8 +197,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       const RunningRow& row = warp.running[r];
       if (lane % 4 != 0) continue;
       floats_of(warp_index, K::weights_at)[warp.row(r)] = row.sum;
-      floats_of(warp_index, K::offsets_at)[warp.row(r)] =
-          row.top == minus_infinity && row.sum == 0 ? minus_infinity : row.offset;
+      // Where there is no greatest score but a sum, it is NaN, and so are all.
+      floats_of(warp_index, K::tops_at)[warp.row(r)] = row.top == minus_infinity && !row.is_empty() ? 0 : row.top;
     }
     __syncthreads();
     constexpr int unit = 4, units = c.dv / unit;
@@ -207,31 +207,32 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       if (column >= a.dv) continue;
       float top = minus_infinity;
 #pragma unroll
-      for (int w = 0; w < K::warps; ++w) top = fmaxf(top, floats_of(w, K::offsets_at)[in_tile]);
-      const float base = top == minus_infinity ? 0 : top;
-      float sum = 0;
+      for (int w = 0; w < K::warps; ++w) top = fmaxf(top, floats_of(w, K::tops_at)[in_tile]);
+      const Reference all = Reference::of(top, scores.factor);
+      RunningRow whole{top, all.offset, 0};
       simt::vec<float, unit> o{};
 #pragma unroll
       for (int w = 0; w < K::warps; ++w) {
-        const float change = simt::fast_exp2(floats_of(w, K::offsets_at)[in_tile] - base);
+        const float of_warp = floats_of(w, K::tops_at)[in_tile];
+        const float change =
+            of_warp == minus_infinity ? 0 : Reference::of(of_warp, scores.factor).change_to(all, scores.factor);
         const auto part = simt::load<unit>(floats_of(w, 0) + in_tile * c.dv + column);
-        sum += change * floats_of(w, K::weights_at)[in_tile];
+        whole.sum += change * floats_of(w, K::weights_at)[in_tile];
 #pragma unroll
         for (int e = 0; e < unit; ++e) o[e] += change * part[e];
       }
-      const bool none = top == minus_infinity && sum == 0;
-      const float inverse = none ? 0 : 1 / sum, log_sum = none ? minus_infinity : fmaf(base, ln_2, logf(sum));
+      const float inverse = whole.inverse();
 #pragma unroll
       for (int e = 0; e < unit; ++e) o[e] *= inverse;
       const int query = row / a.pack, head = first_head + row % a.pack;
       if (a.splits > 1) {
         const std::int64_t place = blockIdx.y * a.rows + at.batch * a.at_row.batch + head * a.at_row.head + query;
         simt::store_global(a.partial_o + place * a.dv + column, o);
-        if (column == 0) a.partial_lse[place] = log_sum;
+        if (column == 0) put_part(a, place, whole, scores.factor);
       } else {
         T* const to = a.o + at.batch * a.at_o.batch + head * a.at_o.head + query * a.at_o.row;
         for (int e = 0; e < unit; ++e) to[(column + e) * a.at_o.element] = T(o[e]);
-        if (column == 0) put_lse(a, at.batch, head, query, log_sum);
+        if (column == 0) put_lse(a, at.batch, head, query, whole.log_sum(scores.factor));
       }
     }
   }
@@ -242,7 +243,7 @@ inline constexpr int decode_merge_warps = 8;
 // What attention_merge_kernel does, of float32 parts that have all been written: a block for each row, whose warps
 // share out the parts, and have all that they read on its way at once. Its code is run once for nothing while the
 // kernel before is at work: else it would come from memory, line by line, when all wait for it.
-//   partial_o [splits][rows][dv]   partial_lse [splits][rows]   o [batch, heads, sq, dv]
+//   partial_o [splits][rows][dv]   partial_log, partial_sum [splits][rows]   o [batch, heads, sq, dv]
 // Preconditions: gridDim.x is batch * heads * sq; dv is a multiple of 4 and at most Columns, a multiple of 64.
 template <class T, int Columns>
 __global__ void __launch_bounds__(decode_merge_warps * 32)
@@ -268,12 +269,13 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
       simt::vec<float, unit> o[units] = {};
       int first = warp;
       do {
-        float log_sum[batch];
+        float log[batch], of_part[batch];
         simt::vec<float, unit> values[batch][units] = {};
 #pragma unroll
         for (int b = 0; b < batch; ++b) {
           const int part = first + b * decode_merge_warps;
-          log_sum[b] = part < count ? parts.log_sum(part, at) : minus_infinity;
+          log[b] = part < count ? parts.log_of(part, at) : minus_infinity;
+          of_part[b] = part < count ? parts.sum_of(part, at) : 0;
 #pragma unroll
           for (int u = 0; u < units; ++u) {
             const int column = (u * 32 + lane) * unit;
@@ -283,7 +285,7 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
         }
         float most = top;
 #pragma unroll
-        for (int b = 0; b < batch; ++b) most = fmaxf(most, log_sum[b]);
+        for (int b = 0; b < batch; ++b) most = fmaxf(most, log[b]);
         const float base = most == minus_infinity ? 0 : most, change = expf(top - base);
         top = most;
         sum *= change;
@@ -293,7 +295,7 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
           for (int e = 0; e < unit; ++e) o[u][e] *= change;
 #pragma unroll
         for (int b = 0; b < batch; ++b) {
-          const float weight = expf(log_sum[b] - base);
+          const float weight = expf(log[b] - base) * of_part[b];
           sum += weight;
 #pragma unroll
           for (int u = 0; u < units; ++u)

@@ -56,7 +56,6 @@ template <class Row, class T> class DecodeOneWarp {
   using TileQ = PanelTile<c.bm>;
   using TileK = PanelTile<c.bn>;
   using Axis = tile::sm80::Axis;
-  static constexpr float lowest = -3.4e38f;  // an offset that any finite score raises, and 2^(-inf - lowest) is 0
 
  public:
   static constexpr int columns = 2;  // rows of Q that this lane has a column for
@@ -66,7 +65,7 @@ template <class Row, class T> class DecodeOneWarp {
         from_k_(TileK::origin(Axis::k, 0)),
         from_v_(TileK::origin(Axis::outer, 0)) {
 #pragma unroll
-    for (int r = 0; r < columns; ++r) offset[r] = lowest, sum[r] = 0;
+    for (int r = 0; r < columns; ++r) running[r] = RunningRow::nothing();
 #pragma unroll
     for (int v = 0; v < V; ++v)
 #pragma unroll
@@ -117,28 +116,25 @@ template <class Row, class T> class DecodeOneWarp {
     __syncwarp();
   }
 
-  // Scores become weights, 2^(factor s - offset). The offset follows the greatest score where that is far above it:
-  // what a power of two all weights are multiplied with is the same to every sum.
+  // Scores become weights. What they are relative to follows the greatest score where that is far above it: what a
+  // power of two all weights are multiplied with is the same to every sum.
   __device__ __forceinline__ void weigh(float factor) {
-    constexpr float far = 8;
+    constexpr float above = 8;
     float top[columns];
-    bool rise = false;
+    bool rise = false, far = false;
 #pragma unroll
     for (int r = 0; r < columns; ++r) {
       top[r] = minus_infinity;
 #pragma unroll
       for (int n = 0; n < N; ++n) top[r] = fmaxf(top[r], fmaxf(s_[n][r], s_[n][2 + r]));
-      top[r] *= factor;
-      rise = rise || top[r] > offset[r] + far;
+      rise = rise || (top[r] - running[r].top) * factor > above;
     }
     if (simt::tiles<32>().any(rise)) {
       float change[columns];
 #pragma unroll
       for (int r = 0; r < columns; ++r) {
-        const float now = fmaxf(offset[r], over_keys(top[r], [](float x, float y) { return fmaxf(x, y); }));
-        change[r] = simt::fast_exp2(offset[r] - now);
-        offset[r] = now;
-        sum[r] *= change[r];
+        const float of_row = over_keys(top[r], [](float x, float y) { return fmaxf(x, y); });
+        change[r] = running[r].raise(fmaxf(running[r].top, of_row), factor);
       }
 #pragma unroll
       for (int v = 0; v < V; ++v)
@@ -146,11 +142,19 @@ template <class Row, class T> class DecodeOneWarp {
         for (int e = 0; e < 4; ++e) o_[v][e] *= change[e % 2];
     }
 #pragma unroll
+    for (int r = 0; r < columns; ++r) far = far || running[r].base() != 0;
+    if (simt::tiles<32>().any(far)) {
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) s_[n][e] = running[e % 2].relative(s_[n][e]);
+    }
+#pragma unroll
     for (int n = 0; n < N; ++n)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        s_[n][e] = simt::fast_exp2(fmaf(s_[n][e], factor, -offset[e % 2]));
-        sum[e % 2] += s_[n][e];
+        s_[n][e] = running[e % 2].weight(s_[n][e], factor);
+        running[e % 2].sum += s_[n][e];
       }
   }
 
@@ -174,9 +178,9 @@ template <class Row, class T> class DecodeOneWarp {
   __device__ __forceinline__ void put(float* part, int rows) {
 #pragma unroll
     for (int r = 0; r < columns; ++r) {
-      sum[r] = over_keys(sum[r], [](float x, float y) { return x + y; });
+      const float sum = over_keys(running[r].sum, [](float x, float y) { return x + y; });
       if (row(r) >= rows) continue;
-      if (lane_ < 4) simt::store(part + 2 * row(r), simt::vec<float, 2>{sum[r], offset[r]});
+      if (lane_ < 4) simt::store(part + 2 * row(r), simt::vec<float, 2>{sum, running[r].top});
 #pragma unroll
       for (int v = 0; v < V; ++v)
 #pragma unroll
@@ -185,7 +189,7 @@ template <class Row, class T> class DecodeOneWarp {
     }
   }
 
-  float offset[columns], sum[columns];  // sum: of this lane's keys
+  RunningRow running[columns];  // sum: of this lane's keys
 
  private:
   // Over the lanes that have other keys of the same rows.
@@ -202,19 +206,21 @@ template <class Row, class T> class DecodeOneWarp {
 };
 
 // Four neighbours of a row of O, of `count` parts that follow each other in shared memory, `step` floats apart. They
-// are not divided by the weights' sum, which is relative to the offset.
+// are not divided by the weights' sum.
+//   facts: each part's sum, and the score that its weights are relative to; -inf: it has none
 struct DecodePiece {
   simt::vec<float, 4> o;
-  float sum, offset;
+  RunningRow row;
 };
-__device__ __forceinline__ DecodePiece bring_together(const float* facts, const float* o, int count, int step) {
+__device__ __forceinline__ DecodePiece bring_together(const float* facts, const float* o, int count, int step,
+                                                      float factor) {
   constexpr int batch = 4;  // that are read before the first of them is added
-  DecodePiece all{{}, 0, minus_infinity};
+  DecodePiece all{{}, RunningRow::nothing()};
   RIDGE_KEEP_LOOP
   for (int first = 0; first < count; first += batch) {
     simt::vec<float, 2> fact[batch];
     simt::vec<float, 4> part[batch]{};
-    float now = all.offset;
+    float top = all.row.top;
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
       fact[i] = {0, minus_infinity};
@@ -222,17 +228,16 @@ __device__ __forceinline__ DecodePiece bring_together(const float* facts, const 
         fact[i] = simt::load<2>(facts + (first + i) * step);
         part[i] = simt::load<4>(o + (first + i) * step);
       }
-      now = fmaxf(now, fact[i][1]);
+      top = fmaxf(top, fact[i][1]);
     }
-    const float before = simt::fast_exp2(all.offset - now);
-    all.offset = now;
-    all.sum *= before;
+    const float before = all.row.raise(top, factor);
 #pragma unroll
     for (int e = 0; e < 4; ++e) all.o[e] *= before;
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
-      const float change = simt::fast_exp2(fact[i][1] - now);
-      all.sum += change * fact[i][0];
+      const Reference of_part = Reference::of(fact[i][1], factor);
+      const float change = fact[i][1] == minus_infinity ? 0 : of_part.change_to(all.row.reference(), factor);
+      all.row.sum += change * fact[i][0];
 #pragma unroll
       for (int e = 0; e < 4; ++e) all.o[e] += change * part[i][e];
     }
@@ -371,9 +376,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4;
         if (column >= a.dv) continue;
         const int o_at = 2 * c.bm + r * (c.dv + pad) + column;
-        const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step);
+        const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step, a.factor);
         if (whole) {
-          const float inverse = all.sum == 0 ? 0 : __fdividef(1, all.sum);
+          const float inverse = all.row.sum == 0 ? 0 : __fdividef(1, all.row.sum);
           simt::vec<T, 4> o;
 #pragma unroll
           for (int e = 0; e < 4; ++e) o[e] = T(all.o[e] * inverse);
@@ -381,11 +386,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
           if (a.lse && column == 0)
             a.lse[batch * a.lse_batch + h * a.lse_head] =
-                all.sum == 0 ? minus_infinity : fmaf(all.offset, ln_2, logf(all.sum));
+                all.row.sum == 0 ? minus_infinity : all.row.reference().log_of(all.row.sum, a.factor);
         } else {
           float* const to = a.parts + (place * parts + part) * part_floats;
           simt::store(to + o_at, all.o);
-          if (column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.sum, all.offset});
+          if (column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.row.sum, all.row.top});
         }
       }
       if (whole) break;

@@ -52,6 +52,13 @@ TEST(DecodingOnHopper, ScoresOfEveryKind) {
   for (const char* more : {":softcap=3:causal=lower_right", ":scale=0", ":scale=-0.2:softcap=1"})
     check(wide, std::string("bf16:b=1,hq=4,hkv=1,sq=2,sk=150,d=128:lse") + more, 2);
 }
+TEST(DecodingOnHopper, ScoresFarFromZero) {
+  for (const char* type : {"bf16", "f16"})
+    for (const int splits : {1, 3}) {
+      check(narrow, std::string(type) + ":b=1,hq=4,hkv=2,sq=4,sk=300,d=64:lse:fill=far", splits);
+      check(wide, std::string(type) + ":b=1,hq=2,hkv=1,sq=5,sk=200,d=128:causal=lower_right:lse:fill=far", splits);
+    }
+}
 TEST(DecodingOnHopper, WhatIsMaskedDoesNotMatter) {
   for (const char* fill : {"nan", "inf"})
     for (const char* mask : {":causal=lower_right", ":window=30,4", ""}) {
@@ -136,7 +143,7 @@ TEST(OneQueryOnHopper, UnevenLengths) {
 }
 TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
   for (const std::string more :
-       {":scale=2", ":scale=0.001", ":fill=constant,-3", ":fill=denormal", ":fill=nan", ":fill=inf"})
+       {":scale=2", ":scale=0.001", ":fill=constant,-3", ":fill=denormal", ":fill=nan", ":fill=inf", ":fill=far"})
     for (const int splits : {1, 3}) check_one(one_wide, "bf16:b=1,hq=4,hkv=1,sq=1,sk=400,d=128:lse" + more, splits);
 }
 

@@ -28,7 +28,7 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
   using Axis = tile::sm90::Axis;
 
  public:
-  using Steps::row, Steps::pair;
+  using Steps::row, Steps::pair, Steps::any_base;
   // multiplier: 0 or 1. Addresses are of shared memory.
   __device__ __forceinline__ explicit GradientMultiplier(int multiplier)
       : Steps(multiplier * 64), multiplier_(multiplier) {
@@ -64,9 +64,10 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
   // Products become weights, rounded: kept so, they leave room for the products under way. span(r): of the tile's
   // queries, those that meet row r.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, unsigned mask, SpanOf span) {
+  __device__ __forceinline__ void weigh(const Scores<T>& scores, const TileFacts* facts, const float* bases,
+                                        unsigned mask, SpanOf span) {
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, mask, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
+        s_, scores, facts, bases, mask, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0], weight[1]);
           if constexpr (!AsIs)
             sloped_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0] * slope[0], weight[1] * slope[1]);
@@ -74,7 +75,7 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
   }
   // And dP becomes dX, rounded.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void take_gradient(const QueryFacts* facts, SpanOf span) {
+  __device__ __forceinline__ void take_gradient(const TileFacts* facts, SpanOf span) {
     this->template take_gradient_of<MayMiss>(
         dp_, facts, span,
         [&](int n, int r) { return AsIs ? p_[n / 2][n % 2 * 2 + r] : sloped_[AsIs ? 0 : n / 2][n % 2 * 2 + r]; },
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto stage_q = [=](int stage) { return shared + K::q_at + stage * K::q_bytes; };
     const auto stage_o = [=](int stage) { return shared + K::o_at + stage * K::o_bytes; };
     const auto stage_facts = [=](int stage) {
-      return reinterpret_cast<QueryFacts*>(shared + K::facts_at + stage * K::facts_bytes);
+      return reinterpret_cast<TileFacts*>(shared + K::facts_at + stage * K::facts_bytes);
     };
     const auto parity_of_mask = [](int step) { return static_cast<unsigned>(step % 2); };
     const int group = sm90::warpgroup_index();
@@ -280,10 +281,11 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       start_scores(at);
       for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
         const unsigned q = address(stage_q(at.stage)), grad_o = address(stage_o(at.stage));
-        const QueryFacts* facts = stage_facts(at.stage);
+        const TileFacts* facts = stage_facts(at.stage);
         unsigned char* dx = shared + K::x_at + at.stage * K::x_bytes;
         const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
 
+        const float* bases = m.any_base(facts) ? work.bases + walk.place(work) * c.bn : nullptr;
         sm90::wait(sync.full_o + at.stage, at.parity);
         if (!c.masks && at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
         // The scores. nvcc wants no product under way behind those that a former step started: it would have each wait.
@@ -291,8 +293,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::fence_sums();
         m.start_dp(base + K::v_at, grad_o);
         if constexpr (c.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
-        if (whole) m.template weigh<false>(scores, facts, base + K::mask_at, span);
-        else m.template weigh<true>(scores, facts, base + K::mask_at, span);
+        if (whole) m.template weigh<false>(scores, facts, bases, base + K::mask_at, span);
+        else m.template weigh<true>(scores, facts, bases, base + K::mask_at, span);
         sm90::wait_products<0>();
         if (whole) m.template take_gradient<false>(facts, span);
         else m.template take_gradient<true>(facts, span);

@@ -32,9 +32,11 @@ __global__ void __launch_bounds__(gradient_start_threads)
     for (int e = 0; e < unit; ++e) sum = fmaf(x[e], y[e], sum);
   }
   sum = lanes.reduce(sum, [](float x, float y) { return x + y; });
+  const float lse = i < a.sq ? a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] : 0;
+  const Reference weights = reference_of_query(a, batch, head, i, lse, lanes);
   if (lanes.rank() == 0) {
-    const float lse = i < a.sq ? a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] : 0;
-    work.facts[row] = {lse == minus_infinity ? 0 : lse * log2_e, sum};
+    work.facts[row] = TileFacts::of(weights, sum);
+    work.bases[row] = weights.base;
     if (constexpr int turns = gradient_turns_of_tile(c); i % c.bn < turns)
       work.turns[row / c.bn * turns + i % c.bn] = 0;
   }

@@ -21,8 +21,9 @@ inline GradientWork gradient_work_of(const Config& c, const Call& call) {
   char* at = static_cast<char*>(call.workspace.data);
   GradientWork work{};
   work.sums = reinterpret_cast<float*>(at);
-  work.facts = reinterpret_cast<QueryFacts*>(at += parts.sums);
-  work.next = reinterpret_cast<unsigned*>(at += parts.facts + parts.mask);
+  work.facts = reinterpret_cast<TileFacts*>(at += parts.sums);
+  work.bases = reinterpret_cast<float*>(at += parts.facts);
+  work.next = reinterpret_cast<unsigned*>(at += parts.bases + parts.mask);
   work.turns = work.next + 1;
   work.tiles = static_cast<int>(parts.tiles);
   work.in_order = !call.problem.rule.nondeterministic;
@@ -54,7 +55,7 @@ Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const 
   };
   if (!shape.is_copied) return map_of(call.tensors.mask->data, *p.mask_lies);
   const WgmmaGradientParts parts = wgmma_gradient_parts(c, p);
-  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + parts.sums + parts.facts);
+  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + parts.sums + parts.facts + parts.bases);
   const std::int64_t units = shape.elements() / mask_copy_unit;
   RIDGE_TRY(simt::launch({.grid = dim3(static_cast<unsigned>((units + mask_copy_threads - 1) / mask_copy_threads)),
                           .block = dim3(mask_copy_threads),

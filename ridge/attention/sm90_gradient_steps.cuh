@@ -4,6 +4,7 @@
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/tile/extreme.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/turn.cuh>
@@ -25,10 +26,22 @@ struct GradientMaskMap {
 struct NoGradientMask {};
 template <class Row> using GradientMaskOf = std::conditional_t<Row::config.masks, GradientMaskMap, NoGradientMask>;
 
+// Of a query, what shared memory has room for: its facts but the base. The last bit of the offset says whether that is
+// something else than 0.
+struct TileFacts {
+  float offset, delta;
+  static __device__ __forceinline__ TileFacts of(const Reference& weights, float delta) {
+    const unsigned bits = __float_as_uint(weights.offset) & ~1u;
+    return {__uint_as_float(weights.base == 0 ? bits : bits | 1), delta};
+  }
+  __device__ __forceinline__ bool has_base() const { return (__float_as_uint(offset) & 1) != 0; }
+};
+
 // The workspace.
 struct GradientWork {
   float* sums;        // dQ, [batch, heads, tiles][bn * d], in each tile as dq_unit() says
-  QueryFacts* facts;  // [batch, heads, tiles * bn]
+  TileFacts* facts;   // [batch, heads, tiles * bn]
+  float* bases;       // the same
   unsigned* turns;    // of each tile of sums, [batch, heads, tiles][gradient_turns_of_tile]
   unsigned* next;     // the number of the next block to begin
   int tiles;          // of bn queries
@@ -57,7 +70,7 @@ template <class Row> struct WgmmaGradientKernel {
 
   static constexpr int sums_stages = gradient_sums_stages(c), sums_bytes = c.bn * c.d * 4;
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
-                       x_bytes = mma_tile_bytes(c.bm, c.bn), facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
+                       x_bytes = mma_tile_bytes(c.bm, c.bn), facts_bytes = c.bn * static_cast<int>(sizeof(TileFacts));
   static constexpr int v_at = mma_tile_bytes(c.bm, c.d), q_at = v_at + mma_tile_bytes(c.bm, c.dv),
                        o_at = q_at + c.stages * q_bytes, x_at = o_at + c.stages * o_bytes,
                        sums_at = x_at + c.stages * x_bytes, mask_at = sums_at + sums_stages * sums_bytes,
@@ -215,37 +228,63 @@ template <class Row, class T, bool AsIs> class GradientSteps {
     tile::sm90::commit_products();
   }
 
+  // Whether any of a tile's queries has a base.
+  __device__ __forceinline__ bool any_base(const TileFacts* facts) const {
+    bool any = false;
+#pragma unroll
+    for (int n = 0; n < c.bn; n += 32) any = any || facts[n + lane_].has_base();
+    return simt::tile<32>().any(any);
+  }
   // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
-  // span(r): of the tile's queries, those that meet row r. mask: where its tile is in shared memory, of Config::masks.
-  // Who does not meet has the weight no_weight.
+  // bases: of the tile's queries, null: they are 0. span(r): of the tile's queries, those that meet row r. mask: where
+  // its tile is in shared memory, of Config::masks. Who does not meet has the weight no_weight. With bases no
+  // weight is more than 1, as of weight_of().
   template <bool MayMiss, class SpanOf, class Keep>
-  __device__ __forceinline__ void weigh_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
-                                             const QueryFacts* facts, [[maybe_unused]] unsigned mask, SpanOf span,
-                                             Keep keep) const {
+  __device__ __forceinline__ void weigh_each(float (&products)[c.bn / 2], const Scores<T>& scores,
+                                             const TileFacts* facts, const float* bases, [[maybe_unused]] unsigned mask,
+                                             SpanOf span, Keep keep) const {
     const Span of[2] = {span(0), span(1)};
-    // Masks that are added keep the scale out of the exponent's factor.
-    const float factor = AsIs && c.masks ? scores.scale * scores.factor : scores.factor;
+    const auto bases_of = [&](int n) {
+      return bases == nullptr ? simt::vec<float, 2>{0, 0} : simt::load<2>(bases + pair(n));
+    };
+    constexpr bool takes_base_first = AsIs && !c.masks;  // no instruction in the midst of all others
+    [[maybe_unused]] const float most = bases == nullptr ? -minus_infinity : 0;
+    if (takes_base_first && bases != nullptr) {
+#pragma unroll
+      for (int n = 0; n < c.bn / 8; ++n) {
+        const auto base = bases_of(n);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& product = products[4 * n + i];
+          product -= base[i % 2];
+          if (base[i % 2] != 0 && product > 0) product = 0;
+        }
+      }
+    }
     [[maybe_unused]] unsigned masks[4];  // of two n: of each the pairs of both rows
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n) {
       if constexpr (c.masks)
         if (n % 2 == 0) tile::sm80::load_matrices<true>(masks, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
       const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
+      [[maybe_unused]] const auto base = takes_base_first ? simt::vec<float, 2>{0, 0} : bases_of(n);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float weight[2], slope[2], more[2] = {0, 0};
         if constexpr (c.masks) tile::unpack_pair<T>(masks[n % 2 * 2 + r], more[0], more[1]);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          const float product = products[4 * n + 2 * r + e];
-          const float offset = c.masks ? fmaf(more[e], -log2_e, two[2 * e]) : two[2 * e];
-          if constexpr (AsIs) {
+          const float product = products[4 * n + 2 * r + e], offset = two[2 * e];
+          if constexpr (takes_base_first) {
             slope[e] = 1;
-            weight[e] = simt::fast_exp2(fmaf(product, factor, -offset));
+            weight[e] = simt::fast_exp2(fmaf(product, scores.factor, -offset));
           } else {
-            const float score = scores.of(product), ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
+            const float score = AsIs ? 0 : scores.of(product);
+            const float ratio = AsIs || scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
             slope[e] = fmaf(-ratio, ratio, 1);
-            weight[e] = simt::fast_exp2(fmaf(score, factor, -offset));
+            const float with_mask = AsIs ? fmaf(product, scores.scale, more[e]) : c.masks ? score + more[e] : score;
+            const float exponent = fmaf(with_mask - base[e], scores.factor, -offset);
+            weight[e] = simt::fast_exp2(tile::Extreme<false>::pick(exponent, most));
           }
           const bool is_missed = (MayMiss && !of[r].contains(pair(n) + e)) || (c.masks && more[e] == minus_infinity);
           if (is_missed) weight[e] = no_weight, slope[e] = 1;
@@ -257,7 +296,7 @@ template <class Row, class T, bool AsIs> class GradientSteps {
   // dP becomes dX: keep(n, r, x) has two neighbours. weights(n, r): theirs, times slopes, rounded; behind a mask tensor
   // they say who does not meet.
   template <bool MayMiss, class SpanOf, class Weights, class Keep>
-  __device__ __forceinline__ void take_gradient_of(const float (&dp)[c.bn / 2], const QueryFacts* facts, SpanOf span,
+  __device__ __forceinline__ void take_gradient_of(const float (&dp)[c.bn / 2], const TileFacts* facts, SpanOf span,
                                                    Weights weights, Keep keep) const {
     const Span of[2] = {span(0), span(1)};
 #pragma unroll

@@ -71,6 +71,12 @@ TEST(AttentionGradientsOnHopper, Fills) {
     check(widest, std::string("f16:b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=") + fill);
   }
 }
+TEST(AttentionGradientsOnHopper, ScoresFarFromZero) {
+  for (const char* row : {narrow, wide, widest})
+    for (const char* more : {":fill=far", ":causal:fill=far", ":scale=-0.3:fill=far"})
+      for (const char* type : {"f16", "bf16"})
+        check(row, std::string(type) + ":b=1,hq=2,hkv=1,sq=140,sk=200,d=32" + more);
+}
 TEST(AttentionGradientsOnHopper, AnyOrderOfTwo) {
   check(narrow, "f16:b=1,hq=4,hkv=2,sq=200,sk=256,d=64:nondeterministic");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=70,sk=200,d=128:nondeterministic:causal=lower_right");
@@ -110,6 +116,10 @@ TEST(AttentionGradientsOnHopper, MaskTensors) {
     check(row, text("f16", 2, "mask=2,mb=2"));
     for (const char* more : {":causal", ":softcap=3:causal", ":scale=-0.3", ":window=40,3:fill=nan"})
       check(row, text("bf16", 1, "mask=2", more));
+    for (const char* mask : {"mask=2", "mask=2,mq=1", "mask=1"}) {
+      check(row, text("bf16", 1, mask, ":fill=far"));
+      check(row, text("f16", 1, mask, ":fill=far"));
+    }
     for (const char* more : {":scale=0", ":fill=nan", ":fill=inf", ":softcap=1.5", ":fill=denormal"})
       check(row, text("f16", 1, "mask=1", more));
     const std::string heads = std::string(":b=1,hq=1,hkv=1,"), columns = std::string(",d=") + d;

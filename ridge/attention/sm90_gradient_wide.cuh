@@ -47,7 +47,7 @@ template <class Row> struct WideGradientKernel {
 
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        k_bytes = mma_tile_bytes(c.bm, c.d), x_bytes = mma_tile_bytes(c.bm, c.bn),
-                       facts_bytes = c.bn * static_cast<int>(sizeof(QueryFacts));
+                       facts_bytes = c.bn * static_cast<int>(sizeof(TileFacts));
   static constexpr int v_at = k_bytes, q_at = v_at + mma_tile_bytes(c.bm, c.dv), o_at = q_at + c.stages * q_bytes,
                        x_at = o_at + c.stages * o_bytes, mask_at = x_at + x_stages * x_bytes,
                        facts_at = mask_at + gradient_mask_bytes(c), barriers_at = facts_at + c.stages * facts_bytes;
@@ -115,17 +115,18 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
     this->warp_ = tile::sm90::warp_of_warpgroup();  // in no register of each thread
     clear_sums<c.dv>(dv_);
   }
+  using Steps::any_base;
   // Starts s = k q^T.
   __device__ __forceinline__ void start_scores(unsigned k, unsigned q) { start_product<T, c.d>(s_, k, q); }
   // Starts dv += p grad_o, with the weights that are kept.
   __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<T, c.dv>(dv_, p_, grad_o); }
   // Products become weights. Rounded and times the slopes of their scores they go to shared memory.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void weigh(const Scores<T>& scores, const QueryFacts* facts, unsigned mask, SpanOf span,
-                                        unsigned to) {
+  __device__ __forceinline__ void weigh(const Scores<T>& scores, const TileFacts* facts, const float* bases,
+                                        unsigned mask, SpanOf span, unsigned to) {
     unsigned four[4];
     this->template weigh_each<MayMiss>(
-        s_, scores, facts, mask, span,
+        s_, scores, facts, bases, mask, span,
         [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           s_[4 * n + 2 * r] = weight[0];
           s_[4 * n + 2 * r + 1] = weight[1];
@@ -173,7 +174,7 @@ template <class Row, class T> class GradientOfScores : public GradientSteps<Row,
   __device__ __forceinline__ void start_dk(unsigned q) { start_sums<T, c.d>(dk_, x_, q); }
   // dP becomes dX, which rounded takes the weights' place in shared memory. A warp reads and writes its own rows alone.
   template <bool MayMiss, class SpanOf>
-  __device__ __forceinline__ void take_gradient(const QueryFacts* facts, SpanOf span, unsigned at) {
+  __device__ __forceinline__ void take_gradient(const TileFacts* facts, SpanOf span, unsigned at) {
     unsigned weights[4], four[4];
     const unsigned row = this->matrices_at(at, 0);  // of the swizzle: others lie at other places of their line
     this->template take_gradient_of<MayMiss>(
@@ -301,7 +302,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     const auto stage_o = [=](int stage) { return shared + K::o_at + stage * K::o_bytes; };
     const auto stage_x = [=](int stage) { return shared + K::x_at + stage * K::x_bytes; };
     const auto stage_facts = [=](int stage) {
-      return reinterpret_cast<QueryFacts*>(shared + K::facts_at + stage * K::facts_bytes);
+      return reinterpret_cast<TileFacts*>(shared + K::facts_at + stage * K::facts_bytes);
     };
     const auto parity_of_mask = [](int step) { return static_cast<unsigned>(step % 2); };
     const int group = sm90::warpgroup_index();
@@ -413,11 +414,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         const unsigned to = address(stage_x(x));
         if (step >= K::x_stages) sm90::await_named<256>(K::read + x);
         edge = walk.at_edge();
-        const QueryFacts* facts = stage_facts(stage_of(step));
+        const TileFacts* facts = stage_facts(stage_of(step));
+        const float* bases = m.any_base(facts) ? work.bases + walk.place(work) * c.bn : nullptr;
         if constexpr (Row::config.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
         if (walk.whole(walk.first_key, c.bm))
-          m.template weigh<false>(scores, facts, base + K::mask_at, span_of_row, to);
-        else m.template weigh<true>(scores, facts, base + K::mask_at, span_of_row, to);
+          m.template weigh<false>(scores, facts, bases, base + K::mask_at, span_of_row, to);
+        else m.template weigh<true>(scores, facts, bases, base + K::mask_at, span_of_row, to);
         m.settle();
         if constexpr (Row::config.masks) {
           __syncwarp();
@@ -495,7 +497,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         if (speaks) sm90::arrive(sync.empty_o + stage_of(step));
         sm90::await_named<256>(K::weights + stage_of(step));
         edge = walk.at_edge();
-        const QueryFacts* facts = stage_facts(stage_of(step));
+        const TileFacts* facts = stage_facts(stage_of(step));
         if (walk.whole(walk.first_key, c.bm)) m.template take_gradient<false>(facts, span_of_row, in);
         else m.template take_gradient<true>(facts, span_of_row, in);
         m.settle();

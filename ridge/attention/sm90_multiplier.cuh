@@ -156,6 +156,7 @@ template <class Row, class T> class WgmmaMultiplier {
   // for rescale().
   __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
+    bool far = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float part[4];  // one maximum would wait for itself
@@ -167,7 +168,9 @@ template <class Row, class T> class WgmmaMultiplier {
       float top = fmaxf(fmaxf(running[r].top, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
       top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
       change_[r] = running[r].raise(top, factor);
+      far = far || running[r].base() != 0;
     }
+    if (simt::tile<32>().any(far)) for_scores([&](int r, int, float score) { return running[r].relative(score); });
     for_scores([&](int r, int, float score) {
       const float weight = running[r].weight(score, factor);
       running[r].sum += weight;

@@ -469,7 +469,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       });
 #pragma unroll
       for (int r = 0; r < m.rows; ++r)
-        if (threadIdx.x % 4 == 0 && query(r) < a.sq) put_lse(a, at.batch, at.head, query(r), m.running[r].log_sum());
+        if (threadIdx.x % 4 == 0 && query(r) < a.sq)
+          put_lse(a, at.batch, at.head, query(r), m.running[r].log_sum(scores.factor));
     });
   }
 }

@@ -65,7 +65,7 @@ TEST(Float32OnHopper, ScoresOfEveryKind) {
     check(narrow, std::string("f32:b=1,hq=2,hkv=1,sq=40,sk=70,d=32:lse") + more);
 }
 TEST(Float32OnHopper, ValuesOfEveryKind) {
-  for (const char* fill : {"nan", "inf", "denormal", "uniform", "ones"}) {
+  for (const char* fill : {"nan", "inf", "denormal", "uniform", "ones", "far"}) {
     check(narrow, std::string("f32:b=1,hq=2,hkv=1,sq=70,sk=70,d=32:lse:fill=") + fill);
     check(wide, std::string("f32:b=1,hq=1,hkv=1,sq=3,sk=66,d=128:lse:fill=") + fill);
   }

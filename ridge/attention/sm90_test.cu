@@ -25,6 +25,7 @@ struct Case {
       {};                                // queries and keys of each, behind each other; none: one, of sq and sk
   std::optional<DType> mask = {};        // boolean, f32, or else the tensors' type
   int mask_pitch = 0, mask_queries = 0;  // of its rows; 1: all queries have one row
+  float far = 0;                         // what the mask adds, or part of it, to products that are 0
 };
 
 constexpr int all_keys = (1 << 30) - 1;
@@ -86,8 +87,9 @@ template <class T> struct Mask {
         queries(c.mask_queries ? c.mask_queries : c.sq) {
     const bool boolean = dtype == DType::boolean;
     for (int n = c.mask ? c.heads * queries * pitch : 0; n > 0; --n) {
-      const float x = random() % 4 == 0 ? minus_infinity : boolean ? 0 : static_cast<float>(random() % 9) * 0.25f - 1;
-      values.push_back(x);
+      float x = random() % 4 == 0 ? minus_infinity : boolean ? 0 : static_cast<float>(random() % 9) * 0.25f - 1;
+      if (c.far != 0 && x != minus_infinity) x = n / pitch % 2 ? c.far : c.far * (n % 3 + 1) / 4;
+      values.push_back(dtype == DType::f32 ? x : static_cast<float>(T(x)));
       bits.push_back(x == 0 ? 7 : 0);
       narrow.push_back(T(x));
     }
@@ -129,6 +131,7 @@ template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> voi
   Tensor<T> q(c.heads, rows, c.d, 0), k(kv_heads, keys_of_all, c.d, 0), v(kv_heads, keys_of_all, c.dv, 0),
       o(c.heads, rows, c.dv, untouched);
   for (Tensor<T>* t : {&q, &k, &v}) t->randomise(bits);
+  if (c.far != 0) std::ranges::fill(q.data, T(0.0f));
   if (c.special_values)
     for (std::size_t b = 0; b < sequences.size(); ++b)
       for (int h = 0; h < kv_heads; ++h) {
@@ -386,6 +389,25 @@ TEST(AttentionOnHopper, MasksThatAreBrought) {
                                                 .special_values = true,
                                                 .mask = DType::bf16,
                                                 .mask_pitch = 512});
+}
+// Scores are the mask's, exactly: none of its numbers is too large for weights.
+TEST(AttentionOnHopper, MasksFarFromZero) {
+  for (const float far : {-1e4f, -1e9f, 4.5e9f, -3.3e38f, 3.3e38f})
+    for (const DType mask : {DType::f32, DType::bf16})
+      check<Wide, bfloat16, false, MaskBy::threads>(
+          {.about = "far", .heads = 1, .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = mask, .far = far});
+  check<Wide, half, false, MaskBy::threads>(
+      {.about = "f16", .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = DType::f16, .far = -65504});
+  check<Wide, half, false, MaskBy::threads>(
+      {.about = "f32 beside f16", .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = DType::f32, .far = -4e8f});
+  check<Wide, bfloat16, false, MaskBy::copies>({.about = "brought",
+                                                .sq = 70,
+                                                .sk = 304,
+                                                .d = 64,
+                                                .dv = 64,
+                                                .mask = DType::bf16,
+                                                .mask_pitch = 304,
+                                                .far = -3.3e38f});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
 

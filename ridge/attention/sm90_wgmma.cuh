@@ -441,7 +441,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 #pragma unroll
       for (int r = 0; r < m.rows; ++r) {
         const int query = walk.first_query + m.row(r);
-        if (threadIdx.x % 4 == 0 && query < a.sq) put_lse(a, at.batch, at.head, query, m.running[r].log_sum());
+        if (threadIdx.x % 4 == 0 && query < a.sq)
+          put_lse(a, at.batch, at.head, query, m.running[r].log_sum(scores.factor));
       }
     });
     if (multiplier == 0) await_turn();  // nobody leaves the other's behind

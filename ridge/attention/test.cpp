@@ -259,13 +259,13 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   AttentionProblem p{.b = 2, .hq = 4, .hkv = 2, .sq = 300, .sk = 200, .d = 64, .dtype = bf16, .backward = true};
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
-  // Three tiles of 128 queries of 8 heads: dQ in float32, two floats of a query, a word of each tile; and one more.
-  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 8 + 4) + 4);
+  // Three tiles of 128 queries of 8 heads: dQ in float32, three floats of a query, a word of each tile; and one more.
+  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4);
   AttentionProblem wide = p;
   wide.d = 200;
   const auto widest = plan_attention(wide, *device_model("H200"));
   ASSERT_TRUE(widest.ok()) << widest.error().message();
-  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 8 + 2 * 4) + 4);
+  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 12 + 2 * 4) + 4);
   const auto why = [&](AttentionProblem of, const char* device = "H200") {
     const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
     return std::string(refused.error().message());

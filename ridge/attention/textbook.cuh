@@ -39,14 +39,14 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   RunningRow row = RunningRow::nothing();
   row.raise(block.reduce(top, [](float x, float y) { return fmaxf(x, y); }), scores.factor);
   for (int key = keys.first + rank; key < keys.last; key += threads)
-    row.sum += row.weight_or_none(score(key), scores.factor);
+    row.sum += row.weight_or_none(row.relative(score(key)), scores.factor);
   row.sum = block.reduce(row.sum, [](float x, float y) { return x + y; });
 
   float sums[2] = {0, 0};  // of columns rank and rank + threads
   for (int first = keys.first; first < keys.last; first += threads) {
     const int count = ::min(threads, keys.last - first);
     if (rank < count) {
-      const float weight = row.weight_or_none(score(first + rank), scores.factor);
+      const float weight = row.weight_or_none(row.relative(score(first + rank)), scores.factor);
       // What V is multiplied with is of its type, as in kernels for tensor cores.
       weights[rank] = is_no_weight(weight) ? weight : static_cast<float>(T(weight));
     }
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   RIDGE_UNROLL_ON_GPU
   for (int h = 0; h < 2; ++h)
     if (const int c = rank + h * threads; c < a.dv) o[c * a.at_o.element] = T(sums[h] * inverse);
-  if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum());
+  if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum(scores.factor));
 }
 
 // 16 rows of a block, 16 keys at a time: a thread has one score of a tile, and of its row's O every 16th column. Rows
@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       const float score =
           first + lane < keys.last ? scores(a, at.with_head(head), i, first + lane, product) : minus_infinity;
       const float top = fmaxf(running.top, lanes.reduce(score, [](float x, float y) { return fmaxf(x, y); }));
-      const float change = running.raise(top, scores.factor), weight = running.weight_or_none(score, scores.factor);
+      const float change = running.raise(top, scores.factor);
+      const float weight = running.weight_or_none(running.relative(score), scores.factor);
       running.sum += weight;
       const float rounded = is_no_weight(weight) ? weight : static_cast<float>(T(weight));  // as V's type has it
       RIDGE_UNROLL_ON_GPU
@@ -143,14 +144,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     RIDGE_UNROLL_ON_GPU
     for (int n = 0; n < columns; ++n)
       if (lane + n * side < a.dv) a.partial_o[place * a.dv + lane + n * side] = sums[n] * inverse;
-    if (lane == 0) a.partial_lse[place] = running.log_sum();
+    if (lane == 0) put_part(a, place, running, scores.factor);
     return;
   }
   T* o = a.o + at.batch * a.at_o.batch + head * a.at_o.head + i * a.at_o.row;
   RIDGE_UNROLL_ON_GPU
   for (int n = 0; n < columns; ++n)
     if (lane + n * side < a.dv) o[(lane + n * side) * a.at_o.element] = T(sums[n] * inverse);
-  if (lane == 0) put_lse(a, at.batch, head, i, running.log_sum());
+  if (lane == 0) put_lse(a, at.batch, head, i, running.log_sum(scores.factor));
 }
 
 }  // namespace ridge::attention_kernels

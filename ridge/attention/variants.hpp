@@ -157,16 +157,20 @@ constexpr GradientMaskShape gradient_mask_shape(const Config& c, const Attention
           (p.sk + mask_copy_unit - 1) / mask_copy_unit * mask_copy_unit};
 }
 
-// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32 and two floats of a query,
-// by whole tiles of queries; the copy of a mask; a word of each tile, and one.
+// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32, facts and bases of queries,
+// by whole tiles of these; the copy of a mask; a word of each tile, and one.
 struct WgmmaGradientParts {
-  std::int64_t tiles, sums, facts, mask, words;  // tiles: of bn queries
-  std::int64_t bytes() const { return sums + facts + mask + words; }
+  std::int64_t tiles, sums, facts, bases, mask, words;  // tiles: of bn queries
+  std::int64_t bytes() const { return sums + facts + bases + mask + words; }
 };
 constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
   const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
-  return {tiles, all * c.bn * c.d * 4, all * c.bn * 8, gradient_mask_shape(c, p).elements() * 2,
-          (all * gradient_turns_of_tile(c) + 1) * 4};
+  return {.tiles = tiles,
+          .sums = all * c.bn * c.d * 4,
+          .facts = all * c.bn * 8,
+          .bases = all * c.bn * 4,
+          .mask = gradient_mask_shape(c, p).elements() * 2,
+          .words = (all * gradient_turns_of_tile(c) + 1) * 4};
 }
 
 // Keys that the query of a problem with one query attends to, all of whose sequences are of one length;

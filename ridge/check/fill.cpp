@@ -12,7 +12,7 @@ namespace ridge::check {
 namespace {
 
 constexpr const char* known_fills =
-    "normal uniform ints ones constant,X shifted,X alternating,X nan inf overflow denormal zipf";
+    "normal uniform ints ones constant,X shifted,X alternating,X nan inf overflow denormal zipf far";
 
 // The greatest finite value, and the least positive subnormal, of a type.
 double greatest(DType dtype) {
@@ -63,6 +63,9 @@ class Source {
     if (name_ == "overflow") return x < 0 ? -greatest(dtype_) * 0.99 : greatest(dtype_) * 0.99;
     if (name_ == "shifted") return constant_ + x;
     if (name_ == "alternating") return (index % 2 ? -constant_ : constant_) + x;
+    if (name_ == "far")
+      return std::clamp(std::ldexp(x < 0 ? -1 : 1, static_cast<int>(random_() % 41)), -greatest(dtype_),
+                        greatest(dtype_));
     if (name_ == "denormal") return std::floor(x * 16) * least_subnormal(dtype_);
     return x;
   }
@@ -134,8 +137,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     constant = *value;
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal",      "uniform", "ints", "ones",     "constant", "shifted",
-                                    "alternating", "nan",     "inf",  "overflow", "denormal", "zipf"};
+  const std::string_view known[] = {"normal", "uniform", "ints",     "ones",     "constant", "shifted", "alternating",
+                                    "nan",    "inf",     "overflow", "denormal", "zipf",     "far"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);
@@ -147,7 +150,7 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     std::int64_t count = 1;
     for (std::int64_t n : tensor.type.shape) count *= n;
     // Integers have no NaN and no infinity; those fills give them their usual values.
-    const bool special = fill == "nan" || fill == "inf" || fill == "denormal";
+    const bool special = fill == "nan" || fill == "inf" || fill == "denormal" || fill == "far";
     const std::string_view legal = special && !is_floating(tensor.type.dtype) ? "uniform" : fill;
     Source source(tensor.type.dtype, legal, constant, static_cast<std::uint64_t>(*seed) * 1000 + i);
     tensor.values.resize(static_cast<std::size_t>(count));
