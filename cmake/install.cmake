@@ -10,6 +10,7 @@ if(NOT RIDGE_INSTALL)
   return()
 endif()
 install(TARGETS ridge EXPORT ridge LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES LICENSE NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- headers -----------------------------------------------------------------------------------------------------
 # Not roofline, check and bench, which operators and tests stand on, and nothing that only libridge is made of.

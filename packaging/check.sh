@@ -58,6 +58,7 @@ installed() {
   library=$(find "$prefix" -name libridge.so)
   package=$(find "$prefix" -name ridge-config.cmake)
   pc=$(find "$prefix" -name ridge.pc)
+  [[ -n $(find "$prefix" -name NOTICES.md) ]] || fail "the package has no notices of what others wrote"
   if grep -rnE "$build|$scratch|cudart" "$(dirname "$package")" "$pc"; then
     fail "the package names a folder of this machine, or the CUDA runtime, which is inside libridge"
   fi

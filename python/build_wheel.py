@@ -23,7 +23,7 @@ def metadata(project):
     lines += [
         f"Summary: {project['description']}",
         f"License-Expression: {project['license']}",
-        "License-File: LICENSE",
+        *(f"License-File: {name}" for name in project["license-files"]),
     ]
     lines += [f"Requires-Python: {project['requires-python']}", "Description-Content-Type: text/markdown"]
     return "\n".join(lines) + "\n\n" + (SOURCE / project["readme"]).read_text("utf-8")
@@ -34,7 +34,7 @@ def pack(files, wheel, project, tag):
     made = {
         f"{info}/METADATA": metadata(project),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: build_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n",
-        f"{info}/licenses/LICENSE": (SOURCE / "LICENSE").read_text("utf-8"),
+        **{f"{info}/licenses/{name}": (SOURCE / name).read_text("utf-8") for name in project["license-files"]},
     }
     contents = [
         (path.relative_to(files).as_posix(), path.read_bytes(), path.stat().st_mode)

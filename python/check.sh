@@ -16,7 +16,7 @@ skip() {
 }
 "$python" -m venv "$scratch/venv" >"$scratch/log" 2>&1 || skip "python3 makes no virtual environment (Debian: python3-venv)"
 pip=("$scratch/venv/bin/python" -m pip --disable-pip-version-check --quiet --retries 1 --timeout 20)
-"${pip[@]}" install numpy ml_dtypes pytest >"$scratch/log" 2>&1 ||
+"${pip[@]}" install --require-hashes -r "$here/requirements.txt" >"$scratch/log" 2>&1 ||
   skip "NumPy, ml_dtypes and pytest could not be installed from PyPI ($(tail -1 "$scratch/log"))"
 
 wheel=$("$python" "$here/build_wheel.py" "$build" "$scratch")

@@ -18,12 +18,14 @@
 //           to [B, Hq, Sq, Sk]: bool, true where a query may attend, or additive, f32 or of Q's type.
 // Values    Where a query may not attend (also by an additive -inf), neither K's nor V's values matter, be they NaN or
 //           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
-//           sum of exp(s). A score that is NaN or +inf makes its row NaN.
+//           sum of exp(s). A score that is NaN or +inf makes its row NaN. Every finite score is a score, the lowest
+//           number of a type in a mask too: a query all of whose scores are that has the mean of V.
 // Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass
 //           gave them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor
 //           cores (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before
-//           they meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. A mask has no
-//           gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query with
+//           they meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. Where LSE's
+//           absolute value is above 2,839 (4,096 / log2 e), a float has lost too much of the logarithm of the weights'
+//           sum: the sum is taken again, if LSE is that of these keys. A mask has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query with
 //           nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
 // Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
 //             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and
