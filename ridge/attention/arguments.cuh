@@ -303,8 +303,8 @@ struct RunningRow {
   }
 };
 
-// What a part of the keys has come to, beside its O: the sum of its weights, and the logarithm of what they are relative
-// to. Apart, or far from 0 the sum would be lost in rounding.
+// What a part of the keys has come to, beside its O: the sum of its weights, and the logarithm of what they are
+// relative to. Apart, or far from 0 the sum would be lost in rounding.
 template <class T>
 __device__ __forceinline__ void put_part(const Arguments<T>& a, std::int64_t place, const RunningRow& row,
                                          float factor) {

@@ -25,8 +25,9 @@
 //           cores (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before
 //           they meet dO, Q and K, f16's to infinity beyond 65504; others compute in float32 throughout. Where LSE's
 //           absolute value is above 2,839 (4,096 / log2 e), a float has lost too much of the logarithm of the weights'
-//           sum: the sum is taken again, if LSE is that of these keys. A mask has no gradient. Where a query may not attend, neither its values nor the key's matter to the other: a query with
-//           nothing to attend to has dQ = 0 and adds nothing to dK and dV, whatever its dO is.
+//           sum: the sum is taken again, if LSE is that of these keys. A mask has no gradient. Where a query may not
+//           attend, neither its values nor the key's matter to the other: a query with nothing to attend to has dQ = 0
+//           and adds nothing to dK and dV, whatever its dO is.
 // Lengths   The sequences of a batch may be of uneven lengths, which the device alone knows. Queries, keys or both:
 //             cu_q [B + 1]    queries follow each other: Q is [total_q, Hq, D], O [total_q, Hq, Dv] and
 //                             LSE [Hq, total_q]. Those of sequence b are the rows from cu_q[b] on to cu_q[b + 1].

@@ -150,8 +150,9 @@ constexpr int decode_bytes(const Config& c) {
 
 // ---- Family::decode_one: Q [8][d] in panels, a ring of tiles of K [bn][d] and V [bn][dv], a part of each multiplying
 // warp, and two barriers for each tile of the ring, one, and a mark.
-// A part: of each of 8 rows the weights' sum and the score that they are relative to, and then O [rows][dv + pad], not yet divided by the sum. Warps
-// leave it in shared memory, blocks in the workspace, where `rows` are those that there are.
+// A part: of each of 8 rows the weights' sum and the score that they are relative to, and then O [rows][dv + pad], not
+// yet divided by the sum. Warps leave it in shared memory, blocks in the workspace, where `rows` are those that there
+// are.
 
 constexpr int decode_part_rows(const Config& c, std::int64_t heads) {  // of heads that share K and V
   return heads < c.bm ? static_cast<int>(heads) : c.bm;

@@ -105,8 +105,8 @@ __device__ __forceinline__ void score_gradient(const Scores<T>& scores, const Qu
   const float ratio = scores.softcap == 0 ? 0 : product / scores.softcap;
   grad = (grad - query.delta) * (1 - ratio * ratio);
 }
-// The weight of a score that is not -inf. No weight is more than 1: far from 0, a sum in another order than the one that
-// gave the base may be far above it.
+// The weight of a score that is not -inf. No weight is more than 1: far from 0, a sum in another order than the one
+// that gave the base may be far above it.
 __device__ __forceinline__ float weight_of(float factor, const QueryFacts& query, float score) {
   const float exponent = fmaf(score - query.base, factor, -query.offset);
   return simt::fast_exp2(query.base != 0 && exponent > 0 ? 0 : exponent);

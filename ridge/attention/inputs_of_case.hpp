@@ -139,8 +139,8 @@ inline void near_one(double& x) { x = std::copysign(1 + std::log2(std::fabs(x)) 
 inline constexpr double far_masks[] = {-1e4, -4e8, 3e3, -1e9, 4.5e9, -4.5e9, 1e30, -3.4e38};
 inline constexpr int far_products[] = {0, 8, 14, 40};  // powers of 2 of q and of k
 // fill=far: scores that are exact, so that no rounding excuses a kernel: of q and k alone the first column is not 0, of
-// powers of 2. Behind an additive mask q is 0, and a row of the mask is one number, but that in every second row a third
-// of the keys has half of it.
+// powers of 2. Behind an additive mask q is 0, and a row of the mask is one number, but that in every second row a
+// third of the keys has half of it.
 inline void fill_far(DType dtype, const Sizes& s, std::span<check::HostTensor> in, std::vector<double>* mask) {
   const bool adds = mask && s.mask != 1;
   std::ranges::for_each(in[2].values, near_one);

@@ -5,8 +5,8 @@
 // Shapes    O_a, O_b and O [B, H, S, Dv], LSE_a, LSE_b and LSE [B, H, S], of any sizes and strides.
 // Types     f32 f16 bf16, one for O_a, O_b and O; LSE is f32, the natural logarithm. Computed in float32.
 // Values    A part whose LSE is -inf had no keys: its O does not matter, be it NaN. Where both had none, O = 0 and LSE
-//           = -inf. An LSE that is NaN or +inf makes its row NaN. An LSE far from 0, as of masks of -1e9, says little of how many
-//           keys a part had, for its last place counts more than their logarithm.
+//           = -inf. An LSE that is NaN or +inf makes its row NaN. An LSE far from 0, as of masks of -1e9, says little
+//           of how many keys a part had, for its last place counts more than their logarithm.
 // Aliasing  O and LSE overlap nothing. The parts may.
 // Empty     without queries nothing is launched; with Dv = 0, LSE is written.
 // Repeats   bit for bit.
