@@ -7,8 +7,10 @@
 #include "request.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <ridge/bench/bench.hpp>
+#include <ridge/core/output_file.hpp>
 #include <ridge/core/tuning.hpp>
 #include <ridge/roofline/bound.hpp>
 
@@ -85,7 +87,7 @@ Result<int> measure(const Request& request) {
                                                                 : gpu_repeats,
                                  .chain = request.chain};
 
-  if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
+  if (!json_only) say("{}: {}\n", device.id_text(), device.name);
   const Table table = measurement_table(cases, settings.peers);
   if (!json_only) table.print_titles();
   std::vector<Measurement> measurements;
@@ -110,7 +112,7 @@ Result<int> measure(const Request& request) {
   if (settings.all_variants && !json_only) print(beaten_choices(rows_of(measurements)));
   if (!request.tune.empty()) {
     RIDGE_TRY(tuning.add_to(request.tune));
-    if (!json_only) std::printf("%zu problems added to %s\n", tuning.size(), request.tune.c_str());
+    if (!json_only) say("{} problems added to {}\n", tuning.size(), request.tune);
   }
   if (!request.json) return exit_done;
   const Json results = report(device, request, settings, measurements);
@@ -119,7 +121,7 @@ Result<int> measure(const Request& request) {
     return exit_done;
   }
   RIDGE_TRY(write_results(*request.json, results));
-  std::printf("results in %s\n", request.json->c_str());
+  say("results in {}\n", *request.json);
   return exit_done;
 }
 
@@ -164,7 +166,10 @@ void add_bench(CLI::App& app, Action& action) {
       ->add_flag("--tuned", of.tuned, "Of a sweep: what the plan's choices lose against those that tuning would make")
       ->needs(sweep);
   command->callback([request, json, sweep, &action] {
-    if (json->count() > 0) request->json = request->json_target.empty() ? "-" : request->json_target;
+    if (json->count() > 0) {
+      request->json = request->json_target.empty() ? "-" : request->json_target;
+      if (const auto place = OutputFile::check(*request->json); place && place->standard_output) request->json = "-";
+    }
     if (sweep->count() == 0) {
       action = [request] { return measure(*request); };
       return;

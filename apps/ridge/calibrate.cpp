@@ -4,6 +4,7 @@
 #include "progress.hpp"
 #include "request.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <ridge/bench/ceilings.hpp>
 
@@ -36,7 +37,7 @@ Result<int> calibrate(const Request& request) {
     std::fputs(dump({{"file", path.string()}, {"device", to_json(now)}}).c_str(), stdout);
     return exit_done;
   }
-  std::printf("%s: %s\n", now.id_text().c_str(), now.name.c_str());
+  say("{}: {}\n", now.id_text(), now.name);
   Table table({{""}, {"measured", Align::right}, {"before", Align::right}, {""}}, "  ");
   const auto line = [&](const char* what, double value, double before, const char* unit) {
     table.add({what, value > 0 ? fmt::format("{:.4g}", value) : "-", fmt::format("{:.4g}", before), unit});
@@ -49,7 +50,7 @@ Result<int> calibrate(const Request& request) {
   table.add({"kernel", fmt::format("{:.4g}", measured.shortest_kernel_us), "",
              "us, the shortest: one block, one trip to memory"});
   table.print();
-  std::printf("kept in %s\n", path.c_str());
+  say("kept in {}\n", path.native());
   return exit_done;
 }
 

@@ -1,6 +1,7 @@
 #include "check_results.hpp"
 
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <fmt/core.h>
 
@@ -24,8 +25,8 @@ void CheckResults::add(const std::string& op, const std::vector<Outcome>& of_cas
 }
 
 void print_failure(const Outcome& outcome) {
-  std::printf("FAILED  %s  (%s, %s)\n        %s\n", outcome.case_text.c_str(), outcome.variant.c_str(),
-              outcome.device.c_str(), outcome.why.c_str());
+  say("FAILED  {}  ({}, {})\n", outcome.case_text, outcome.variant, outcome.device);
+  say_lines("        " + outcome.why + "\n");
 }
 
 void print_summary(const CheckResults& results) {

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "json.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <ridge/core/device.hpp>
 
@@ -83,7 +84,7 @@ Result<int> show(bool json) {
   }
   devices.print();
   print_sources(here, true);
-  if (!no_gpu.empty()) std::printf("  no GPU: %s\n", no_gpu.c_str());
+  if (!no_gpu.empty()) say("  no GPU: {}\n", no_gpu);
   std::puts("\nModels that plans can be made for (ridge explain CASE --on MODEL)");
   Table models(device_columns(), "  ");
   for (const DeviceInfo& d : device_models()) models.add(device_cells(d));

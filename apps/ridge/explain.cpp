@@ -1,12 +1,15 @@
 // ridge explain: the choice that a plan makes, and why, without running anything.
 #include "commands.hpp"
 #include "json.hpp"
-#include "output_file.hpp"
 #include "plots.hpp"
 #include "request.hpp"
+#include "terminal.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -55,8 +58,14 @@ Result<int> explain(const Request& request) {
   RIDGE_CLI_TAKE(chosen, model_or_device(request.on));
   RIDGE_CLI_TAKE(device, device_of(known.c, chosen));
   RIDGE_CLI_TAKE(explanation, explain_case(known, device, is_of_this_machine(request.on)));
-  if (!request.plot.empty()) RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
-  std::fputs((request.json ? dump(to_json(explanation)) : explanation.text()).c_str(), stdout);
+  std::FILE* to = stdout;
+  if (!request.plot.empty()) {
+    RIDGE_CLI_TAKE(place, OutputFile::check(request.plot));
+    if (place.standard_output) to = stderr;
+    RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
+  }
+  if (request.json) std::fputs(dump(to_json(explanation)).c_str(), to);
+  else say_lines(explanation.text(), to);
   return exit_done;
 }
 

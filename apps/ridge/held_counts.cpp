@@ -2,9 +2,11 @@
 
 #include "bar_line.hpp"
 #include "commands.hpp"
-#include "output_file.hpp"
 #include "request.hpp"
+#include "terminal.hpp"
 #include "traced.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <fmt/core.h>
 
@@ -108,18 +110,17 @@ Result<int> hold_counts(const std::vector<std::string>& files, bool update) {
         line.counts = now;
       } else if (!as_held) {
         ++broken;
-        std::printf("%s\n  held   %s\n  counts %s\n", line.case_text.c_str(),
-                    line.counts ? spell(*line.counts).c_str() : "nothing", spell(now).c_str());
+        say("{}\n  held   {}\n  counts {}\n", line.case_text, line.counts ? spell(*line.counts) : "nothing",
+            spell(now));
       } else if (more && line.why.empty()) {
         ++broken;
-        std::printf("%s\n  %s: more than the least, and no reason is given\n", line.case_text.c_str(),
-                    spell(now).c_str());
+        say("{}\n  {}: more than the least, and no reason is given\n", line.case_text, spell(now));
       }
       ++held;
     }
     if (update) RIDGE_TRY(write_lines(file, lines));
   }
-  std::printf("%d kernels traced%s, %d count otherwise than held\n", held, update ? " and written" : "", broken);
+  say("{} kernels traced{}, {} count otherwise than held\n", held, update ? " and written" : "", broken);
   return broken ? exit_check_failed : exit_done;
 }
 

@@ -13,8 +13,8 @@ namespace ridge::cli {
 
 using Json = nlohmann::ordered_json;  // keys in the order written
 
-// Paths need not be UTF-8; JSON has to be.
-inline std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+// In ASCII: paths need not be UTF-8, and a terminal obeys control characters beyond ASCII as well.
+inline std::string dump(const Json& json) { return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n"; }
 
 inline Json to_json(const DeviceInfo& d) {
   return {{"id", d.id_text()},

@@ -5,6 +5,7 @@
 #include "request.hpp"
 #include "results.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include "trace_program.hpp"
 #include "traced.hpp"
 
@@ -130,8 +131,7 @@ std::string times(double ratio) {
 }
 
 void print(const Ladder& ladder) {
-  std::printf("%s on %s, at least %s\n", ladder.case_text.c_str(), ladder.device.c_str(),
-              time_text(ladder.least_us).c_str());
+  say("{} on {}, at least {}\n", ladder.case_text, ladder.device, time_text(ladder.least_us));
   Table table({{"variant"},
                {"time", Align::right},
                {"of the roof", Align::right},
@@ -157,7 +157,7 @@ void print_markdown(const std::vector<Ladder>& ladders) {
     titles += " " + l.case_text.substr(l.case_text.find(':') + 1) + " |";
     rule += " --- |";
   }
-  std::printf("%s\n%s\n", titles.c_str(), rule.c_str());
+  say("{}\n{}\n", titles, rule);
   for (std::size_t i = 0; i < ladders.front().rungs.size(); ++i) {
     const VariantInfo& variant = ladders.front().rungs[i].variant;
     std::string line = fmt::format("| `{}` | {} | {} |", variant.name, variant.step, variant.item);
@@ -165,7 +165,7 @@ void print_markdown(const std::vector<Ladder>& ladders) {
       const Rung& r = l.rungs[i];
       line += r.refusal.empty() ? fmt::format(" {}, {} |", time_text(r.us), percent(r.share)) : " |";
     }
-    std::printf("%s\n", line.c_str());
+    say("{}\n", line);
   }
 }
 
@@ -253,7 +253,7 @@ Result<int> show_counts(const Request& request) {
     }
     ladders.push_back({{"case", known.c.text()}, {"rungs", rungs}});
     if (request.json) continue;
-    std::printf("%s, traced\n", known.c.text().c_str());
+    say("{}, traced\n", known.c.text());
     table.print();
   }
   if (request.json) std::fputs(dump({{"operator", request.op}, {"ladders", ladders}}).c_str(), stdout);

@@ -1,9 +1,14 @@
 // ridge: the library on the command line. Exit code 0 is done, 1 a check that failed, 2 a request that was wrong,
 // which one sentence on stderr explains.
 #include "commands.hpp"
+#include "terminal.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+
+#include <signal.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -18,16 +23,32 @@ namespace ridge::cli {
 namespace {
 
 int refuse(std::string_view sentence) {
-  std::string line;
-  for (char c : sentence)  // one line without control characters, whatever the message was made of
+  std::string line;  // one, whatever the message was made of
+  for (char c : sentence)
     if (c == '\n' || c == '\r') line += line.empty() || line.back() == ' ' ? "" : "; ";
-    else line += (c >= 0 && c < ' ') || c == 127 ? '?' : c;
+    else line += c;
   while (line.ends_with(' ') || line.ends_with(';')) line.pop_back();
-  fmt::print(stderr, "ridge: {}\n", line);
+  say_to(stderr, "ridge: {}\n", line);
   return exit_wrong_request;
 }
 
 int refuse_for_memory() { return refuse("the memory of this machine does not suffice for this request"); }
+
+// A file that is being written goes with the program that a signal ends.
+void end_by_signal(int signal) {
+  OutputFile::remove_unfinished();
+  raise(signal);  // as if nobody had caught it
+}
+
+void remove_unfinished_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = end_by_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_ONSTACK);  // a fiber's stack may be nearly full
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ}) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
+  }
+}
 
 std::string command_names(const CLI::App& app) {
   std::string names;
@@ -85,6 +106,7 @@ int run(int argc, char** argv) {
 }  // namespace ridge::cli
 
 int main(int argc, char** argv) {
+  ridge::cli::remove_unfinished_on_signals();
   try {
     return ridge::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,6 @@
 #include "measurements.hpp"
 
-#include "output_file.hpp"
+#include <ridge/core/output_file.hpp>
 
 #include <fmt/core.h>
 
@@ -131,8 +131,7 @@ Status check_json_target(const std::string& target) {
     return Status::error(Code::invalid_argument, "--json takes a file, and '" + target +
                                                      "' is a case or an operator; give --json last, or "
                                                      "--json - for standard output");
-  const auto file = OutputFile::create(target);  // refuses now what could not be written after minutes of work
-  return file ? Status{} : file.error();
+  return OutputFile::check(target).error();  // refuses now what could not be written after minutes of work
 }
 
 Status write_results(const std::string& path, const Json& results) {

@@ -1,5 +1,7 @@
 #include "npy.hpp"
 
+#include <ridge/core/text.hpp>
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -140,11 +142,7 @@ struct File {
 };
 
 // The whole path, however long: a user wants to see which file it was.
-std::string file_name(const std::filesystem::path& path) {
-  std::string s;
-  for (char c : path.native()) s += c == '\n' || c == '\r' ? '?' : c;
-  return "file '" + s + "'";
-}
+std::string file_name(const std::filesystem::path& path) { return "file '" + printable(path.native()) + "'"; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "json.hpp"
 #include "request.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <ridge/core/json.hpp>
 #include <ridge/core/op.hpp>
@@ -58,7 +59,7 @@ void print_options_and_variants(const OpInfo& op) {
 
 // Operators of one family that share options and variants are shown together.
 void print_group(const std::vector<const OpInfo*>& group) {
-  std::printf("%s\n", std::string(group.front()->family).c_str());
+  say("{}\n", group.front()->family);
   Table table({{"operator"}, {"takes"}, {"gives"}, {"dtypes"}, {"what"}}, "  ");
   for (const OpInfo* op : group)
     table.add(

@@ -20,10 +20,10 @@ constexpr double left = 80, top = 44, plot_width = 560, plot_height = 380, legen
 class LogAxes {
  public:
   LogAxes(double x_low, double x_high, double y_low, double y_high)
-      : x0_(std::floor(std::log10(x_low))),
-        x1_(std::ceil(std::log10(x_high))),
-        y0_(std::floor(std::log10(y_low))),
-        y1_(std::ceil(std::log10(y_high))) {
+      : x0_(std::floor(decade(x_low))),
+        x1_(std::ceil(decade(x_high))),
+        y0_(std::floor(decade(y_low))),
+        y1_(std::ceil(decade(y_high))) {
     if (x1_ <= x0_) x1_ = x0_ + 1;
     if (y1_ <= y0_) y1_ = y0_ + 1;
   }
@@ -54,6 +54,9 @@ class LogAxes {
   }
 
  private:
+  // Of any number, infinities and NaN too: an axis ends.
+  static double decade(double value) { return value > 0 ? std::clamp(std::log10(value), -30.0, 30.0) : -30; }
+
   // Powers of ten, and 2 and 5 times those where they are few.
   static std::vector<double> ticks(double from, double to) {
     std::vector<double> values;

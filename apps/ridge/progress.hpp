@@ -1,6 +1,8 @@
 // Progress: a line on the terminal for work that takes over a second, gone when the work is done. Silent where
 // stderr is no terminal.
 #pragma once
+#include <ridge/core/text.hpp>
+
 #include <unistd.h>
 
 #include <chrono>
@@ -52,7 +54,7 @@ class Progress {
       line += ", " + std::to_string(passed) + " s";
       if (!on_.empty()) line += ": " + on_;
       line.resize(std::min<std::size_t>(line.size(), 100));  // a wrapped line could not be erased
-      std::fprintf(stderr, "\r\033[K%s", line.c_str());
+      std::fprintf(stderr, "\r\033[K%s", printable(line).c_str());
       std::fflush(stderr);
       drawn_ = true;
     }

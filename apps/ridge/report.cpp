@@ -1,12 +1,13 @@
 // ridge report: results as a page of tables and drawings, which needs no network and no script; and how well the
 // model predicts them.
 #include "commands.hpp"
-#include "output_file.hpp"
 #include "plots.hpp"
 #include "request.hpp"
 #include "results.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
+#include <ridge/core/output_file.hpp>
 #include <ridge/roofline/bound.hpp>
 
 #include <fmt/core.h>
@@ -249,8 +250,8 @@ void add_predictions(Page& page, const std::vector<Line>& lines, const Errors& e
 }
 
 void print_errors(const Errors& e, std::size_t count) {
-  std::printf("median error of the prediction: %.1f %% over the chosen rows, %.1f %% over all %zu measurements\n",
-              100 * e.chosen, 100 * e.all, count);
+  say("median error of the prediction: {:.1f} % over the chosen rows, {:.1f} % over all {} measurements\n",
+      100 * e.chosen, 100 * e.all, count);
   Table table(
       {{"furthest off"}, {"variant"}, {"us", Align::right}, {"predicted", Align::right}, {"error", Align::right}},
       "  ");
@@ -289,7 +290,7 @@ Result<std::vector<Results>> read_files(const std::vector<std::string>& paths, s
 Result<int> report(const Request& request) {
   std::vector<std::string> left_out;
   RIDGE_CLI_TAKE(files, read_files(request.files, left_out));
-  for (const std::string& why : left_out) std::fprintf(stderr, "ridge: left out: %s\n", why.c_str());
+  for (const std::string& why : left_out) say_to(stderr, "ridge: left out: {}\n", why);
   RIDGE_CLI_TAKE(device, model_of_results(files.front()));
   RIDGE_CLI_TAKE(lines, lines_of(files, device));
 
@@ -332,7 +333,7 @@ Result<int> report(const Request& request) {
     print_errors(errors, lines.size());
   }
   RIDGE_TRY(write(folder / "index.html", page.str()));
-  std::printf("report in %s\n", (folder / "index.html").c_str());
+  say("report in {}\n", (folder / "index.html").native());
   return exit_done;
 }
 

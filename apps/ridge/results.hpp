@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ridge::cli {
@@ -30,8 +31,9 @@ struct Results {
 };
 
 // Errors: io where the file cannot be read; invalid_argument where it holds no such results (each row has a case, a
-// variant, whether the plan chose it, and a time above zero).
+// variant, whether the plan chose it, and a time).
 Result<Results> read_results(const std::string& path);
+Result<Results> parse_results(const std::string& path, std::string_view text);
 
 // A case on which the row that the plan chose was not the fastest of those measured in the same run, by more than the
 // noise of both times.

@@ -3,12 +3,12 @@
 #include "json.hpp"
 #include "npy.hpp"
 #include "oracle_check.hpp"
-#include "output_file.hpp"
 #include "progress.hpp"
 #include "request.hpp"
 #include "table.hpp"
 
 #include <ridge/core/op.hpp>
+#include <ridge/core/output_file.hpp>
 #include <ridge/tuning/tuned_plan.hpp>
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -102,16 +103,19 @@ Result<std::vector<Tensor>> make_outputs(const OpInfo& op, const std::vector<std
 }
 
 // Refuses before any work what could not be written after it.
-Status check_output_paths(const std::vector<std::string>& paths) {
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j)
-      if (paths[i] == paths[j])
-        return Status::error(Code::invalid_argument,
-                             fmt::format("output file '{}' is given twice; each output needs its own", paths[i]));
-    const auto file = OutputFile::create(paths[i]);  // and is gone at once
-    if (!file) return file.error();
+Result<std::vector<OutputFile::Place>> check_output_paths(const std::vector<std::string>& paths) {
+  std::vector<OutputFile::Place> places;
+  for (const std::string& path : paths) {
+    RIDGE_CLI_TAKE(place, OutputFile::check(path));
+    if (const auto same = std::ranges::find(places, place); same != places.end()) {
+      const std::string& before = paths[static_cast<std::size_t>(same - places.begin())];
+      return Status::error(Code::invalid_argument,
+                           fmt::format("output file '{}' is given twice{}; each output needs its own", path,
+                                       before == path ? "" : fmt::format(", as '{}' too", before)));
+    }
+    places.push_back(std::move(place));
   }
-  return {};
+  return places;
 }
 
 Status write_outputs(const std::vector<Tensor>& outputs) {
@@ -121,6 +125,7 @@ Status write_outputs(const std::vector<Tensor>& outputs) {
     const auto& shape = tensor.host.layout.shape;
     RIDGE_TRY(file.write(npy::make_header({tensor.host.dtype, {shape.begin(), shape.begin() + tensor.host.rank()}})));
     RIDGE_TRY(file.write(tensor.host.data, spanned_bytes(tensor.host)));
+    RIDGE_TRY(file.finish());
     files.push_back(std::move(file));
   }
   for (OutputFile& file : files) RIDGE_TRY(file.commit());  // all, or as good as none
@@ -183,7 +188,7 @@ struct Report {
   std::optional<OracleCheck> check;
 };
 
-void print_json(const Report& r) {
+void print_json(const Report& r, std::FILE* to) {
   Json inputs = Json::array(), outputs = Json::array();
   for (std::size_t i = 0; i < r.inputs.size(); ++i) inputs.push_back(to_json(r.inputs[i], r.input_names[i]));
   for (std::size_t i = 0; i < r.outputs.size(); ++i) outputs.push_back(to_json(r.outputs[i], r.output_names[i]));
@@ -199,16 +204,16 @@ void print_json(const Report& r) {
                    {"bound", r.plan.bound},
                    {"check", r.check ? to_json(*r.check) : Json(nullptr)}})
                  .c_str(),
-             stdout);
+             to);
 }
 
-void print_table(const Report& r) {
+void print_table(const Report& r, std::FILE* to) {
   Table table({{""}, {""}, {""}});
   for (std::size_t i = 0; i < r.inputs.size(); ++i)
     table.add({std::string(r.input_names[i]), r.inputs[i].path, type_text(r.inputs[i].host)});
   for (std::size_t i = 0; i < r.outputs.size(); ++i)
     table.add({std::string(r.output_names[i]), r.outputs[i].path, type_text(r.outputs[i].host)});
-  table.print_rows();
+  table.print_rows(to);
   Table facts({{""}, {""}});
   facts.add({"device", r.device.is_cpu() ? fmt::format("cpu ({}, {} threads)", r.device.name, r.device.sms)
                                          : fmt::format("{} ({})", r.device.id_text(), r.device.name)});
@@ -216,7 +221,7 @@ void print_table(const Report& r) {
   facts.add({"time", fmt::format("{} (predicted {}, bound by {})", time_text(r.us), time_text(r.plan.predicted_us),
                                  r.plan.bound)});
   if (r.check) facts.add({"check", check_text(*r.check)});
-  facts.print_rows();
+  facts.print_rows(to);
 }
 
 Result<int> run(const Request& request) {
@@ -234,7 +239,7 @@ Result<int> run(const Request& request) {
   RIDGE_CLI_TAKE(types, infer_op(*op, host_views_of(inputs), options));
   RIDGE_CLI_TAKE(given, output_names(*op, options));
   RIDGE_CLI_TAKE(outputs, make_outputs(*op, given, types, request));
-  RIDGE_TRY(check_output_paths(request.outputs));
+  RIDGE_CLI_TAKE(places, check_output_paths(request.outputs));
 
   for (Tensor& tensor : inputs) RIDGE_TRY(give_device_memory(tensor, device.id, true));
   for (Tensor& tensor : outputs) RIDGE_TRY(give_device_memory(tensor, device.id, false));
@@ -267,7 +272,9 @@ Result<int> run(const Request& request) {
     }
   }
   RIDGE_TRY(write_outputs(outputs));
-  request.json ? print_json(report) : print_table(report);
+  // Standard output may be taken by an array; what is said of it then goes the other way.
+  std::FILE* to = std::ranges::any_of(places, &OutputFile::Place::standard_output) ? stderr : stdout;
+  request.json ? print_json(report, to) : print_table(report, to);
   return report.check && !report.check->passed() ? exit_check_failed : exit_done;
 }
 

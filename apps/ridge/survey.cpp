@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "request.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -135,10 +136,10 @@ Result<int> survey(const Request& request) {
   const std::size_t cases = all.size();
   all.resize(std::min(cases, request.worst));
   print(all);
-  std::printf("%zu cases on %s; times: of the least time, or of %.0f us where that is less\n", cases,
-              device.name.c_str(), least_worth_us);
+  say("{} cases on {}; times: of the least time, or of {:.0f} us where that is less\n", cases, device.name,
+      least_worth_us);
   if (too_far.empty()) return exit_done;
-  std::printf("\n%zu further off than their file allows\n", too_far.size());
+  say("\n{} further off than their file allows\n", too_far.size());
   print(too_far);
   return exit_check_failed;
 }

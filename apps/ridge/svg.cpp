@@ -1,5 +1,7 @@
 #include "svg.hpp"
 
+#include <ridge/core/text.hpp>
+
 #include <fmt/core.h>
 
 #include <cmath>
@@ -9,7 +11,7 @@ namespace ridge::cli {
 
 std::string escaped(std::string_view text) {
   std::string safe;
-  for (char c : text) switch (c) {
+  for (char c : printable(text)) switch (c) {
       case '&': safe += "&amp;"; break;
       case '<': safe += "&lt;"; break;
       case '>': safe += "&gt;"; break;

@@ -7,6 +7,7 @@
 #include "progress.hpp"
 #include "request.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 #include <ridge/bench/sweep.hpp>
 #include <ridge/check/draw.hpp>
@@ -15,6 +16,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
 namespace ridge::cli {
@@ -57,6 +59,13 @@ Json heading(const SweepRequest& request, const DeviceInfo& device) {
   return json;
 }
 
+// Whether it may be written anew: a pipe takes one text.
+bool is_file(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  return type == std::filesystem::file_type::regular || type == std::filesystem::file_type::not_found;
+}
+
 Status finish(const SweepRequest& request, const Json& results) {
   if (!request.json) return {};
   if (request.json == "-") {
@@ -64,7 +73,7 @@ Status finish(const SweepRequest& request, const Json& results) {
     return {};
   }
   RIDGE_TRY(write_results(*request.json, results));
-  std::printf("results in %s\n", request.json->c_str());
+  say("results in {}\n", *request.json);
   return {};
 }
 
@@ -130,11 +139,11 @@ Json to_json(const SweepRequest& request, const DeviceInfo& device, const bench:
 }
 
 void print(const bench::Sweep& s) {
-  std::printf("\n%zu measured, %zu of them without a peer; %zu could not be measured\n", s.measured, s.alone.size(),
-              s.failed.size());
-  for (const Measurement* m : s.failed) std::printf("  %s: %s\n", m->case_text.c_str(), m->error.c_str());
+  say("\n{} measured, {} of them without a peer; {} could not be measured\n", s.measured, s.alone.size(),
+      s.failed.size());
+  for (const Measurement* m : s.failed) say("  {}: {}\n", m->case_text, m->error);
   if (!s.worst.empty()) {
-    std::printf("beside the fastest peer: geometric mean %.3fx, 5th percentile %.3fx\n", s.geomean, s.p5);
+    say("beside the fastest peer: geometric mean {:.3f}x, 5th percentile {:.3f}x\n", s.geomean, s.p5);
     Table table({{"the worst beside the fastest peer"},
                  {"variant"},
                  {"us", Align::right},
@@ -150,7 +159,7 @@ void print(const bench::Sweep& s) {
     table.print();
   }
   if (s.furthest.empty()) return;
-  std::printf("of the predictions half are within %.2fx\n", s.median_times_off);
+  say("of the predictions half are within {:.2f}x\n", s.median_times_off);
   Table table({{"the furthest from what was predicted"},
                {"variant"},
                {"us", Align::right},
@@ -167,7 +176,7 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
   const bool json_only = request.json == "-";
   const bench::Settings settings{
       .peers = true, .near_variants = request.tuned, .repeats = request.repeats > 0 ? request.repeats : gpu_repeats};
-  if (!json_only) std::printf("%s: %s\n", device.id_text().c_str(), device.name.c_str());
+  if (!json_only) say("{}: {}\n", device.id_text(), device.name);
   const Table table = measurement_table(cases, true);
   if (!json_only) table.print_titles();
   std::vector<Measurement> measurements;  // of the plans' choices
@@ -189,7 +198,7 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
       std::fflush(stdout);
       if (m.chosen || !m.error.empty()) measurements.push_back(m);
     }
-    if (!request.json || json_only || (i + 1) % 20 != 0) continue;
+    if (!request.json || json_only || !is_file(*request.json) || (i + 1) % 20 != 0) continue;
     // So that a run that is ended keeps what it has.
     RIDGE_TRY(write_results(*request.json, results(bench::summarise(measurements))));
   }
@@ -198,8 +207,8 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
   if (!json_only) {
     print(summary);
     if (request.tuned) {
-      std::printf("the plan's choices take %.3fx as long as the fastest near them (geometric mean)\n",
-                  choices_over_fastest(rows));
+      say("the plan's choices take {:.3f}x as long as the fastest near them (geometric mean)\n",
+          choices_over_fastest(rows));
       print(beaten_choices(rows));
     }
   }
@@ -212,7 +221,7 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
 Result<int> sweep(const SweepRequest& request) {
   RIDGE_CLI_TAKE(cases, drawn_cases(request));
   if (request.list) {
-    for (const KnownCase& known : cases) std::puts(known.c.text().c_str());
+    for (const KnownCase& known : cases) say("{}\n", known.c.text());
     return exit_done;
   }
   if (request.json) RIDGE_TRY(check_json_target(*request.json));

@@ -1,5 +1,7 @@
 // Table: rows of text in aligned columns. Printed whole, or line by line where the widths are known beforehand.
 #pragma once
+#include "terminal.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -34,8 +36,8 @@ class Table {
     print_rows();
   }
 
-  void print_rows() const {
-    for (const auto& row : rows_) print_row(row);
+  void print_rows(std::FILE* to = stdout) const {
+    for (const auto& row : rows_) print_row(row, to);
   }
 
   void print_titles() const {
@@ -45,7 +47,7 @@ class Table {
   }
 
   // Prints a row at once; a cell wider than its column pushes the rest of the line to the right.
-  void print_row(const std::vector<std::string>& cells) const {
+  void print_row(const std::vector<std::string>& cells, std::FILE* to = stdout) const {
     std::string line = indent_;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::size_t gap = columns_[i].width - std::min(columns_[i].width, cells[i].size());
@@ -55,7 +57,7 @@ class Table {
       if (columns_[i].align == Align::left) line.append(gap, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    std::printf("%s\n", line.c_str());
+    say_to(to, "{}\n", line);
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "held_counts.hpp"
 #include "json.hpp"
+#include "terminal.hpp"
 #include "trace_program.hpp"
 #include "traced.hpp"
 
@@ -77,10 +78,10 @@ Json to_json(const Traced& traced) {
 }
 
 void print(const Traced& traced) {
-  std::printf("%s: %s\n", traced.case_text.c_str(), traced.step.c_str());
-  if (!traced.refused.empty()) std::printf("refused: %s\n", traced.refused.c_str());
-  else if (!traced.error.empty()) std::printf("FAILED: %s\n", traced.error.c_str());
-  else std::fputs(traced.report.text().c_str(), stdout);
+  say("{}: {}\n", traced.case_text, traced.step);
+  if (!traced.refused.empty()) say("refused: {}\n", traced.refused);
+  else if (!traced.error.empty()) say_lines("FAILED: " + traced.error + "\n");
+  else say_lines(traced.report.text());
 }
 
 // ---- the command -------------------------------------------------------------------------------------------------

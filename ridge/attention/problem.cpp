@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ridge {
 
@@ -345,9 +346,11 @@ Status validate(const AttentionProblem& p) {
   if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
                            "exact: the forward pass in f32 alone may be emulated");
-  if (r.scale && !std::isfinite(*r.scale)) return Status::invalid(op, "scale", number_text(*r.scale), "finite");
-  if (!std::isfinite(r.softcap) || r.softcap < 0)
-    return Status::invalid(op, "softcap", number_text(r.softcap), "above 0, or 0 for none");
+  constexpr double most = std::numeric_limits<float>::max();
+  if (r.scale && !(std::fabs(*r.scale) <= most))
+    return Status::invalid(op, "scale", number_text(*r.scale), "finite in float32");
+  if (!(r.softcap >= 0 && r.softcap <= most))
+    return Status::invalid(op, "softcap", number_text(r.softcap), "above 0 and finite in float32, or 0 for none");
   for (const auto& [argument, bound] : {std::pair("left", r.left), std::pair("right", r.right)})
     if (bound < -1)
       return Status::invalid(op, std::string("window.") + argument, std::to_string(bound), "from 0 on, or -1 for all");

@@ -162,7 +162,7 @@ TEST(AttentionPlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .dtype = f64}),
             "attention: q.dtype is f64; it must be one of f32 f16 bf16");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .rule = {.softcap = -1}}),
-            "attention: softcap is -1; it must be above 0, or 0 for none");
+            "attention: softcap is -1; it must be above 0 and finite in float32, or 0 for none");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 65}, {.variant = "register_64"}),
             "attention: variant is register_64; it must be another one here: d is 65, and it has room for 64");
   EXPECT_EQ(refusal({.sq = 1 << 30, .sk = 8, .d = 8}), "attention: sq is 1073741824; it must be less than 2^30");

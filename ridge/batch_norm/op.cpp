@@ -26,9 +26,9 @@ static Result<Request> request_of(BatchNorm function, const Options& options) {
   const std::string_view op = name(function), layout = options.text("layout", "nchw");
   if (layout != "nchw" && layout != "nhwc")
     return Status::invalid(op, "layout", "'" + std::string(layout) + "'", "nchw or nhwc");
-  auto eps = options.real(op, "eps", 1e-5);
+  auto eps = options.real32(op, "eps", 1e-5f);
   if (!eps) return eps.error();
-  return Request{layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, static_cast<float>(*eps)};
+  return Request{layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *eps};
 }
 
 // Gamma and beta are brought both or not at all.

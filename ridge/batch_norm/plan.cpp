@@ -4,9 +4,11 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ridge {
 
@@ -132,6 +134,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
 static Status validate(const BatchNormProblem& p) {
   const std::string_view op = name(p.function);
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
   for (int axis = 0; axis < 4; ++axis)
     if (p.function != BatchNorm::stats && p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
       return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),

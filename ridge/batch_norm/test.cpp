@@ -27,6 +27,16 @@ std::string chosen(const BatchNormProblem& p) {
   return names;
 }
 
+// A plan with NaN would equal no problem that a run brings, itself neither.
+TEST(BatchNormPlan, EpsIsFinite) {
+  for (const BatchNorm function : {BatchNorm::inference, BatchNorm::stats, BatchNorm::train})
+    for (const float eps : {NAN, INFINITY, -INFINITY}) {
+      auto p = BatchNormProblem::contiguous(function, f32, nchw, 2, 8, 16);
+      p.eps = eps;
+      EXPECT_NE(chosen(p).find("eps is "), std::string::npos) << chosen(p);
+    }
+}
+
 TEST(BatchNormPlan, StatisticsOfSizesAreOfContiguousTensors) {
   std::vector<float> x(2 * 8 * 16), mean(8), var(8);
   const TensorView of_x = view(x.data(), {2, 8, 16}), of_mean = view(mean.data(), {8}), of_var = view(var.data(), {8});

@@ -2,6 +2,7 @@
 #include <ridge/check/harness.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -131,10 +132,10 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
   std::string_view fill = c.options.text("fill", "normal");
   double constant = 0;
   if (const std::size_t comma = fill.find(','); comma != std::string_view::npos) {
-    Options number{{"fill", std::string(fill.substr(comma + 1))}};
-    auto value = number.real(c.op, "fill", 0);
-    if (!value) return value.error();
-    constant = *value;
+    const char *begin = fill.data() + comma + 1, *end = fill.data() + fill.size();
+    const auto [rest, error] = std::from_chars(begin, end, constant);  // an infinity and NaN too
+    if (error != std::errc() || rest != end)
+      return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
     fill = fill.substr(0, comma);
   }
   const std::string_view known[] = {"normal", "uniform", "ints",     "ones",     "constant", "shifted", "alternating",

@@ -1,8 +1,8 @@
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
+#include <ridge/core/text.hpp>
 
 #include <cmath>
-#include <cstdio>
 
 namespace ridge::check {
 
@@ -20,11 +20,7 @@ bool matches(double got, double want, double tolerance, double& ratio) {
   return error <= tolerance;
 }
 
-std::string number(double x) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", x);
-  return text;
-}
+std::string number(double x) { return format("%.9g", x); }
 
 // Compares one output; empty when all is well.
 std::string compare(const Placed::Read& read, const Expected& expected, std::string_view output, Outcome& outcome) {

@@ -1,9 +1,9 @@
 #include <ridge/core/calibration.hpp>
 #include <ridge/core/file.hpp>
+#include <ridge/core/json.hpp>
+#include <ridge/core/text.hpp>
 
-#include <cctype>
-#include <cmath>
-#include <cstdio>
+#include <charconv>
 #include <cstdlib>
 
 namespace ridge {
@@ -38,14 +38,27 @@ std::string text_of(std::string_view json, std::string_view key) {
   std::string_view value = after_key(json, key);
   if (!value.starts_with('"')) return {};
   value.remove_prefix(1);
-  return std::string(value.substr(0, value.find('"')));
+  const std::string text(value.substr(0, value.find('"')));
+  return text.find('\\') == text.npos && printable(text) == text ? text : std::string();  // no name needs an escape
 }
+
+// Whether this may follow a number: after a comma the next member, no decimals.
+bool ends_number(std::string_view rest) {
+  if (rest.starts_with(',')) return rest.size() > 1 && !(rest[1] >= '0' && rest[1] <= '9');
+  return rest.starts_with('}') || rest.starts_with(' ') || rest.starts_with('\n');
+}
+
+// 0, or what hardware of any year may reach. Far from there a prediction leaves the range of numbers.
+bool is_plausible(double figure) { return figure == 0 || (figure >= 1e-6 && figure <= 1e9); }
 
 }  // namespace
 
 std::filesystem::path Calibration::file_of(std::string_view device) {
   std::string name;
-  for (char c : device) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  for (char c : device) {
+    const char lower = lower_case(c);
+    name += (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ? c : '-';
+  }
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   std::filesystem::path folder;
@@ -56,15 +69,19 @@ std::filesystem::path Calibration::file_of(std::string_view device) {
 }
 
 std::optional<Calibration> Calibration::read(std::string_view device) {
-  const std::string json = read_file(file_of(device)).value_or("");
+  return parse(device, read_file(file_of(device)).value_or(""));
+}
+
+std::optional<Calibration> Calibration::parse(std::string_view device, std::string_view json) {
   Calibration c{.device = text_of(json, "device"), .date = text_of(json, "date")};
   if (c.device != device || c.device.empty() || c.date.empty()) return std::nullopt;
   for (const Figure& f : figures) {
-    const std::string number(after_key(json, f.name).substr(0, 32));
+    const std::string_view number = after_key(json, f.name);
     if (number.empty()) continue;
-    const double value = std::strtod(number.c_str(), nullptr);
-    if (!std::isfinite(value) || value < 0) return std::nullopt;
-    c.*f.value = value;
+    double& value = c.*f.value;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    const std::string_view rest = number.substr(static_cast<std::size_t>(end - number.data()));
+    if (error != std::errc() || !ends_number(rest) || !is_plausible(value)) return std::nullopt;
   }
   return c;
 }
@@ -73,15 +90,18 @@ Result<std::filesystem::path> Calibration::write() const {
   const std::filesystem::path path = file_of(device);
   std::error_code error;
   if (!path.empty()) std::filesystem::create_directories(path.parent_path(), error);
-  std::string json = "{\n  \"device\": \"" + device + "\",\n  \"date\": \"" + date + "\"";
-  for (const Figure& f : figures) {
-    char line[64];
-    std::snprintf(line, sizeof line, ",\n  \"%s\": %.17g", f.name, this->*f.value);
-    json += line;
-  }
-  if (path.empty() || !replace_file(path, json + "\n}\n"))
+  if (path.empty() || !replace_file(path, text()))
     return Status::error(Code::io, "calibration file '" + path.string() + "' cannot be written");
   return path;
+}
+
+std::string Calibration::text() const {
+  std::string json = "{\n  \"device\": " + json_text(device) + ",\n  \"date\": " + json_text(date);
+  for (const Figure& f : figures) {
+    const double value = is_plausible(this->*f.value) ? this->*f.value : 0;
+    json += ",\n  \"" + std::string(f.name) + "\": " + number_text(value);
+  }
+  return json + "\n}\n";
 }
 
 void Calibration::apply(DeviceInfo& info) const {

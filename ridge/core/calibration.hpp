@@ -21,6 +21,9 @@ struct Calibration {
   // Nothing where there is no such file, or none that write() has written.
   RIDGE_API static std::optional<Calibration> read(std::string_view device);
   RIDGE_API Result<std::filesystem::path> write() const;
+  // The same of a file's text.
+  RIDGE_API static std::optional<Calibration> parse(std::string_view device, std::string_view json);
+  RIDGE_API std::string text() const;
 
   RIDGE_API void apply(DeviceInfo&) const;
 };

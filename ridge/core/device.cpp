@@ -2,11 +2,11 @@
 #include <ridge/core/device.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/nearest.hpp>
+#include <ridge/core/text.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <map>
 #include <mutex>
@@ -112,9 +112,7 @@ static const DeviceInfo models[] = {
 std::span<const DeviceInfo> device_models() { return models; }
 
 Result<DeviceInfo> device_model(std::string_view name) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
+  const auto same = [](char a, char b) { return lower_case(a) == lower_case(b); };
   std::string known;
   std::vector<std::string_view> names;
   for (const DeviceInfo& model : models) {

@@ -1,16 +1,11 @@
 #include <ridge/core/plan.hpp>
+#include <ridge/core/text.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace ridge {
 
 namespace {
-template <class... A> std::string format(const char* pattern, A... a) {
-  char line[512];
-  std::snprintf(line, sizeof line, pattern, a...);
-  return line;
-}
 std::string bytes_text(double bytes) {
   return bytes >= 1e9   ? format("%.3f GB", bytes * 1e-9)
          : bytes >= 1e6 ? format("%.3f MB", bytes * 1e-6)

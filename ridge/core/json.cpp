@@ -96,6 +96,8 @@ std::string operations_by_unit(const Cost& cost) {
 
 }  // namespace
 
+std::string json_text(std::string_view text) { return quoted(text); }
+
 std::string json_text(const Explanation& e) {
   return object({{"operator", quoted(e.op)},
                  {"problem", quoted(e.problem)},

@@ -1,13 +1,11 @@
 #include <ridge/core/nearest.hpp>
+#include <ridge/core/text.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
 
 namespace ridge {
-
-static char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 static int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> row(b.size() + 1);
@@ -17,7 +15,7 @@ static int edit_distance(std::string_view a, std::string_view b) {
     row[0] = static_cast<int>(i) + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
       const int above = row[j + 1];
-      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (lower(a[i]) != lower(b[j]))});
+      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (lower_case(a[i]) != lower_case(b[j]))});
       diagonal = above;
     }
   }

@@ -1,5 +1,6 @@
 #include <ridge/core/nearest.hpp>
 #include <ridge/core/op.hpp>
+#include <ridge/core/text.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -114,6 +115,10 @@ std::vector<std::string_view> optional_inputs(const OpInfo& op) {
 
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
+    const std::string shown_key = printable(key), shown = printable(value);
+    if (shown_key != key || shown != value)  // no option has them, and C would end a text at its first NUL
+      return Status::invalid(op.name, "option '" + shown_key + "'", "'" + shown + "'",
+                             "text without control characters");
     const bool known = key == "variant" || key == "tune" || key == "inputs" || key == "outputs" ||
                        std::ranges::any_of(op.options, [&key = key](auto& o) { return o.name == key; });
     if (known) continue;

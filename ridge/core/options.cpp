@@ -1,6 +1,7 @@
 #include <ridge/core/options.hpp>
 
 #include <charconv>
+#include <cmath>
 
 namespace ridge {
 
@@ -20,7 +21,16 @@ Result<std::int64_t> Options::integer(std::string_view op, std::string_view key,
 
 Result<double> Options::real(std::string_view op, std::string_view key, double otherwise) const {
   if (!has(key)) return otherwise;
-  return number<double>(op, key, text(key), "a number");
+  auto value = number<double>(op, key, text(key), "a finite number");
+  if (!value || std::isfinite(*value)) return value;
+  return Status::invalid(op, std::string(key), "'" + std::string(text(key)) + "'", "a finite number");
+}
+
+Result<float> Options::real32(std::string_view op, std::string_view key, float otherwise) const {
+  const auto value = real(op, key, otherwise);
+  if (!value) return value.error();
+  if (const auto rounded = static_cast<float>(*value); std::isfinite(rounded)) return rounded;
+  return Status::invalid(op, std::string(key), "'" + std::string(text(key)) + "'", "a finite number of type float32");
 }
 
 Result<bool> Options::flag(std::string_view op, std::string_view key) const {

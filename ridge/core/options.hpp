@@ -22,9 +22,11 @@ class Options {
     const std::string* value = find(key);
     return value ? std::string_view(*value) : otherwise;
   }
-  // The value as a number; a Status naming the operator and the option where it is none.
+  // The value as a number; a Status naming the operator and the option where it is none. Real numbers are finite: no
+  // operator has a meaning for others.
   RIDGE_API Result<std::int64_t> integer(std::string_view op, std::string_view key, std::int64_t otherwise) const;
   RIDGE_API Result<double> real(std::string_view op, std::string_view key, double otherwise) const;
+  RIDGE_API Result<float> real32(std::string_view op, std::string_view key, float otherwise) const;  // rounded
 
   // Whether it is given: alone or as 1; as 0 it is not.
   RIDGE_API Result<bool> flag(std::string_view op, std::string_view key) const;

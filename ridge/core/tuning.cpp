@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -29,7 +29,10 @@ std::string key_of(std::string_view device, std::string_view op, std::string_vie
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& path) {
-    file_ = open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    // A name at the system's limit is cut. Two files that share a lock for it wait for one another, no more.
+    constexpr std::string_view end = ".lock";
+    const std::string name = path.filename().string().substr(0, NAME_MAX - end.size()) + std::string(end);
+    file_ = open((path.parent_path() / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     while (file_ >= 0 && flock(file_, LOCK_EX) != 0)
       if (errno != EINTR) close(std::exchange(file_, -1));
   }
@@ -80,33 +83,40 @@ std::filesystem::path tuning_path() {
   return std::filesystem::path(environment("HOME")) / ".cache" / "ridge" / "tuning";
 }
 
+static Status wrong_file(const std::filesystem::path& path, const std::string& why) {
+  return Status::error(Code::io, "tuning file '" + path.string() + "' " + why);
+}
+
 Result<Tuning> Tuning::read(const std::filesystem::path& path) {
-  const auto wrong = [&](const std::string& why) {
-    return Status::error(Code::io, "tuning file '" + path.string() + "' " + why);
-  };
   const std::optional<std::string> text = read_file(path);
-  if (!text || text->empty()) return wrong("cannot be read");
+  if (!text || text->empty()) return wrong_file(path, "cannot be read");
+  return parse(*text, path);
+}
+
+Result<Tuning> Tuning::parse(std::string_view text, const std::filesystem::path& path) {
+  const auto wrong = [&](const std::string& why) { return wrong_file(path, why); };
   std::size_t at = 0;
   const auto next_line = [&] {
-    const std::size_t begin = at, end = text->find('\n', at);
+    const std::size_t begin = at, end = text.find('\n', at);
     at = end == std::string::npos ? std::string::npos : end + 1;
-    return text->substr(begin, end - begin);
+    return text.substr(begin, end - begin);
   };
   if (next_line() != first_line) return wrong("does not begin with '" + std::string(first_line) + "'");
   Tuning tuning;
-  for (int number = 2; at < text->size(); ++number) {
-    const std::string line = next_line();
+  for (int number = 2; at < text.size(); ++number) {
+    const std::string_view line = next_line();
     const std::size_t us_at = line.rfind('\t');
     const std::size_t variant_at = us_at == 0 || us_at == std::string::npos ? us_at : line.rfind('\t', us_at - 1);
-    const std::string key = line.substr(0, variant_at == std::string::npos ? 0 : variant_at);
+    const std::string key(line.substr(0, variant_at == std::string::npos ? 0 : variant_at));
     double us = 0;
-    const char *digits = line.c_str() + (us_at == std::string::npos ? line.size() : us_at + 1), *end = digits;
-    end = std::from_chars(digits, line.c_str() + line.size(), us).ptr;
+    const char* const line_end = line.data() + line.size();
+    const char* digits = line.data() + (us_at == std::string::npos ? line.size() : us_at + 1);
+    const char* const end = std::from_chars(digits, line_end, us).ptr;
     // A line that was cut off at the file's end lacks its end.
     if (std::count(key.begin(), key.end(), '\t') != 3 || variant_at + 1 == us_at || !std::isfinite(us) || us <= 0 ||
-        *end != '\0' || at == std::string::npos)
+        end != line_end || at == std::string::npos)
       return wrong("is corrupt in line " + std::to_string(number));
-    tuning.entries_[key] = {line.substr(variant_at + 1, us_at - variant_at - 1), us};
+    tuning.entries_[key] = {std::string(line.substr(variant_at + 1, us_at - variant_at - 1)), us};
   }
   return tuning;
 }
@@ -132,24 +142,22 @@ Result<const Tuning*> Tuning::from_environment() {
   return once.on ? &once.tuning.value() : nullptr;
 }
 
-Status Tuning::write(const std::filesystem::path& path) const {
+std::string Tuning::text() const {
   Text text;
   text << first_line << "\n";
-  for (const auto& [key, entry] : entries_) {
-    char us[32];  // by no locale's rules
-    const auto end = std::to_chars(us, us + sizeof us, entry.us, std::chars_format::general, 6);
-    text << key << "\t" << entry.variant << "\t" << std::string_view(us, end.ptr) << "\n";
-  }
-  if (replace_file(path, text.str())) return {};
-  return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written");
+  for (const auto& [key, entry] : entries_) text << key << "\t" << entry.variant << "\t" << entry.us << "\n";
+  return text.str();
+}
+
+Status Tuning::write(const std::filesystem::path& path) const {
+  return replace_file(path, text()) ? Status{} : wrong_file(path, "cannot be written");
 }
 
 Status Tuning::add_to(const std::filesystem::path& path) const {
-  const auto wrong = [&] { return Status::error(Code::io, "tuning file '" + path.string() + "' cannot be written"); };
   std::error_code ignored;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
   const FileLock lock(path);
-  if (!lock.held()) return wrong();
+  if (!lock.held()) return wrong_file(path, "cannot be written");
   Tuning all;
   if (std::filesystem::exists(path, ignored)) {
     auto before = read(path);

@@ -31,6 +31,9 @@ class Tuning {
   //   ridge tuning 2
   //   VERSION <tab> DEVICE <tab> OPERATOR <tab> PROBLEM <tab> VARIANT <tab> MICROSECONDS      and so on, a line each
   RIDGE_API static Result<Tuning> read(const std::filesystem::path&);
+  // Of a file's text; the sentence names the file.
+  RIDGE_API static Result<Tuning> parse(std::string_view text, const std::filesystem::path&);
+  RIDGE_API std::string text() const;
   // What the file at tuning_path() has. Where there is none nothing, or, if RIDGE_TUNE_CACHE names it and it is to be
   // read alone, a sentence.
   RIDGE_API static Result<Tuning> kept(TuneMode);

@@ -28,9 +28,9 @@ static Result<std::vector<TensorType>> infer(Views in, const Options&) {
 
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto eps = options.real(op, "eps", 0);
+  auto eps = options.real32(op, "eps", 0);
   if (!eps) return eps.error();
-  auto problem = in.size() == 2 ? DwconvProblem::of(in[0], in[1], out[0], static_cast<float>(*eps))
+  auto problem = in.size() == 2 ? DwconvProblem::of(in[0], in[1], out[0], *eps)
                                 : DwconvProblem::of_gradient(in[0], in[1], in[2], out[0], out[1]);
   if (!problem) return problem.error();
   auto plan = plan_dwconv(*problem, device, {.variant = std::string(options.text("variant"))});

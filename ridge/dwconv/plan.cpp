@@ -1,6 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/dwconv/launch.hpp>
 #include <ridge/dwconv/variants.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -81,6 +82,7 @@ int least_alignment(std::initializer_list<const TensorView*> views) {
 Status validate(const DwconvProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "k.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
   return {};
 }
 

@@ -50,6 +50,15 @@ TEST(DwconvPlan, TransformsWhereRowsAreLong) {
   EXPECT_EQ(chosen(DwconvProblem::contiguous(f32, 8, 768, 128, 128), "V100"), "balanced");
 }
 
+// A plan with NaN would equal no problem that a run brings, itself neither.
+TEST(DwconvPlan, EpsIsFinite) {
+  for (const float eps : {NAN, INFINITY}) {
+    auto p = DwconvProblem::contiguous(f32, 2, 3, 64, 64);
+    p.eps = eps;
+    EXPECT_EQ(chosen(p), std::string("dwconv: eps is ") + (std::isnan(eps) ? "nan" : "inf") + "; it must be finite");
+  }
+}
+
 TEST(DwconvPlan, ARefusalSaysWhy) {
   auto plan =
       plan_dwconv(DwconvProblem::contiguous(f32, 32, 768, 768, 768), *device_model("V100"), {.variant = "tensor_32"});

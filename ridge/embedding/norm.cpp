@@ -134,8 +134,8 @@ static Status validate(const EmbeddingNormProblem& p) {
     return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (p.rows < 0 || p.cols < 0 || p.n < 0) return Status::invalid(op, "shape", p.text(), "of sizes from 0");
   if (!(p.options.eps >= 0) || !std::isfinite(p.options.eps))
-    return Status::invalid(op, "eps", std::to_string(p.options.eps), "finite and not negative");
-  if (!std::isfinite(p.options.scale)) return Status::invalid(op, "scale", std::to_string(p.options.scale), "finite");
+    return Status::invalid(op, "eps", number_text(p.options.eps), "finite and not negative");
+  if (!std::isfinite(p.options.scale)) return Status::invalid(op, "scale", number_text(p.options.scale), "finite");
   const auto together = [](const Layout& rows, std::int64_t step) {
     bool found = step == 0;
     for (int axis = 0; axis < rows.rank; ++axis) found = found || rows.stride[axis] == 0;
@@ -294,10 +294,10 @@ static Result<EmbeddingNormOptions> options_of(const Options& options) {
   EmbeddingNormOptions o{.mode = mode == "rms" ? Norm::rms : Norm::layer};
   auto eps = options.real(op, "eps", o.eps);
   if (!eps) return eps.error();
-  auto scale = options.real(op, "scale", o.scale);
+  auto scale = options.real32(op, "scale", o.scale);
   if (!scale) return scale.error();
   o.eps = *eps;
-  o.scale = static_cast<float>(*scale);
+  o.scale = *scale;
   return o;
 }
 

@@ -26,9 +26,9 @@ static Result<std::vector<TensorType>> infer(Views in, const Options&) {
 
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto scale = options.real("embedding", "scale", 1);
+  auto scale = options.real32("embedding", "scale", 1);
   if (!scale) return scale.error();
-  auto problem = EmbeddingProblem::of(in[0], in[1], out[0], static_cast<float>(*scale));
+  auto problem = EmbeddingProblem::of(in[0], in[1], out[0], *scale);
   if (!problem) return problem.error();
   auto plan = plan_embedding(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();

@@ -3,11 +3,13 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/embedding/launch.hpp>
 #include <ridge/embedding/variants.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ridge {
 
@@ -65,6 +67,7 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
 static Status validate(const EmbeddingProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  if (!std::isfinite(p.scale)) return Status::invalid(op, "scale", number_text(p.scale), "finite");
   bool apart = p.y_step != 0;
   for (int axis = 0; axis < p.y_rows.rank; ++axis) apart = apart && p.y_rows.stride[axis] != 0;
   if (!apart) return Status::invalid(op, "y.strides", "0", "such that elements are apart");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace ridge {
@@ -50,6 +51,15 @@ TEST(EmbeddingPlan, ARefusalSaysWhy) {
             "embedding: indices.dtype is f32; it must be i32 or i64");
   EXPECT_EQ(refusal(t, i, view(table.data() + 4, {2, 4})),
             "embedding: y is overlapping table; it must be apart from it");
+}
+
+// A plan with NaN would equal no problem that a run brings, itself neither.
+TEST(EmbeddingPlan, AScaleIsFinite) {
+  EmbeddingProblem p = EmbeddingProblem::contiguous(f32, 100, 64, 10);
+  for (const float scale : {NAN, INFINITY, -INFINITY}) {
+    p.scale = scale;
+    EXPECT_NE(chosen(p).find("it must be finite"), std::string::npos) << chosen(p);
+  }
 }
 
 TEST(Embedding, OneLineAndAScalarIndex) {

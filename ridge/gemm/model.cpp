@@ -1,4 +1,5 @@
 // The time of a variant. Pure: no CUDA call, no global.
+#include <ridge/core/text.hpp>
 #include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/model.hpp>
 #include <ridge/gemm/raster.hpp>
@@ -6,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace ridge::gemm_detail {
 
@@ -628,12 +628,6 @@ Prediction predict(const Variant& row, const GemmProblem& p, const DeviceInfo& d
 
 // ---- the account ----------------------------------------------------------------------------------------------------
 
-template <class... A> static std::string text(const char* pattern, A... a) {
-  char line[256];
-  std::snprintf(line, sizeof line, pattern, a...);
-  return line;
-}
-
 std::vector<Analysis::Term> terms_of(const Config& c, const GemmProblem& p, const DeviceInfo& device,
                                      const Prediction& r, const Repack& copies, double full) {
   const Clocks& clocks = r.clocks;
@@ -644,32 +638,32 @@ std::vector<Analysis::Term> terms_of(const Config& c, const GemmProblem& p, cons
   const auto add = [&](const char* name, double term_us, std::string why) {
     if (term_us > 1e-9 * r.us) terms.push_back({name, term_us, std::move(why)}), sum += term_us;
   };
-  add("launch", device.launch_us, text("1 x %.2f us", device.launch_us));
-  add("copies", r.copies_us, text("%.4g MB of operands, copied first", static_cast<double>(copies.bytes()) * 1e-6));
+  add("launch", device.launch_us, format("1 x %.2f us", device.launch_us));
+  add("copies", r.copies_us, format("%.4g MB of operands, copied first", static_cast<double>(copies.bytes()) * 1e-6));
   add("slices", r.slices_us, "sums of slices of k, written to the workspace and added up by a second kernel");
   add("products", us(clocks.products),
-      text("all multiply-adds, at the rate of %s on every multiprocessor",
-           uses_tensor_cores(c) ? "tensor cores" : "multiply-add units"));
+      format("all multiply-adds, at the rate of %s on every multiprocessor",
+             uses_tensor_cores(c) ? "tensor cores" : "multiply-add units"));
   add("waves", us(clocks.waves),
-      text("%.4g tiles for each multiprocessor, the fullest has %.4g; tiles are %.0f %% full", clocks.mean_tiles,
-           clocks.tiles, 100 * full));
+      format("%.4g tiles for each multiprocessor, the fullest has %.4g; tiles are %.0f %% full", clocks.mean_tiles,
+             clocks.tiles, 100 * full));
   const std::size_t here = terms.size();
   add("start", us(clocks.start),
       clocks.finish > 0 ? "of blocks, and their first loads" : "of blocks, their first loads and their epilogues");
   add("epilogue", us(clocks.finish), "ends of tiles that no products hide");
   add("cache", r.cache_us,
-      text("operands of all tiles at the %.0f GB/s of the L2 cache, beyond the above", device.l2_gbs));
+      format("operands of all tiles at the %.0f GB/s of the L2 cache, beyond the above", device.l2_gbs));
   add("memory", us(clocks.memory) + r.memory_us,
-      text("%.4g MB at %.0f GB/s are %.2f us; what the above does not hide", bytes * 1e-6, gbs, bytes / gbs * 1e-3));
+      format("%.4g MB at %.0f GB/s are %.2f us; what the above does not hide", bytes * 1e-6, gbs, bytes / gbs * 1e-3));
   add("clock", us(clocks.total) * r.slower,
-      text("falls by %.0f %% for the power of products at full rate", 100 * r.slower / (1 + r.slower)));
+      format("falls by %.0f %% for the power of products at full rate", 100 * r.slower / (1 + r.slower)));
   // The rest: what steps take longer than their products.
   if (const double rest = r.us - sum; rest > 1e-9 * r.us)
     terms.insert(
         terms.begin() + static_cast<std::ptrdiff_t>(here),
         {"operands", rest,
-         text("a step of %d takes %.0f clocks because of %s; its products %.0f", c.family == Family::naive ? 1 : c.bk,
-              clocks.step.clocks, std::string(clocks.step.limit).c_str(), clocks.step_products)});
+         format("a step of %d takes %.0f clocks because of %s; its products %.0f", c.family == Family::naive ? 1 : c.bk,
+                clocks.step.clocks, std::string(clocks.step.limit).c_str(), clocks.step_products)});
   return terms;
 }
 

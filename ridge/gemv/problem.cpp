@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace ridge {
@@ -82,8 +83,12 @@ Status validate(const GemvProblem& p) {
   if (p.m < 0 || p.k < 0) return Status::invalid("gemv", "shape", p.text(), "of sizes from 0");
   if (p.dtype != f64 && p.dtype != f32 && p.dtype != f16 && p.dtype != bf16)
     return Status::invalid("gemv", "a.dtype", std::string(name(p.dtype)), "one of f64 f32 f16 bf16");
-  for (const auto& [name, value] : {std::pair("alpha", p.scalars.alpha), std::pair("beta", p.scalars.beta)})
+  for (const auto& [name, value] : {std::pair("alpha", p.scalars.alpha), std::pair("beta", p.scalars.beta)}) {
     if (!std::isfinite(value)) return Status::invalid("gemv", name, number_text(value), "finite");
+    if (p.dtype != f64 && std::fabs(value) > std::numeric_limits<float>::max())
+      return Status::invalid("gemv", name, number_text(value),
+                             "within float32's range where a is " + std::string(ridge::name(p.dtype)));
+  }
   if (p.y.stride == 0 && p.m > 1) return Status::invalid("gemv", "y.strides", "0", "such that elements are apart");
   if (p.scalars.beta != 0 && !p.c) return Status::invalid("gemv", "c", "not given", "given where beta is not 0");
   return {};

@@ -79,6 +79,8 @@ TEST(GemvPlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal(GemvProblem::packed(i32, 8, 8)), "gemv: a.dtype is i32; it must be one of f64 f32 f16 bf16");
   p.scalars.alpha = INFINITY;
   EXPECT_EQ(refusal(p), "gemv: alpha is inf; it must be finite");
+  p.scalars.alpha = -1e300;
+  EXPECT_EQ(refusal(p), "gemv: alpha is -1e+300; it must be within float32's range where a is f32");
 }
 
 TEST(GemvPlan, WorkspaceIsAPartialResultPerSlice) {

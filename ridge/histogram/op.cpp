@@ -4,6 +4,7 @@
 #include <ridge/histogram/variants.hpp>
 
 #include <charconv>
+#include <cmath>
 
 namespace ridge {
 
@@ -20,9 +21,10 @@ static Result<std::optional<HistogramRange>> range_option(const Options& options
   const auto lo = std::from_chars(text.data(), end, range.lo);
   if (lo.ec == std::errc{} && lo.ptr != end && *lo.ptr == ',') {
     const auto hi = std::from_chars(lo.ptr + 1, end, range.hi);
-    if (hi.ec == std::errc{} && hi.ptr == end) return std::optional(range);
+    if (hi.ec == std::errc{} && hi.ptr == end && std::isfinite(range.lo) && std::isfinite(range.hi))
+      return std::optional(range);
   }
-  return Status::invalid(op, "range", "'" + std::string(text) + "'", "two numbers, lo,hi");
+  return Status::invalid(op, "range", "'" + std::string(text) + "'", "two finite numbers, lo,hi");
 }
 
 static Result<std::vector<TensorType>> infer(Views, const Options& options) {

@@ -2,13 +2,13 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/variants.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace ridge {
 
@@ -16,15 +16,7 @@ using namespace histogram_detail;
 
 static constexpr std::string_view op = "histogram";
 
-static std::string text(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.17g", x);
-  double short_form = 0;
-  char brief[32];
-  std::snprintf(brief, sizeof brief, "%.6g", x);
-  return std::sscanf(brief, "%lf", &short_form) == 1 && short_form == x ? brief : buffer;
-}
-static std::string text(HistogramRange r) { return text(r.lo) + "," + text(r.hi); }
+static std::string text(HistogramRange r) { return number_text(r.lo) + "," + number_text(r.hi); }
 
 // A range that is needed and missing is NaN, which validate() knows.
 static HistogramRange range_or_default(DType dtype, std::optional<HistogramRange> given) {
@@ -71,7 +63,7 @@ static Status validate(const HistogramProblem& p) {
   const double finest = std::max(0x1p-47 * std::max(std::fabs(lo), std::fabs(hi)), 0x1p-900);
   if (!((hi - lo) / static_cast<double>(p.bins()) >= finest))
     return Status::invalid(op, "bins", std::to_string(p.bins()),
-                           "at most " + text(std::floor((hi - lo) / finest)) + " over " + text(p.range) +
+                           "at most " + number_text(std::floor((hi - lo) / finest)) + " over " + text(p.range) +
                                ": float64 cannot tell the edges of narrower bins apart");
   return {};
 }

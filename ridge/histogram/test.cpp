@@ -336,9 +336,9 @@ TEST(Histogram, OptionsByName) {
   EXPECT_EQ(infer({{"out", "f32"}}).error().message(), "histogram: out is 'f32'; it must be i64 or i32");
   std::int64_t counts[256];
   const TensorView y = view(counts, {256});
-  for (const char* range : {"0", "0,", "a,b", "0,1,2", ""})
+  for (const char* range : {"0", "0,", "a,b", "0,1,2", "", "nan,nan", "nan,1", "0,inf", "0,1e400"})
     EXPECT_EQ(plan_op(op, std::span(&x, 1), std::span(&y, 1), {{"range", range}}, cpu()).error().message(),
-              "histogram: range is '" + std::string(range) + "'; it must be two numbers, lo,hi");
+              "histogram: range is '" + std::string(range) + "'; it must be two finite numbers, lo,hi");
 }
 
 }  // namespace

@@ -28,11 +28,11 @@ static NmsTensors tensors_of(Views in, Views out) {
 
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto iou = options.real(op, "iou", 0.5);
+  auto iou = options.real32(op, "iou", 0.5f);
   if (!iou) return iou.error();
   auto legacy = options.flag(op, "legacy");
   if (!legacy) return legacy.error();
-  auto problem = nms_problem(tensors_of(in, out), {.iou = static_cast<float>(*iou), .legacy = *legacy});
+  auto problem = nms_problem(tensors_of(in, out), {.iou = *iou, .legacy = *legacy});
   if (!problem) return problem.error();
   auto plan = plan_nms(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();

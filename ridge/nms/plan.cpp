@@ -1,13 +1,13 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/nms/launch.hpp>
 #include <ridge/nms/variants.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace ridge {
 
@@ -60,11 +60,7 @@ Result<NmsProblem> nms_problem(const NmsTensors& t, const NmsOptions& options) {
 
 static Status validate(const NmsProblem& p) {
   if (!Types::contains(p.dtype)) return Status::invalid(op, "boxes.dtype", std::string(name(p.dtype)), "f32 or f16");
-  if (!(p.iou >= 0 && p.iou <= 1)) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", static_cast<double>(p.iou));
-    return Status::invalid(op, "iou", text, "from 0 to 1");
-  }
+  if (!(p.iou >= 0 && p.iou <= 1)) return Status::invalid(op, "iou", number_text(p.iou), "from 0 to 1");
   if (p.n > max_boxes) return Status::invalid(op, "boxes", std::to_string(p.n), "at most " + std::to_string(max_boxes));
   if (p.n > 1 && p.index_step == 0) return Status::invalid(op, "indices.strides", "0", "such that elements are apart");
   return {};

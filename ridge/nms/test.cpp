@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace ridge {
@@ -27,6 +28,7 @@ TEST(NmsPlan, TheMaskAsLongAsItFits) {
 
 TEST(NmsPlan, ARefusalSaysWhy) {
   EXPECT_EQ(chosen({.n = 10, .iou = 1.5f}), "nms: iou is 1.5; it must be from 0 to 1");
+  EXPECT_EQ(chosen({.n = 10, .iou = NAN}), "nms: iou is nan; it must be from 0 to 1");
   EXPECT_EQ(chosen({.n = 10, .dtype = f64}), "nms: boxes.dtype is f64; it must be f32 or f16");
   std::vector<float> boxes(40), scores(10);
   std::vector<std::int64_t> indices(11);

@@ -3,6 +3,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/norm/launch.hpp>
 #include <ridge/norm/model.hpp>
 
@@ -136,7 +137,7 @@ static Status validate(const NormProblem& p) {
   if (p.rows < 0 || p.cols < 0)
     return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
   if (!(p.eps >= 0) || !std::isfinite(p.eps))
-    return Status::invalid(op, "eps", std::to_string(p.eps), "finite and not negative");
+    return Status::invalid(op, "eps", number_text(p.eps), "finite and not negative");
   for (int i : {1, 3}) {
     const Rows& rows = (*p.rows_lie)[i];
     if (i == 3 && (p.backward || !p.added)) continue;  // an input, or none

@@ -1,8 +1,8 @@
+#include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <initializer_list>
 
 namespace ridge::roofline {
@@ -22,12 +22,6 @@ double norm(std::initializer_list<double> terms, double p) {
   double sum = 0;
   for (double t : terms) sum += std::pow(t / most, p);
   return most * std::pow(sum, 1 / p);
-}
-
-template <class... A> std::string text(const char* pattern, A... a) {
-  char line[256];
-  std::snprintf(line, sizeof line, pattern, a...);
-  return line;
 }
 
 }  // namespace
@@ -67,21 +61,21 @@ Prediction predict(const Kernel& k, const DeviceInfo& d) {
 
 static std::vector<Analysis::Term> terms_of(const Kernel& k, const Prediction& p, const DeviceInfo& d) {
   std::vector<Analysis::Term> terms;
-  terms.push_back({"launch", p.launch_us, text("%d x %.2f us", k.launches, d.launch_us)});
+  terms.push_back({"launch", p.launch_us, format("%d x %.2f us", k.launches, d.launch_us)});
   if (k.blocks <= 0) return terms;
   const double moved = k.bytes_read + k.bytes_written;
   terms.push_back({"memory", p.memory_us,
-                   text("%.4g MB at %.0f GB/s", moved * 1e-6, p.memory_us > 0 ? moved / p.memory_us * 1e-3 : 0)});
+                   format("%.4g MB at %.0f GB/s", moved * 1e-6, p.memory_us > 0 ? moved / p.memory_us * 1e-3 : 0)});
   if (p.cache_us > 0)
-    terms.push_back({"cache", p.cache_us, text("%.4g MB more from the L2 cache, in all", k.l2_bytes * 1e-6)});
+    terms.push_back({"cache", p.cache_us, format("%.4g MB more from the L2 cache, in all", k.l2_bytes * 1e-6)});
   terms.push_back({"latency", p.latency_us,
-                   text("%.1f blocks in turn x %.2f us (%.3g trips to memory of %.2f us), less the tail",
-                        (p.latency_us + p.tail_us) / p.block_us, p.block_us, k.trips, d.memory_latency_us)});
+                   format("%.1f blocks in turn x %.2f us (%.3g trips to memory of %.2f us), less the tail",
+                          (p.latency_us + p.tail_us) / p.block_us, p.block_us, k.trips, d.memory_latency_us)});
   if (p.arithmetic_us > 0)
     terms.push_back({"arithmetic", p.arithmetic_us,
                      p.arithmetic_us == bound(k.cost, d).arithmetic_us
                          ? "the operations at the unit's rate"
-                         : text("%.3g clocks of each multiprocessor", k.clocks / d.sms)});
+                         : format("%.3g clocks of each multiprocessor", k.clocks / d.sms)});
   if (p.tail_us > 0) terms.push_back({"tail", p.tail_us, "the first and the last blocks, which overlap with none"});
   if (p.serial_us > 0) terms.push_back({"serial", p.serial_us, "before or after the kernel, or one at a time"});
   return terms;
@@ -96,7 +90,7 @@ static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, 
   } else if (b.name == "memory") {
     const double ridge = balance(d, b.unit, Level::dram), now = intensity(cost, b.unit);
     std::string s = "memory is the bound: fuse with a neighbour that reads the result, or use a narrower type";
-    if (now > 0 && ridge > now) s += text("; %.3g times the arithmetic would cost nothing", ridge / now);
+    if (now > 0 && ridge > now) s += format("; %.3g times the arithmetic would cost nothing", ridge / now);
     advice.push_back(s);
   } else {
     advice.push_back("the " + std::string(name(b.unit)) +
@@ -104,24 +98,25 @@ static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, 
   }
   const double roof = std::max({b.memory_us, b.arithmetic_us, b.latency_us});
   if (k.blocks > 0 && k.blocks < d.sms)
-    advice.push_back(text("the grid has %lld blocks for %d multiprocessors: split the work further",
-                          static_cast<long long>(k.blocks), d.sms));
+    advice.push_back(format("the grid has %lld blocks for %d multiprocessors: split the work further",
+                            static_cast<long long>(k.blocks), d.sms));
   if (p.latency_us > 0.7 * roof && p.occupancy.share < 0.75 && p.occupancy.limiter != "threads" && k.blocks > d.sms)
-    advice.push_back(text("latency is hardly hidden: %s allow %d blocks on a multiprocessor, %.0f %% of its threads",
-                          std::string(p.occupancy.limiter).c_str(), p.occupancy.blocks, 100 * p.occupancy.share));
+    advice.push_back(format("latency is hardly hidden: %s allow %d blocks on a multiprocessor, %.0f %% of its threads",
+                            std::string(p.occupancy.limiter).c_str(), p.occupancy.blocks, 100 * p.occupancy.share));
   const double needed = bytes_to_saturate(d) / d.sms;
   if (b.name == "memory" && p.bytes_in_flight > 0 && p.bytes_in_flight < needed)
     advice.push_back(
-        text("%.1f KB in flight per multiprocessor where memory needs %.1f: more or wider accesses before "
-             "the first use",
-             p.bytes_in_flight * 1e-3, needed * 1e-3));
+        format("%.1f KB in flight per multiprocessor where memory needs %.1f: more or wider accesses before "
+               "the first use",
+               p.bytes_in_flight * 1e-3, needed * 1e-3));
   if (p.waves.full < 8 && p.waves.efficiency > 0 && p.waves.efficiency < 0.9 && k.blocks > d.sms)
-    advice.push_back(
-        text("the last wave fills %.0f %% of the device: another tile size or a persistent grid", 100 * p.waves.tail));
+    advice.push_back(format("the last wave fills %.0f %% of the device: another tile size or a persistent grid",
+                            100 * p.waves.tail));
   if (k.tile_efficiency < 0.8)
-    advice.push_back(text("tiles are %.0f %% full: a size nearer to a multiple of the tile", 100 * k.tile_efficiency));
+    advice.push_back(
+        format("tiles are %.0f %% full: a size nearer to a multiple of the tile", 100 * k.tile_efficiency));
   if (k.bytes_read > 1.2 * cost.bytes_read && cost.bytes_read > 0)
-    advice.push_back(text("memory is read %.1f times: keep the row on chip", k.bytes_read / cost.bytes_read));
+    advice.push_back(format("memory is read %.1f times: keep the row on chip", k.bytes_read / cost.bytes_read));
   return advice;
 }
 

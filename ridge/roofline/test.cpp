@@ -110,7 +110,13 @@ TEST(Models, CalibrationIsKeptAndApplied) {
   EXPECT_EQ(info.fp32_tflops, model("H200").fp32_tflops);  // not measured
   EXPECT_EQ(info.measured, "memory_gbs, read_gbs (2026-01-31)");
   for (const char* broken :
-       {"", "{", "{\"device\": \"NVIDIA H200\"}", "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": -1}"}) {
+       {"", "{", "{\"device\": \"NVIDIA H200\"}", "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": -1}",
+        // Written under a locale with a decimal comma; what no hardware reaches, and predictions would not survive.
+        "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 4450,5, \"fp32_tflops\": 0}",
+        "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 5e-324}",
+        "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 1e300}",
+        "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": nan}",
+        "{\"device\": \"NVIDIA H200\", \"date\": \"\x1b[2J\", \"read_gbs\": 4450}"}) {
     std::ofstream(*path) << broken;
     EXPECT_FALSE(Calibration::read("NVIDIA H200").has_value()) << broken;
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/options.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/rope/variants.hpp>
 
 #include <cmath>
@@ -48,7 +49,7 @@ inline Status check_rotation(std::string_view op, const RopeOptions& options, st
     return Status::invalid(op, "rotary_dim", std::to_string(n),
                            "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
   if (!(options.base > 0) || !std::isfinite(options.base))
-    return Status::invalid(op, "base", std::to_string(options.base), "positive and finite");
+    return Status::invalid(op, "base", number_text(options.base), "positive and finite");
   return {};
 }
 

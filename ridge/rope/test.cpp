@@ -30,7 +30,7 @@ TEST(RopePlan, ARefusalSaysWhy) {
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 7)),
             "rope: rotary_dim is 7; it must be even, and at most d, 7, and 512");
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 8, {.base = 0})),
-            "rope: base is 0.000000; it must be positive and finite");
+            "rope: base is 0; it must be positive and finite");
   std::vector<float> x(24), y(24);
   std::vector<std::int32_t> positions(3);
   auto p = RopeProblem::of(

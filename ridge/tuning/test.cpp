@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <fstream>
@@ -184,6 +185,38 @@ TEST_F(Tuned, WhatIsWrongIsSaid) {
   refused = plan_tuned(**find_op("add"), c.in, c.out, {}, cpu());
   EXPECT_EQ(std::string(refused.error().message()),
             "tuning file '" + path_.string() + "' does not begin with 'ridge tuning 2'");
+}
+
+// A pipe may never end, and what is asked of it would wait.
+TEST_F(Tuned, ThatAPipeIsNoTuningFile) {
+  std::filesystem::create_directories(path_.parent_path());
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(Tuning::read(path_).error().message(), "tuning file '" + path_.string() + "' cannot be read");
+  Tuning one;
+  one.set("device", "op", "problem", {"row", 1});
+  EXPECT_FALSE(one.add_to(path_).ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+}
+
+TEST_F(Tuned, AFileWhoseNameIsAtTheSystemsLimit) {
+  Tuning one;
+  one.set("device", "op", "problem", {"row", 1});
+  for (std::size_t length : {249, 251, 255}) {
+    const auto path = path_.parent_path() / std::string(length, 'n');
+    ASSERT_TRUE(one.add_to(path).ok()) << length;
+    EXPECT_EQ(Tuning::read(path)->size(), 1u);
+  }
+}
+
+TEST_F(Tuned, ALineThatGoesOnBehindItsTimeIsCorrupt) {
+  Tuning one;
+  one.set("device", "op", "problem", {"row", 1});
+  ASSERT_TRUE(one.add_to(path_).ok());
+  std::string text;
+  std::getline(std::ifstream(path_), text, '\0');
+  text.insert(text.size() - 1, std::string("\0more", 5));
+  std::ofstream(path_) << text;
+  EXPECT_FALSE(Tuning::read(path_).ok());
 }
 
 TEST(TensorCopies, ViewsThatMeetStillMeet) {

@@ -4,11 +4,15 @@
 #include "temporary_folder.hpp"
 
 #include <ridge/core/op.hpp>
+#include <ridge/core/text.hpp>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -731,6 +735,211 @@ TEST_F(CliTrace, ALadderByCounts) {
 
 TEST_F(CliTrace, AVariantThatDoesNotFitIsAWrongRequest) {
   expect_refused(ridge_program({"trace", "softmax:f32:rows=2,cols=5000:variant=warp_32"}), "and 32 are kept");
+}
+
+// ---- files that are none, names that meet, ends in the midst --------------------------------------------------------
+
+TEST_F(Cli, OneFileForTwoOutputsIsRefusedHoweverItIsNamed) {
+  std::filesystem::create_directory_symlink(".", folder / "here");
+  std::filesystem::create_symlink("y.npy", folder / "link");
+  const std::string dotted = folder.path() / "." / "y.npy";
+  for (const std::string& other : {y, dotted, folder / "here/y.npy", folder / "link"}) {
+    expect_refused(ridge_program({"run", "batch_norm_stats", x, "-o", y, "-o", other, "--device", "cpu"}),
+                   "is given twice");
+    EXPECT_FALSE(std::filesystem::exists(y)) << other;
+  }
+  folder.write("y.npy", "");
+  expect_refused(ridge_program({"run", "batch_norm_stats", x, "-o", y, "-o", dotted, "--device", "cpu"}),
+                 "'" + dotted + "' is given twice, as '" + y + "' too");
+}
+
+// A shell, as most users have one around the program.
+Finished shell(const std::string& command) { return run_program("/bin/sh", {"-c", command}); }
+const std::string quoted_program = "'" RIDGE_PROGRAM "' ";
+
+// Whoever reads a pipe finds the array and the end once.
+TEST_F(Cli, APipeIsOpenedOnce) {
+  const std::string pipe = folder / "pipe", copy = folder / "copy.npy";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto done = shell("cat " + pipe + " > " + copy + " & timeout 30 " + quoted_program + "run relu " + x + " -o " +
+                          pipe + " --device cpu; said=$?; wait; exit $said");
+  expect_done(done);
+  EXPECT_EQ(values_of<float>(copy), (std::vector<float>{0, 2, 0, 4, 0, 6}));
+}
+
+// An array on standard output is alone there: the table goes to standard error.
+TEST_F(Cli, AnArrayOnStandardOutputIsAlone) {
+  const std::string copy = folder / "copy.npy";
+  for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+    for (const std::string& to : {" > " + copy, " | cat > " + copy})
+      for (const char* form : {"", " --json"}) {
+        const auto done = shell(quoted_program + "run relu " + x + " -o " + name + " --device cpu" + form + to);
+        EXPECT_EQ(done.code, 0) << done.err;
+        EXPECT_TRUE(contains(done.err, "variant")) << name << to << done.err;
+        EXPECT_EQ(values_of<float>(copy), (std::vector<float>{0, 2, 0, 4, 0, 6})) << name << to;
+        std::filesystem::remove(copy);
+      }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"x.npy"});
+  const auto twice =
+      shell(quoted_program + "run batch_norm_stats " + x + " -o /dev/stdout -o /dev/fd/1 --device cpu | cat");
+  EXPECT_TRUE(contains(twice.err, "is given twice")) << twice.err;
+  EXPECT_EQ(twice.out, "");
+  expect_done(shell(quoted_program + "run relu " + x + " -o /dev/null --device cpu > /dev/null"));  // mixes nothing
+}
+
+TEST_F(Cli, ResultsAndDrawingsOnStandardOutputAreAlone) {
+  const auto bench = shell(quoted_program + "bench relu:f32:n=64 --device cpu --repeats 1 --json /dev/stdout | cat");
+  EXPECT_EQ(json::parse(bench.out)["measurements"].size(), 1u);
+  const auto drawn = shell(quoted_program + "explain relu:f32:n=64 --on h200 --plot /dev/stdout | cat");
+  EXPECT_TRUE(drawn.out.starts_with("<svg ") && drawn.out.ends_with("</svg>\n")) << drawn.out;
+  EXPECT_TRUE(contains(drawn.err, "bound by")) << drawn.err;
+}
+
+// While the second output waits for its reader, the first lies under a name of its own.
+TEST_F(Cli, ASignalInTheMidstOfAWriteLeavesNothing) {
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t child =
+        start_program(RIDGE_PROGRAM, {"run", "batch_norm_stats", x, "-o", y, "-o", pipe, "--device", "cpu"},
+                      "/dev/null", "/dev/null");
+    const auto temporary_bytes = [&] {
+      std::error_code error;
+      for (const std::string& name : folder.names())
+        if (name.starts_with(".ridge-")) return std::filesystem::file_size(folder / name, error);
+      return std::uintmax_t{0};
+    };
+    for (int i = 0; i < 3000 && temporary_bytes() == 0; ++i) usleep(10000);
+    EXPECT_GT(temporary_bytes(), 0u);
+    kill(child, signal);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    EXPECT_EQ(folder.names().size(), 2u);  // x.npy and the pipe
+  }
+}
+
+// ---- what files hold ------------------------------------------------------------------------------------------------
+
+// One row, with a field that is another.
+std::string one_result(std::string_view field, const json& value) {
+  json row{{"case", "relu:f32:n=1024"}, {"variant", "vec4"}, {"chosen", true}, {"us", 2.5}};
+  if (value.is_discarded()) row.erase(std::string(field));
+  else row[std::string(field)] = value;
+  return json{{"device", "NVIDIA H200"}, {"measurements", json::array({row})}}.dump();
+}
+
+TEST_F(Cli, ResultsThatAreNoneAreToldInWords) {
+  const std::string page = folder / "page";
+  const json gone(json::value_t::discarded);
+  struct Wrong {
+    std::string text, sentence;
+  };
+  for (const Wrong& wrong :
+       {Wrong{one_result("case", gone), "measurement 0 has no text 'case'"},
+        {one_result("case", 3), "measurement 0 has no text 'case'"},
+        {one_result("variant", gone), "measurement 0 has no text 'variant'"},
+        {one_result("chosen", "yes"), "measurement 0 does not say whether it was 'chosen'"},
+        {one_result("us", gone), "measurement 0 has no time 'us'"},
+        {one_result("us", 5e-324), "measurement 0 has no time 'us'"},
+        {one_result("us", 1e300), "measurement 0 has no time 'us'"},
+        {one_result("us", -1), "measurement 0 has no time 'us'"},
+        {one_result("us", "fast"), "measurement 0 has no time 'us'"},
+        {one_result("peers", 7), "measurement 0 has 'peers' that are no list"},
+        {one_result("peers", json::array({json{{"us", 1}}})), "measurement 0 has a peer without a text 'name'"},
+        {one_result("peers", json::array({json{{"name", "p"}, {"us", 5e-324}}})),
+         "measurement 0 has a peer that has no time 'us'"},
+        {one_result("peers", json::array({3})), "measurement 0 has a peer without a text 'name'"},
+        {R"({"device": "NVIDIA H200", "measurements": [3]})", "measurement 0 has no text 'case'"},
+        {R"({"device": "NVIDIA H200", "measurements": {}})", "it has no list 'measurements'"},
+        {R"({"device": "NVIDIA H200"})", "it has no list 'measurements'"},
+        {R"({"device": 3, "measurements": []})", "it has no text 'device'"},
+        {R"({"device": "NVIDIA H200", "measurements": []})", "nothing in it was measured"},
+        {"[]", "it has no text 'device'"},
+        {"3", "it has no text 'device'"},
+        {"", "it is no JSON"},
+        {R"({"device": 1e999})", "it is no JSON"},
+        {"{\"device\": \"\xff\"}", "it is no JSON"},
+        {std::string(100000, '['), "it is no JSON"}}) {
+    const std::string file = folder.write("r.json", wrong.text);
+    expect_refused(ridge_program({"report", file, "-o", page}),
+                   "'" + file + "' holds no results of `ridge bench --json`: " + wrong.sentence);
+    expect_refused(ridge_program({"ladder", "relu", "--from", file}), wrong.sentence);
+  }
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+TEST_F(Cli, NumbersAtTheEdgeAreDrawn) {
+  const std::string page = folder / "page";
+  for (const double us : {1e-6, 1e15})
+    expect_done(ridge_program({"report", folder.write("r.json", one_result("us", us)), "-o", page}));
+  for (const char* field : {"noise", "gbs", "tflops", "predicted_us", "copy_share"})
+    for (const json& value : {json(5e-324), json(1.7e308), json(-1), json("x"), json(nullptr)})
+      expect_done(ridge_program({"report", folder.write("r.json", one_result(field, value)), "-o", page}));
+}
+
+// ---- what a terminal would obey -------------------------------------------------------------------------------------
+
+void expect_printable(const Finished& finished) {
+  for (const std::string* text : {&finished.out, &finished.err}) EXPECT_EQ(*text, printable(*text, "\n"));
+}
+
+TEST_F(Cli, NoControlCharacterReachesTheTerminal) {
+  const std::string page = folder / "page";
+  // Escapes that clear a screen, of 7 and of 8 bits and as UTF-8; a bell, a delete, a carriage return.
+  for (const std::string bad : {"\x1b[2J",
+                                "\x9b"
+                                "2J",
+                                "\xc2\x9b"
+                                "2J",
+                                "\a", "\x7f", "a\rb", "\xff"}) {
+    const std::string odd = folder.write("o" + bad + ".npy", file_bytes(x)), out = folder / ("y" + bad + ".npy");
+    for (const Arguments& arguments : {Arguments{bad},
+                                       {"ops", bad},
+                                       {"ops", "--" + bad},
+                                       {"run", bad, x, "-o", y},
+                                       {"run", "relu", bad, "-o", y},
+                                       {"run", "relu", odd, "-o", out, "--device", "cpu"},
+                                       {"run", "relu", odd, "-o", out, "--device", "cpu", "--json"},
+                                       {"run", "relu", x, "-o", folder / (bad + "/y")},
+                                       {"run", "relu", x, "-o", y, "--device", bad},
+                                       {"run", "relu", x, "-o", y, "--opt", bad},
+                                       {"run", "relu", x, "-o", y, "--opt", "variant=" + bad},
+                                       {"run", "relu", x, "-o", y, "--variant", bad},
+                                       {"check", bad},
+                                       {"check", "relu:f32:n=4:" + bad},
+                                       {"check", "relu:f32:n=4:fill=" + bad},
+                                       {"explain", "relu:f32:n=4", "--on", bad},
+                                       {"explain", bad + ":f32:n=1"},
+                                       {"survey", bad, "--on", "h200"},
+                                       {"survey", "relu:f32:n={" + bad + "}", "--on", "h200"},
+                                       {"ladder", bad},
+                                       {"ladder", "relu", bad},
+                                       {"ladder", "relu", "--from", bad},
+                                       {"report", bad, "-o", page},
+                                       {"bench", bad},
+                                       {"bench", "relu:f32:n=4", "--json", bad + "/r"},
+                                       {"bench", "--sweep", bad}})
+      expect_printable(ridge_program(arguments));
+    // As JSON can hold it: invalid UTF-8 is no JSON.
+    if (bad.find('\x9b') == 0 || bad == "\xff") continue;
+    for (const char* field : {"case", "variant"})
+      for (const std::string& text : {bad, "relu:f32:n=1024:fill=" + bad, "relu" + bad + ":f32:n=4"}) {
+        const std::string file = folder.write("r.json", one_result(field, text));
+        expect_printable(ridge_program({"report", file, "-o", page}));
+        expect_printable(ridge_program({"ladder", "relu", "--from", file}));
+        expect_printable(ridge_program({"ladder", "relu", "--from", file, "--markdown"}));
+      }
+    json named = json::parse(one_result("us", 2.5));
+    named["device"] = "NVIDIA H200" + bad;
+    named["commit"] = named["driver"] = named["date"] = bad;
+    const std::string file = folder.write("r.json", named.dump());
+    expect_printable(ridge_program({"report", file, "-o", page}));
+    expect_printable(ridge_program({"ladder", "relu", "--from", file}));
+    const std::string html = file_bytes(page + "/index.html"), svg = file_bytes(page + "/roofline.svg");
+    EXPECT_EQ(html, printable(html, "\n"));
+    EXPECT_EQ(svg, printable(svg, "\n"));
+  }
 }
 
 // ---- wrong requests ----------------------------------------------------------------------------------------------

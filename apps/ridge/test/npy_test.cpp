@@ -1,15 +1,18 @@
 // The .npy reader and writer, and the file that appears only when it is whole.
 #include "../npy.hpp"
-#include "../output_file.hpp"
 #include "temporary_folder.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <numeric>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -215,13 +218,13 @@ TEST(OutputFile, AppearsOnlyWhenCommitted) {
   const TemporaryFolder folder;
   const std::string path = folder.write("out", "before");
   {
-    auto dropped = cli::OutputFile::create(path);
+    auto dropped = OutputFile::create(path);
     ASSERT_TRUE(dropped.ok());
     ASSERT_TRUE(dropped->write("half").ok());
     EXPECT_EQ(file_bytes(path), "before");
   }
   EXPECT_EQ(file_bytes(path), "before");
-  auto file = cli::OutputFile::create(path);
+  auto file = OutputFile::create(path);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->write("after").ok());
   ASSERT_TRUE(file->commit().ok());
@@ -233,14 +236,14 @@ TEST(OutputFile, KeepsLinksAndDevices) {
   const TemporaryFolder folder;
   const std::string target = folder.write("target", "before"), link = folder / "link";
   std::filesystem::create_symlink(target, link);
-  auto file = cli::OutputFile::create(link);
+  auto file = OutputFile::create(link);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->write("after").ok());
   ASSERT_TRUE(file->commit().ok());
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(file_bytes(target), "after");
 
-  auto null = cli::OutputFile::create("/dev/null");
+  auto null = OutputFile::create("/dev/null");
   ASSERT_TRUE(null.ok());
   EXPECT_TRUE(null->write("gone").ok());
   EXPECT_TRUE(null->commit().ok());
@@ -249,10 +252,113 @@ TEST(OutputFile, KeepsLinksAndDevices) {
 
 TEST(OutputFile, SaysWhyItCannotBeWritten) {
   const TemporaryFolder folder;
-  EXPECT_NE(cli::OutputFile::create(folder / "no/such/folder").error().message().find("No such file"),
+  EXPECT_NE(OutputFile::create(folder / "no/such/folder").error().message().find("No such file"), std::string::npos);
+  EXPECT_NE(OutputFile::create(folder.path()).error().message().find("Is a directory"), std::string::npos);
+  EXPECT_NE(OutputFile::create("").error().message().find("cannot be written"), std::string::npos);
+}
+
+TEST(OutputFile, ALinkToNothingStaysALink) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "there");
+  std::filesystem::create_symlink("there/target", folder / "link");
+  auto file = OutputFile::create(folder / "link");
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  ASSERT_TRUE(file->write("new").ok());
+  ASSERT_TRUE(file->commit().ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(file_bytes(folder / "there/target"), "new");
+  std::filesystem::create_symlink("round", folder / "round");
+  EXPECT_FALSE(OutputFile::create(folder / "round").ok());
+}
+
+TEST(OutputFile, KeepsThePermissionsThatWereThere) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("out", "before");
+  const auto mode = static_cast<std::filesystem::perms>(0646);  // more than umask grants
+  std::filesystem::permissions(path, mode);
+  auto file = OutputFile::create(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->commit().ok());
+  EXPECT_EQ(std::filesystem::status(path).permissions(), mode);
+}
+
+// The temporary file's name is as short as any, and the limit on paths is not met by what lies beside.
+TEST(OutputFile, NamesAndPathsAtTheSystemsLimit) {
+  const TemporaryFolder folder;
+  for (std::size_t length : {240, 254, 255}) {
+    const std::string path = folder / std::string(length, 'n');
+    auto file = OutputFile::create(path);
+    ASSERT_TRUE(file.ok()) << length << ": " << file.error().message();
+    ASSERT_TRUE(file->write("whole").ok());
+    ASSERT_TRUE(file->commit().ok()) << length;
+    EXPECT_EQ(file_bytes(path), "whole");
+  }
+  EXPECT_NE(OutputFile::create(folder / std::string(256, 'n')).error().message().find("File name too long"),
             std::string::npos);
-  EXPECT_NE(cli::OutputFile::create(folder.path()).error().message().find("Is a directory"), std::string::npos);
-  EXPECT_NE(cli::OutputFile::create("").error().message().find("cannot be written"), std::string::npos);
+  std::string deep = folder.path();
+  while (deep.size() + 202 < 4094) {
+    deep += "/" + std::string(200, 'd');
+    ASSERT_TRUE(std::filesystem::create_directory(deep));
+  }
+  deep += "/" + std::string(4095 - deep.size() - 1 - 2, 'd');  // leaves room for "/x"
+  ASSERT_TRUE(std::filesystem::create_directory(deep));
+  auto file = OutputFile::create(deep + "/x");
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  EXPECT_TRUE(file->commit().ok());
+}
+
+TEST(OutputFile, TemporaryFilesHaveNamesThatNobodyGuesses) {
+  const TemporaryFolder folder;
+  std::set<std::string> seen;
+  for (int i = 0; i < 50; ++i) {
+    auto file = OutputFile::create(folder / "out");
+    ASSERT_TRUE(file.ok());
+    const auto names = folder.names();
+    ASSERT_EQ(names.size(), 1u);
+    EXPECT_EQ(names[0].find(std::to_string(getpid())), std::string::npos) << names[0];
+    seen.insert(names[0]);
+  }
+  EXPECT_EQ(seen.size(), 50u);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(OutputFile, OnePlaceByManyNames) {
+  const TemporaryFolder folder;
+  folder.write("target", "before");
+  std::filesystem::create_directory(folder.path() / "sub");
+  std::filesystem::create_symlink("target", folder / "link");
+  std::filesystem::create_directory_symlink(".", folder / "here");
+  const auto place = [&](std::string_view path) { return *OutputFile::check(folder / path); };
+  for (const char* same : {"./target", "sub/../target", "link", "here/target", "here/here/link"})
+    EXPECT_EQ(place("target"), place(same)) << same;
+  for (const char* same : {"./new", "sub/../new", "here/new"}) EXPECT_EQ(place("new"), place(same)) << same;
+  EXPECT_NE(place("target"), place("new"));
+  EXPECT_NE(place("new"), place("sub/new"));
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(place("pipe"), place("./here/pipe"));  // and does not wait for a reader
+  EXPECT_NE(place("pipe"), place("target"));
+  EXPECT_EQ(file_bytes(folder / "target"), "before");
+}
+
+TEST(OutputFile, UnfinishedFilesAreRemovedAtOnce) {
+  const TemporaryFolder folder;
+  {
+    auto whole = OutputFile::create(folder / "whole"), half = OutputFile::create(folder / "half");
+    ASSERT_TRUE(whole.ok() && half.ok());
+    ASSERT_TRUE(whole->commit().ok());
+    OutputFile::remove_unfinished();
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"whole"});
+    EXPECT_FALSE(half->commit().ok());
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"whole"});
+  std::vector<OutputFile> many;  // more than are known to remove_unfinished()
+  for (int i = 0; i < 200; ++i) {
+    auto file = OutputFile::create(folder / std::to_string(i));
+    ASSERT_TRUE(file.ok());
+    many.push_back(std::move(*file));
+  }
+  many.clear();
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"whole"});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <ridge/simt/runtime/describe.hpp>
 
+#include <ridge/core/text.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -87,13 +89,10 @@ Status describe_failure(const Worker& w, double watchdog_seconds) {
           std::to_string(Stacks::bytes >> 10) + " KB of stack";
       break;
     case Cause::signal: s = locate(w, *w.current) + what_signal_says(w.failure.signal, w.failure.address); break;
-    case Cause::watchdog: {
-      char seconds[32];
-      std::snprintf(seconds, sizeof seconds, "%g", watchdog_seconds);
-      s = locate(w, *w.current) + "watchdog: no block of the grid completed in " + seconds +
+    case Cause::watchdog:
+      s = locate(w, *w.current) + "watchdog: no block of the grid completed in " + number_text(watchdog_seconds) +
           " s (RIDGE_WATCHDOG_SECONDS); a thread that waits for another of its block must call __nanosleep" + census(w);
       break;
-    }
   }
   return Status::error(Code::kernel_fault, std::move(s));
 }

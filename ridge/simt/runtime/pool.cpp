@@ -1,5 +1,6 @@
 #include <ridge/simt/runtime/pool.hpp>
 
+#include <ridge/core/text.hpp>
 #include <ridge/simt/runtime/describe.hpp>
 #include <ridge/simt/runtime/here.hpp>
 #include <ridge/simt/runtime/observer.hpp>
@@ -141,8 +142,8 @@ std::size_t Pool::blocks_done() const {
 
 // ThreadSanitizer holds back signals, so a race build can only say who hangs, and end.
 [[noreturn, maybe_unused]] static void end_process(const Worker& w, double seconds) {
-  std::fprintf(stderr, "ridge: %swatchdog: no block of the grid completed in %g s\n", locate(w, *w.current).c_str(),
-               seconds);
+  std::fprintf(stderr, "ridge: %swatchdog: no block of the grid completed in %s s\n", locate(w, *w.current).c_str(),
+               number_text(seconds).c_str());
   _exit(66);
 }
 

@@ -5,7 +5,9 @@
 #include <ridge/simt/runtime/sanitizer.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 namespace ridge::simt {
@@ -19,12 +21,13 @@ static int default_workers() {
 
 // Reads a number into `value`; leaves it alone if the variable is not set.
 static Status read_number(const char* variable, double least, double most, const char* allowed, double& value) {
-  const char* text = std::getenv(variable);
-  if (!text || !*text) return {};
-  char* end = nullptr;
-  const double number = std::strtod(text, &end);
-  if (*end || !(number >= least && number <= most))
-    return Status::invalid("launch", variable, std::string("\"").append(text).append("\""), allowed);
+  const char* given = std::getenv(variable);
+  const std::string_view text = given ? given : "";
+  if (text.empty()) return {};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !(number >= least && number <= most))
+    return Status::invalid("launch", variable, "\"" + std::string(text) + "\"", allowed);
   value = number;
   return {};
 }

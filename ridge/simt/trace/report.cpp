@@ -1,8 +1,8 @@
 // A report in words, and what can be asked of it.
+#include <ridge/core/text.hpp>
 #include <ridge/simt/trace.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace ridge::simt::trace {
 
@@ -42,12 +42,6 @@ static double each(std::int64_t sum, std::int64_t requests) {
   return requests ? static_cast<double>(sum) / static_cast<double>(requests) : 0;
 }
 
-static std::string number(const char* format, double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
-
 std::string Access::note(int warp) const {
   std::string text;
   const auto say = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
@@ -56,7 +50,7 @@ std::string Access::note(int warp) const {
   else if (sectors > least_sectors) say("misaligned");
   if (conflicts()) say(kind == Kind::atomic ? "lanes meet in a bank or a word" : "bank conflicts");
   if (unset > 0) say("UNSET: " + std::to_string(unset) + " reads of what no thread of the block wrote");
-  if (lanes < requests * warp) say(number("%.3g", each(lanes, requests)) + " of " + std::to_string(warp) + " lanes");
+  if (lanes < requests * warp) say(format("%.3g", each(lanes, requests)) + " of " + std::to_string(warp) + " lanes");
   if (neighbours())
     say("neighbours: " + std::to_string(widened_requests) + " requests, " + std::to_string(widened_wavefronts) +
         " wavefronts where nvcc widens them");
@@ -98,7 +92,7 @@ static std::string row(const std::string& line, std::size_t line_width, const st
 }
 
 static std::string measured(std::int64_t sum, std::int64_t least, std::int64_t requests) {
-  return number("%.2f", each(sum, requests)) + " (" + number("%.2f", each(least, requests)) + ")";
+  return format("%.2f", each(sum, requests)) + " (" + format("%.2f", each(least, requests)) + ")";
 }
 
 static std::string text_of(const Launch& launch) {
