@@ -99,6 +99,7 @@ const Operator& find_operator(PyObject* wanted) {
   if (found != functions().end()) return found->second->op;
   ridge_tensor_type types[RIDGE_MAX_TENSORS];
   std::int32_t count = 0;
+  refuse_nul(utf8(name.get()), "the name of an operator");
   check(ridge_infer(text_of(name.get()).c_str(), nullptr, 0, nullptr, 0, types, &count));  // the library's sentence
   raise(PyExc_ValueError, "there is no operator '" + text_of(name.get()) + "'");
 }

@@ -15,9 +15,9 @@ static PyObject* ops_json(PyObject*, PyObject*) { return PyUnicode_FromString(ri
 
 static PyObject* set_tuning(PyObject*, PyObject* mode) {
   return guarded([&]() -> PyObject* {
-    const char* text = PyUnicode_AsUTF8AndSize(mode, nullptr);
-    if (!text) throw Raised{};
-    check(ridge_set_tuning(text));
+    const std::string text(utf8(mode));
+    refuse_nul(text, "set_tuning: mode");
+    check(ridge_set_tuning(text.c_str()));
     forget_plans();
     return Ref::share(Py_None).release();
   });

@@ -159,6 +159,7 @@ PyObject* make_plan(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyO
     });
     r.read_tensors();
     const std::string where = device && device != Py_None ? text_of(device) : std::string();
+    refuse_nul(where, op.name + ": device");
     auto planned = Planned::of(r, where.empty() ? nullptr : where.c_str());
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     Ref object = checked(allocate(type, 0));

@@ -64,6 +64,11 @@ inline std::string_view utf8(PyObject* text) {
   return {data, static_cast<std::size_t>(size)};
 }
 
+// C ends a text at its first NUL, and would take what is before for the whole.
+inline void refuse_nul(std::string_view text, const std::string& what) {
+  if (text.find('\0') != text.npos) raise(PyExc_ValueError, what + " has a NUL inside; it must have none");
+}
+
 inline std::string text_of(PyObject* object) { return std::string(utf8(checked(PyObject_Str(object)).get())); }
 
 inline long long integer(PyObject* object) {

@@ -59,6 +59,8 @@ void Request::add_keyword(std::string_view key, PyObject* value) {
   }
   Option option{std::string(key), {}};
   append_value(option.value, value);
+  refuse_nul(option.key, op.name + ": the name of an option");
+  refuse_nul(option.value, op.name + ": " + option.key);
   options.push_back(std::move(option));
 }
 
