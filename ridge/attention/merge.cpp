@@ -1,6 +1,7 @@
 // attention_merge: problem, plan, and its face by name. Pure but for run().
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/merge_launch.hpp>
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -41,12 +42,10 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
     if (view.device != t.o.device) return Status::invalid(op, std::string(name) + ".device", "another", "that of o");
     for (int axis = 0; axis < view.rank(); ++axis) lies[axis] = view.size(axis) <= 1 ? 0 : view.stride(axis);
     const bool is_output = &view == &t.o || &view == &t.lse;
-    for (int axis = 0; axis < view.rank(); ++axis)
-      if (is_output && view.size(axis) > 1 && view.stride(axis) == 0)
-        return Status::invalid(op, std::string(name) + ".strides", "0", "such that elements are apart");
-    if (&view != &t.o && overlap(view, t.o))
+    if (is_output) RIDGE_TRY(check_elements_apart(op, name, view.layout));
+    if (&view != &t.o && share_memory(view, t.o))
       return Status::invalid(op, "o", std::string("overlapping ") + name, "apart from it");
-    if (&view != &t.lse && overlap(view, t.lse))
+    if (&view != &t.lse && share_memory(view, t.lse))
       return Status::invalid(op, "lse", std::string("overlapping ") + name, "apart from it");
   }
   return p;

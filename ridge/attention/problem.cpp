@@ -1,10 +1,13 @@
 // AttentionProblem: from views to sizes and strides, with a sentence where they do not fit together.
 #include <ridge/attention/validate.hpp>
+#include <ridge/core/check_data.hpp>
+#include <ridge/core/checked.hpp>
 #include <ridge/core/text.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace ridge {
 
@@ -180,7 +183,7 @@ Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> o
     if (other.second->device != device)
       return Status::invalid(op, std::string(other.first) + ".device", "another",
                              std::string("that of ") + outputs.begin()->first);
-    if (overlap(*other.second, *out.second))
+    if (share_memory(*other.second, *out.second))
       return Status::invalid(op, out.first, std::string("overlapping ") + other.first, "apart from it");
     return {};
   };
@@ -290,9 +293,11 @@ AttentionProblem with_operands(AttentionProblem p) {
                                   : Axis{p.b, p.sk, false};
   const auto stride = [](std::int64_t size, std::int64_t s) { return size <= 1 ? 0 : s; };
   const auto packed = [&](const Axis& of, std::int64_t heads, std::int64_t columns) {
-    const std::int64_t head = of.packed ? columns : of.rows * columns, row = of.packed ? heads * columns : columns;
-    return AttentionOperand{stride(of.batch, heads * of.rows * columns), stride(heads, head), stride(of.rows, row), 1,
-                            0};
+    const std::int64_t matrix = saturating_product(of.rows, columns);  // validate() has not seen these sizes yet
+    const std::int64_t head = of.packed ? columns : matrix,
+                       row = of.packed ? saturating_product(heads, columns) : columns;
+    return AttentionOperand{stride(of.batch, saturating_product(heads, matrix)), stride(heads, head),
+                            stride(of.rows, row), 1, 0};
   };
   if (!p.q) p.q = packed(queries, p.hq, p.d);
   if (!p.k) p.k = packed(keys, p.hkv, p.d);
@@ -327,6 +332,11 @@ Status validate(const AttentionProblem& p) {
     return Status::invalid(op, "hq", std::to_string(p.hq),
                            "a multiple of hkv, the heads of k and v, " + std::to_string(p.hkv));
   if (p.total_q < 0 || p.total_k < 0 || p.pages < 0) return Status::invalid(op, "shape", p.text(), "of sizes from 0");
+  for (const auto& [argument, heads, rows, columns] :
+       {std::tuple("q.shape", p.hq, p.sq, p.d), std::tuple("k.shape", p.hkv, p.sk, p.d),
+        std::tuple("o.shape", p.hq, p.sq, p.dv)})
+    RIDGE_TRY(check_sizes(op, argument, {p.b, heads, rows, columns}));
+  RIDGE_TRY(check_sizes(op, "pages", {p.pages, std::max<std::int64_t>(p.page, 0), p.hkv, p.d}));
   for (const auto& [argument, size] :
        {std::pair("sq", p.sq), std::pair("sk", p.sk), std::pair("total_q", p.total_q), std::pair("total_k", p.total_k)})
     if (size >= most_rows) return Status::invalid(op, argument, std::to_string(size), "less than 2^30");
@@ -364,13 +374,16 @@ Status validate(const AttentionProblem& p) {
     std::optional<AttentionOperand> lies;
     std::int64_t batch, heads, rows, columns;
   } outputs[] = {{"o", p.backward ? std::nullopt : p.o, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.dv},
+                 {"lse", p.backward ? std::nullopt : p.lse_lies, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, 1},
                  {"dq", p.grad_q, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.d},
                  {"dk", p.grad_k, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.d},
                  {"dv", p.grad_v, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.dv}};
   for (const auto& out : outputs)
-    if (out.lies && ((out.lies->batch == 0 && out.batch > 1) || (out.lies->head == 0 && out.heads > 1) ||
-                     (out.lies->row == 0 && out.rows > 1) || (out.lies->element == 0 && out.columns > 1)))
-      return Status::invalid(op, std::string(out.name) + ".strides", "0", "such that elements are apart");
+    if (out.lies)
+      RIDGE_TRY(check_elements_apart(op, out.name,
+                                     {.rank = 4,
+                                      .shape = {out.batch, out.heads, out.rows, out.columns},
+                                      .stride = {out.lies->batch, out.lies->head, out.lies->row, out.lies->element}}));
   return {};
 }
 

@@ -88,8 +88,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
           output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
     if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
     RIDGE_TRY(check_data(op, label, view));
-    if (output && view.stride(0) == 0 && channels > 1)
-      return Status::invalid(op, std::string(label) + ".strides", "0", "such that elements are apart");
+    if (output) RIDGE_TRY(check_elements_apart(op, label, view.layout));
     p.wide_parameters = p.wide_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
                         alignment_of(view.data) >= unit_bytes;
     return {};
@@ -105,7 +104,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     if (t.beta) RIDGE_TRY(parameter(*t.beta, "beta", false));
     if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
     RIDGE_TRY(check_data(op, "y", y));
-    if (overlap(x, y) && !same_elements(x, y))
+    if (share_memory(x, y) && !same_elements(x, y))
       return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   }
   // What is written must be apart from all else.
@@ -124,7 +123,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   }
   for (const Named& out : written)
     for (const Named& other : others)
-      if (out.view != other.view && !(out.view == &y && other.view == &x) && overlap(*out.view, *other.view))
+      if (out.view != other.view && !(out.view == &y && other.view == &x) && share_memory(*out.view, *other.view))
         return Status::invalid(op, out.label, std::string("overlapping ") + other.label, "apart from it");
   p.align_x = alignment_of(x.data);
   p.align_y = alignment_of(y.data);
@@ -135,10 +134,9 @@ static Status validate(const BatchNormProblem& p) {
   const std::string_view op = name(p.function);
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
-  for (int axis = 0; axis < 4; ++axis)
-    if (p.function != BatchNorm::stats && p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
-      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
+  RIDGE_TRY(check_extent(op, "x", p.x));
+  RIDGE_TRY(check_extent(op, "y", p.y));
+  if (p.function != BatchNorm::stats) RIDGE_TRY(check_elements_apart(op, "y", p.y));
   if (p.function != BatchNorm::inference && per_channel(p.x) >= Divider::limit)
     return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
                            "of fewer than 2^31 elements per channel");

@@ -1,6 +1,7 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/variants.hpp>
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -121,7 +122,7 @@ Status ChecklistPlan::run(Views inputs, const TensorView& y, Stream stream) cons
   };
   for (const TensorView& x : inputs) {
     RIDGE_TRY(check(x, "x", in, problem.n));
-    if (overlap(x, y)) return Status::invalid(op, "y", "overlapping an input", "apart from it");
+    if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping an input", "apart from it");
   }
   RIDGE_TRY(check(y, "y", out, counts ? bins : problem.n));
   if (problem.n == 0 && !counts) return {};

@@ -1,6 +1,7 @@
 // What conv2d takes: shapes, types and places that belong together, or a sentence.
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/plan.hpp>
+#include <ridge/core/check_data.hpp>
 
 #include <algorithm>
 #include <array>
@@ -114,14 +115,12 @@ Status check_together(const TensorView& x, std::initializer_list<Named> inputs, 
     }
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     for (const Named& in : inputs)
-      if (in.view && overlap(*in.view, *out->view) && !(in.view == same && same_elements(*same, *out->view)))
+      if (in.view && share_memory(*in.view, *out->view) && !(in.view == same && same_elements(*same, *out->view)))
         return Status::invalid(op, out->name, std::string("overlapping ") + in.name, "apart from it");
     for (auto other = outputs.begin(); other != out; ++other)
-      if (overlap(*other->view, *out->view))
+      if (share_memory(*other->view, *out->view))
         return Status::invalid(op, out->name, std::string("overlapping ") + other->name, "apart from it");
-    for (int axis = 0; axis < out->view->rank(); ++axis)
-      if (out->view->size(axis) > 1 && out->view->stride(axis) == 0)
-        return Status::invalid(op, std::string(out->name) + ".strides", "0", "such that elements are apart");
+    RIDGE_TRY(check_elements_apart(op, out->name, out->view->layout));
   }
   return {};
 }

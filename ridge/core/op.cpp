@@ -1,3 +1,4 @@
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/nearest.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/text.hpp>
@@ -135,6 +136,7 @@ static Status check_request(const OpInfo& op, Views inputs, const Options& optio
     return Status::invalid(op.name, std::string((*input)[0]) + ".dtype", std::string(name(inputs[0].dtype)),
                            "one of " + names);
   }
+  for (std::size_t i = 0; i < inputs.size(); ++i) RIDGE_TRY(check_extent(op.name, (*input)[i], inputs[i].layout));
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i].device != inputs[0].device)
       return Status::invalid(op.name, std::string((*input)[i]) + ".device", "another than that of the first input",
@@ -144,7 +146,12 @@ static Status check_request(const OpInfo& op, Views inputs, const Options& optio
 
 Result<std::vector<TensorType>> infer_op(const OpInfo& op, Views inputs, const Options& options) {
   RIDGE_TRY(check_request(op, inputs, options));
-  return op.infer(inputs, options);
+  auto types = op.infer(inputs, options);
+  if (!types) return types;
+  const auto names = *output_names(op, options);  // check_request took them
+  for (std::size_t i = 0; i < types->size(); ++i)
+    RIDGE_TRY(check_extent(op.name, names[i], Layout::contiguous((*types)[i].shape)));
+  return types;
 }
 
 Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views outputs, const Options& options,
@@ -162,6 +169,7 @@ Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views ou
                              std::string(name(expected.dtype)));
     if (!outputs[i].layout.same_shape(layout))
       return Status::invalid(op.name, std::string(names[i]) + ".shape", outputs[i].layout.text(), layout.text());
+    RIDGE_TRY(check_extent(op.name, names[i], outputs[i].layout));
   }
   return op.plan(inputs, outputs, options, device);
 }

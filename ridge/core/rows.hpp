@@ -14,6 +14,14 @@ struct Rows {
   // From one row to the next; only where outer.rank <= 1.
   std::int64_t pitch() const { return outer.rank == 1 ? outer.stride[0] : 0; }
 
+  // The tensor that these are the rows of, with its leading axes merged.
+  Layout layout(std::int64_t cols) const {
+    Layout whole = outer;
+    whole.shape[whole.rank] = cols;
+    whole.stride[whole.rank++] = step;
+    return whole;
+  }
+
   // Contiguous rows that start on 16 bytes.
   static Rows contiguous(std::int64_t rows, std::int64_t cols) {
     Rows r;
@@ -22,6 +30,12 @@ struct Rows {
     return r;
   }
 };
+
+// How many rows of the last axis a layout has. Precondition: rank 1 or more.
+inline std::int64_t rows_in(Layout layout) {
+  --layout.rank;
+  return layout.count();
+}
 
 // The rows of up to four tensors of one shape, merged together. `out` receives one Rows per view.
 RIDGE_API void rows_of(std::span<const TensorView> views, std::span<Rows> out);

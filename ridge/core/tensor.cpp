@@ -1,7 +1,8 @@
+#include <ridge/core/checked.hpp>
 #include <ridge/core/tensor.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <limits>
 
 namespace ridge {
 
@@ -12,14 +13,17 @@ Layout Layout::contiguous(std::span<const std::int64_t> shape) {
   for (int axis = layout.rank - 1; axis >= 0; --axis) {
     layout.shape[axis] = shape[axis];
     layout.stride[axis] = stride;
-    stride *= std::max<std::int64_t>(shape[axis], 1);
+    stride = saturating_product(stride, std::max<std::int64_t>(shape[axis], 1));
   }
   return layout;
 }
 
 std::int64_t Layout::count() const {
   std::int64_t count = 1;
-  for (int axis = 0; axis < rank; ++axis) count *= shape[axis];
+  for (int axis = 0; axis < rank; ++axis) {
+    if (shape[axis] == 0) return 0;
+    count = saturating_product(count, shape[axis]);
+  }
   return count;
 }
 
@@ -28,7 +32,7 @@ bool Layout::is_contiguous() const {
   for (int axis = rank - 1; axis >= 0; --axis) {
     if (shape[axis] == 0) return true;
     if (shape[axis] != 1 && stride[axis] != expected) return false;
-    expected *= shape[axis];
+    expected = saturating_product(expected, shape[axis]);
   }
   return true;
 }
@@ -37,10 +41,11 @@ std::int64_t Layout::span() const {
   if (count() == 0) return 0;
   std::int64_t low = 0, high = 0;
   for (int axis = 0; axis < rank; ++axis) {
-    const std::int64_t reach = (shape[axis] - 1) * stride[axis];
-    (reach < 0 ? low : high) += reach;
+    const std::int64_t reach = saturating_product(shape[axis] - 1, stride[axis]);
+    std::int64_t& end = reach < 0 ? low : high;
+    end = saturating_sum(end, reach);
   }
-  return high - low + 1;
+  return saturating_sum(saturating_sum(high, -std::max(low, -std::numeric_limits<std::int64_t>::max())), 1);
 }
 
 TensorView broadcast_to(const TensorView& view, const Layout& shape) {
@@ -79,12 +84,13 @@ void collapse(std::span<Layout> views) {
     const std::int64_t size = first.shape[axis];
     if (size == 1) continue;
     const bool continues = kept > 0 && std::ranges::all_of(views, [&](const Layout& v) {
-                             return v.stride[kept - 1] == v.stride[axis] * size;
+                             std::int64_t next = 0;
+                             return !__builtin_mul_overflow(v.stride[axis], size, &next) && v.stride[kept - 1] == next;
                            });
     for (Layout& v : views) {
       const std::int64_t stride = v.stride[axis];
       if (continues) {
-        v.shape[kept - 1] *= size;
+        v.shape[kept - 1] = saturating_product(v.shape[kept - 1], size);
         v.stride[kept - 1] = stride;
       } else {
         v.shape[kept] = size;
@@ -105,35 +111,6 @@ int alignment_of(const void* data, int most) {
   int alignment = 1;
   while (alignment < most && address % (2 * alignment) == 0) alignment *= 2;
   return alignment;
-}
-
-namespace {
-struct Range {
-  std::intptr_t low, high;
-};
-Range bytes_of(const TensorView& view) {
-  std::int64_t low = 0, high = 0;
-  for (int axis = 0; axis < view.rank(); ++axis) {
-    const std::int64_t reach = (view.size(axis) - 1) * view.stride(axis);
-    (reach < 0 ? low : high) += reach;
-  }
-  const auto base = reinterpret_cast<std::intptr_t>(view.data);
-  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
-  return {base + low * size, base + (high + 1) * size};
-}
-}  // namespace
-
-bool overlap(const TensorView& a, const TensorView& b) {
-  if (!a.data || !b.data || a.count() == 0 || b.count() == 0 || a.device != b.device) return false;
-  const Range x = bytes_of(a), y = bytes_of(b);
-  return x.low < y.high && y.low < x.high;
-}
-
-bool same_elements(const TensorView& a, const TensorView& b) {
-  if (a.data != b.data || a.dtype != b.dtype || !a.layout.same_shape(b.layout)) return false;
-  for (int axis = 0; axis < a.rank(); ++axis)
-    if (a.size(axis) > 1 && a.stride(axis) != b.stride(axis)) return false;
-  return true;
 }
 
 }  // namespace ridge

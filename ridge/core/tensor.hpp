@@ -14,6 +14,9 @@ namespace ridge {
 
 inline constexpr int max_rank = 8;
 
+// Of a tensor that operators take: with element sizes, tiles and padding multiplied to it, it is a number of 64 bits.
+inline constexpr std::int64_t most_elements = std::int64_t{1} << 56;
+
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
 // Which device: the CPU runtime, or GPU number `index`.
@@ -34,7 +37,7 @@ struct Layout {
     return contiguous(std::span(shape.begin(), shape.size()));
   }
 
-  RIDGE_API std::int64_t count() const;  // elements
+  RIDGE_API std::int64_t count() const;  // elements; the end of int64 where they are more
   RIDGE_API bool is_contiguous() const;  // row-major without gaps
   RIDGE_API std::int64_t span() const;   // elements from the lowest to one past the highest address
   RIDGE_API bool same_shape(const Layout&) const;
@@ -77,10 +80,5 @@ inline TensorView transposed(TensorView v) {
 
 // The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
 RIDGE_API int alignment_of(const void* data, int most = 16);
-
-// Whether the byte ranges that two views may touch meet. Exact for contiguous views, cautious for strided ones.
-RIDGE_API bool overlap(const TensorView&, const TensorView&);
-// Whether two views are the same elements in the same places.
-RIDGE_API bool same_elements(const TensorView&, const TensorView&);
 
 }  // namespace ridge

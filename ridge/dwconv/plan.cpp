@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/text.hpp>
@@ -44,14 +45,12 @@ Status check_together(const TensorView& k, std::initializer_list<Named> inputs, 
     }
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     for (const Named& in : inputs)
-      if (overlap(*in.view, *out->view))
+      if (share_memory(*in.view, *out->view))
         return Status::invalid(op, out->name, "overlapping " + in.name, "apart from it");
     for (auto other = outputs.begin(); other != out; ++other)
-      if (overlap(*other->view, *out->view))
+      if (share_memory(*other->view, *out->view))
         return Status::invalid(op, out->name, "overlapping " + other->name, "apart from it");
-    for (int axis = 0; axis < out->view->rank(); ++axis)
-      if (out->view->size(axis) > 1 && out->view->stride(axis) == 0)
-        return Status::invalid(op, out->name + ".strides", "0", "such that elements are apart");
+    RIDGE_TRY(check_elements_apart(op, out->name, out->view->layout));
   }
   return {};
 }
@@ -83,7 +82,8 @@ Status validate(const DwconvProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "k.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
-  return {};
+  RIDGE_TRY(check_sizes(op, "k.shape", {p.batch, p.channels, p.time}));
+  return check_sizes(op, "w.shape", {p.channels, p.taps});
 }
 
 // ---- which row takes what -------------------------------------------------------------------------------------------

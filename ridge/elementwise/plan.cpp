@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/elementwise/launch.hpp>
@@ -34,7 +35,7 @@ Result<ElementwiseProblem> ElementwiseProblem::of(Elementwise f, const TensorVie
     if (view->device != a.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of a");
   }
   for (const auto& [view, label] : {std::pair{&a, "a"}, std::pair{b ? b : &a, "b"}})
-    if (overlap(*view, y) && !same_elements(*view, y))
+    if (share_memory(*view, y) && !same_elements(*view, y))
       return Status::invalid(op, "y", "overlapping " + std::string(label), "apart from it, or the same elements");
   ElementwiseProblem p{f, a.dtype, a.layout, b ? b->layout : y.layout, y.layout};
   p.alignment = std::min({alignment_of(a.data), alignment_of(b ? b->data : a.data), alignment_of(y.data)});
@@ -61,11 +62,9 @@ static Status validate(const ElementwiseProblem& p) {
   }
   if (!p.a.same_shape(p.y) || !p.b.same_shape(p.y))
     return Status::invalid(op, "shapes", p.a.text() + ", " + p.b.text() + " and " + p.y.text(), "the same");
-  for (int axis = 0; axis < p.y.rank; ++axis)
-    if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
-      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
-  return {};
+  for (const auto& [argument, layout] : {std::pair("a", &p.a), std::pair("b", &p.b), std::pair("y", &p.y)})
+    RIDGE_TRY(check_extent(op, argument, *layout));
+  return check_elements_apart(op, "y", p.y);
 }
 
 static bool is_row_broadcast(const ElementwiseProblem& p) {

@@ -3,6 +3,7 @@
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/rows.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/embedding/norm_launch.hpp>
 #include <ridge/embedding/norm_variants.hpp>
@@ -98,7 +99,7 @@ Result<EmbeddingNormProblem> EmbeddingNormProblem::of(const EmbeddingNormTensors
     if (&view != &t.indices) p.alignment = std::min(p.alignment, alignment_of(view.data));
     if (&view != &t.x && &view != &t.y) continue;
     for (const Named* before = std::begin(all); before != tensor; ++before)
-      if (before->view && overlap(view, *before->view))
+      if (before->view && share_memory(view, *before->view))
         return Status::invalid(op, std::string(tensor->name), "overlapping " + std::string(before->name),
                                "apart from it");
   }
@@ -132,19 +133,13 @@ std::string EmbeddingNormProblem::text() const {
 static Status validate(const EmbeddingNormProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
-  if (p.rows < 0 || p.cols < 0 || p.n < 0) return Status::invalid(op, "shape", p.text(), "of sizes from 0");
+  RIDGE_TRY(check_sizes(op, "table.shape", {p.rows, p.cols}));
+  RIDGE_TRY(check_sizes(op, "y.shape", {p.n, p.cols}));
   if (!(p.options.eps >= 0) || !std::isfinite(p.options.eps))
     return Status::invalid(op, "eps", number_text(p.options.eps), "finite and not negative");
   if (!std::isfinite(p.options.scale)) return Status::invalid(op, "scale", number_text(p.options.scale), "finite");
-  const auto together = [](const Layout& rows, std::int64_t step) {
-    bool found = step == 0;
-    for (int axis = 0; axis < rows.rank; ++axis) found = found || rows.stride[axis] == 0;
-    return found;
-  };
-  for (const bool of_x : {true, false})
-    if (of_x ? together(p.x_rows, p.x_step) : together(p.y_rows, p.y_step))
-      return Status::invalid(op, of_x ? "x.strides" : "y.strides", "0", "such that elements are apart");
-  return {};
+  RIDGE_TRY(check_elements_apart(op, "x", Rows{p.x_rows, p.x_step}.layout(p.cols)));
+  return check_elements_apart(op, "y", Rows{p.y_rows, p.y_step}.layout(p.cols));
 }
 
 // ---- which rows of the table take it

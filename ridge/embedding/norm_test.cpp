@@ -61,12 +61,14 @@ TEST(EmbeddingNormPlan, ARowThatDoesNotFitSaysWhy) {
   EXPECT_EQ(refusal(fine), "");
   EmbeddingNormProblem p = fine;
   p.x_step = 2;
+  p.x_rows.stride[0] = 128;
   expect(p, "a row's elements are not contiguous");
   p = fine;
   p.gamma_step = -1;
   expect(p, "gamma or beta is not contiguous");
   p = fine;
   p.x_rows = p.y_rows = p.indices = Layout::contiguous({2, 5});
+  for (Layout* rows : {&p.x_rows, &p.y_rows}) rows->stride[0] = 320, rows->stride[1] = 64;
   expect(p, "rows of x, y or indices are not evenly spaced");
   expect(problem(bf16, 68, 10), "cols not a multiple of 8");
   p = fine;
@@ -95,7 +97,7 @@ TEST(EmbeddingNormPlan, ARequestOfWrongNumbersIsRefused) {
   EmbeddingNormProblem p = problem(f32, 8, 3);
   p.y_step = 0;
   EXPECT_EQ(plan_embedding_norm(p, cpu()).error().message(),
-            "embedding_norm: y.strides is 0; it must be such that elements are apart");
+            "embedding_norm: y.strides is 0 in an axis of 8; it must be such that elements are apart");
 }
 
 // A plan from sizes runs on contiguous tensors of these sizes, one index and one row too.

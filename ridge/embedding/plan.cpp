@@ -3,6 +3,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/rows.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/embedding/launch.hpp>
 #include <ridge/embedding/variants.hpp>
@@ -46,7 +47,7 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
   for (const auto& [view, label] : {std::pair{&table, "table"}, std::pair{&indices, "indices"}}) {
     if (view->device != y.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of y");
     RIDGE_TRY(check_data(op, label, *view));
-    if (overlap(*view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+    if (share_memory(*view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
   }
   RIDGE_TRY(check_data(op, "y", y));
   EmbeddingProblem p{.rows = table.size(0), .cols = table.size(1), .dtype = table.dtype, .index = indices.dtype};
@@ -68,10 +69,9 @@ static Status validate(const EmbeddingProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (!std::isfinite(p.scale)) return Status::invalid(op, "scale", number_text(p.scale), "finite");
-  bool apart = p.y_step != 0;
-  for (int axis = 0; axis < p.y_rows.rank; ++axis) apart = apart && p.y_rows.stride[axis] != 0;
-  if (!apart) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
-  return {};
+  RIDGE_TRY(check_sizes(op, "table.shape", {p.rows, p.cols}));
+  RIDGE_TRY(check_sizes(op, "y.shape", {p.n, p.cols}));
+  return check_elements_apart(op, "y", Rows{p.y_rows, p.y_step}.layout(p.cols));
 }
 
 // Why this row cannot run this problem; empty: it can.

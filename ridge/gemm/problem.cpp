@@ -1,5 +1,6 @@
 // GemmProblem: from views to sizes and strides, with a sentence where they do not fit together.
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/checked.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemm/validate.hpp>
 
@@ -80,7 +81,7 @@ static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, c
   if (reinterpret_cast<std::uintptr_t>(offsets.data) % 4 != 0)
     return Status::invalid("gemm", "offsets", "misaligned", "on 4 bytes");
   if (offsets.device != t.d.device) return Status::invalid("gemm", "offsets.device", "another", "that of d");
-  if (overlap(offsets, t.d)) return Status::invalid("gemm", "d", "overlapping offsets", "apart from it");
+  if (share_memory(offsets, t.d)) return Status::invalid("gemm", "d", "overlapping offsets", "apart from it");
   if (a.rows > 0x7fffffff) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of at most 2^31 - 1 rows");
   if (t.gate) return Status::invalid("gemm", "gate", "given", "left away where there are offsets");
   return {};
@@ -161,12 +162,13 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   }
   const TensorView& gate = t.gate ? *t.gate : t.b;
   for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
-    if (overlap(*view, t.d)) return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
-  if (t.bias && overlap(*t.bias, t.d)) return Status::invalid("gemm", "d", "overlapping bias", "apart from it");
+    if (share_memory(*view, t.d))
+      return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
+  if (t.bias && share_memory(*t.bias, t.d)) return Status::invalid("gemm", "d", "overlapping bias", "apart from it");
   const std::pair<const char*, const std::optional<TensorView>*> addends[] = {
       {"c", p.c ? &t.c : nullptr}, {"residual", &t.residual}, {"bias", &t.bias}};
   for (const auto& [name, view] : std::span(addends).first(2))
-    if (view && *view && overlap(**view, t.d) && !same_elements(**view, t.d))
+    if (view && *view && share_memory(**view, t.d) && !same_elements(**view, t.d))
       return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
   const auto check_place = [&](const std::string& name, const TensorView& view) -> Status {
     if (view.device != t.d.device) return Status::invalid("gemm", name + ".device", "another", "that of d");
@@ -215,7 +217,11 @@ GemmProblem with_operands(GemmProblem p) {
   const bool transposed_a = p.layout == GemmLayout::tn || p.layout == GemmLayout::tt;
   const bool transposed_b = p.layout == GemmLayout::nt || p.layout == GemmLayout::tt;
   const auto packed = [&](DType dtype, std::int64_t rows, std::int64_t cols, bool transposed) {
-    GemmOperand o{.dtype = dtype, .row_stride = cols, .col_stride = 1, .batch_stride = rows * cols, .phase = 0};
+    GemmOperand o{.dtype = dtype,
+                  .row_stride = cols,
+                  .col_stride = 1,
+                  .batch_stride = saturating_product(rows, cols),
+                  .phase = 0};
     if (transposed) o.row_stride = 1, o.col_stride = rows;
     return o;
   };
@@ -259,8 +265,19 @@ static bool is_one_of(DType dtype, std::string_view names) {
 
 Status validate(const GemmProblem& p) {
   const auto text = [](DType dtype) { return std::string(name(dtype)); };
-  if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0)
-    return Status::invalid("gemm", "shape", p.text(), "of sizes from 0");
+  for (const auto& [argument, rows, cols] :
+       {std::tuple("a.shape", p.m, p.k), std::tuple("b.shape", p.k, p.n), std::tuple("d.shape", p.m, p.n)})
+    RIDGE_TRY(check_sizes("gemm", argument, {p.batch, rows, cols}));
+  const auto lies = [&](const GemmOperand& o, std::int64_t rows, std::int64_t cols) {
+    return Layout{.rank = 3,
+                  .shape = {p.grouped ? 1 : p.batch, rows, cols},
+                  .stride = {o.batch_stride, o.row_stride, o.col_stride}};
+  };
+  for (const auto& [argument, o, rows, cols] :
+       {std::tuple("a", &p.a, p.m, p.k), std::tuple("b", &p.b, p.k, p.n), std::tuple("gate", &p.gate_lies, p.k, p.n),
+        std::tuple("c", &p.c, p.m, p.n), std::tuple("d", &p.d, p.m, p.n),
+        std::tuple("residual", &p.residual_lies, p.m, p.n)})
+    if (*o) RIDGE_TRY(check_extent("gemm", argument, lies(**o, rows, cols)));
   if (!is_one_of(p.dtype, "f64 f32 f16 bf16 f8e4m3 f8e5m2 i8"))
     return Status::invalid("gemm", "a.dtype", text(p.dtype), "one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i8");
   const std::string outs(outputs_of(p.dtype, *p.out));
@@ -295,11 +312,7 @@ Status validate(const GemmProblem& p) {
                            std::string("left away: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
-  const bool empty = p.m == 0 || p.n == 0 || p.batch == 0;
-  if (!empty && ((p.d->row_stride == 0 && p.m > 1) || (p.d->col_stride == 0 && p.n > 1) ||
-                 (p.d->batch_stride == 0 && p.batch > 1 && !p.grouped)))
-    return Status::invalid("gemm", "d.strides", "0", "such that elements are apart");
-  return {};
+  return check_elements_apart("gemm", "d", lies(*p.d, p.m, p.n));
 }
 
 }  // namespace gemm_detail

@@ -50,9 +50,9 @@ Result<GemvProblem> GemvProblem::of(const GemvTensors& t, const GemvScalars& sca
     if (v->device != t.a.device) return Status::invalid("gemv", argument + ".device", "another", "that of a");
   }
   for (const auto& [name, v] : {std::pair("a", &t.a), std::pair("x", &t.x)})
-    if (overlap(*v, t.y)) return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it");
+    if (share_memory(*v, t.y)) return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it");
   for (const auto& [name, v] : {std::pair("c", c), std::pair("bias", bias)})
-    if (v && overlap(*v, t.y) && !same_elements(*v, t.y))
+    if (v && share_memory(*v, t.y) && !same_elements(*v, t.y))
       return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it, or the same elements");
   for (const auto& [name, v] :
        {std::pair("a", &t.a), std::pair("x", &t.x), std::pair("y", &t.y), std::pair("c", c), std::pair("bias", bias)})
@@ -80,7 +80,7 @@ std::string GemvProblem::text() const {
 namespace gemv_detail {
 
 Status validate(const GemvProblem& p) {
-  if (p.m < 0 || p.k < 0) return Status::invalid("gemv", "shape", p.text(), "of sizes from 0");
+  RIDGE_TRY(check_sizes("gemv", "shape", {p.m, p.k}));
   if (p.dtype != f64 && p.dtype != f32 && p.dtype != f16 && p.dtype != bf16)
     return Status::invalid("gemv", "a.dtype", std::string(name(p.dtype)), "one of f64 f32 f16 bf16");
   for (const auto& [name, value] : {std::pair("alpha", p.scalars.alpha), std::pair("beta", p.scalars.beta)}) {
@@ -89,7 +89,9 @@ Status validate(const GemvProblem& p) {
       return Status::invalid("gemv", name, number_text(value),
                              "within float32's range where a is " + std::string(ridge::name(p.dtype)));
   }
-  if (p.y.stride == 0 && p.m > 1) return Status::invalid("gemv", "y.strides", "0", "such that elements are apart");
+  Layout y = Layout::contiguous({p.m});
+  y.stride[0] = p.y.stride;
+  RIDGE_TRY(check_elements_apart("gemv", "y", y));
   if (p.scalars.beta != 0 && !p.c) return Status::invalid("gemv", "c", "not given", "given where beta is not 0");
   return {};
 }

@@ -38,7 +38,7 @@ Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorV
   if (x.device != counts.device) return Status::invalid(op, "counts.device", "another", "that of x");
   for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}})
     RIDGE_TRY(check_data(op, label, *view));
-  if (overlap(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
+  if (share_memory(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
   return HistogramProblem{x.dtype, x.layout, counts.dtype, counts.layout, range_or_default(x.dtype, range)};
 }
 
@@ -49,8 +49,8 @@ static Status validate(const HistogramProblem& p) {
     return Status::invalid(op, "counts.dtype", std::string(name(p.counts_dtype)), "i64 or i32");
   if (p.counts.rank != 1 || p.bins() < 1 || p.bins() > max_bins)
     return Status::invalid(op, "bins", p.counts.text(), "from 1 to " + std::to_string(max_bins));
-  if (p.bins() > 1 && p.counts.stride[0] == 0)
-    return Status::invalid(op, "counts.strides", "0", "such that elements are apart");
+  RIDGE_TRY(check_extent(op, "x", p.x));
+  RIDGE_TRY(check_elements_apart(op, "counts", p.counts));
   if (p.counts_dtype == DType::i32 && p.x.count() > 0x7fffffff)
     return Status::invalid(op, "counts.dtype", "i32",
                            "i64: " + std::to_string(p.x.count()) + " samples could overflow it");

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/text.hpp>
@@ -46,11 +47,11 @@ Result<NmsProblem> nms_problem(const NmsTensors& t, const NmsOptions& options) {
   for (const auto& [label, view] : inputs) {
     if (!view) continue;
     if (view->device != t.indices.device) return Status::invalid(op, label + ".device", "another", "that of indices");
-    if (overlap(*view, t.indices)) return Status::invalid(op, "indices", "overlapping " + label, "apart from it");
-    if (overlap(*view, t.count)) return Status::invalid(op, "count", "overlapping " + label, "apart from it");
+    if (share_memory(*view, t.indices)) return Status::invalid(op, "indices", "overlapping " + label, "apart from it");
+    if (share_memory(*view, t.count)) return Status::invalid(op, "count", "overlapping " + label, "apart from it");
   }
   if (t.count.device != t.indices.device) return Status::invalid(op, "count.device", "another", "that of indices");
-  if (overlap(t.count, t.indices)) return Status::invalid(op, "count", "overlapping indices", "apart from it");
+  if (share_memory(t.count, t.indices)) return Status::invalid(op, "count", "overlapping indices", "apart from it");
   p.box_pitch = p.n > 1 ? boxes.stride(0) : 4;
   p.box_step = boxes.stride(1);
   p.score_step = p.n > 1 ? t.scores.stride(0) : 1;
@@ -62,7 +63,9 @@ static Status validate(const NmsProblem& p) {
   if (!Types::contains(p.dtype)) return Status::invalid(op, "boxes.dtype", std::string(name(p.dtype)), "f32 or f16");
   if (!(p.iou >= 0 && p.iou <= 1)) return Status::invalid(op, "iou", number_text(p.iou), "from 0 to 1");
   if (p.n > max_boxes) return Status::invalid(op, "boxes", std::to_string(p.n), "at most " + std::to_string(max_boxes));
-  if (p.n > 1 && p.index_step == 0) return Status::invalid(op, "indices.strides", "0", "such that elements are apart");
+  Layout indices = Layout::contiguous({p.n});
+  indices.stride[0] = p.index_step;
+  RIDGE_TRY(check_elements_apart(op, "indices", indices));
   return {};
 }
 

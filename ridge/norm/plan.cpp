@@ -60,12 +60,12 @@ static Status check_overlap(std::string_view op, NamedViews outputs, NamedViews 
       return Status::invalid(op, std::string(out->name), "overlapping " + std::string(other), must);
     };
     for (const auto& [name, in] : replaceable)
-      if (in && overlap(*out->view, *in) && !same_elements(*out->view, *in))
+      if (in && share_memory(*out->view, *in) && !same_elements(*out->view, *in))
         return refuse(name, "apart from it, or the same elements");
     for (const auto& [name, in] : others)
-      if (in && overlap(*out->view, *in)) return refuse(name, "apart from it");
+      if (in && share_memory(*out->view, *in)) return refuse(name, "apart from it");
     for (const auto* before = outputs.begin(); before != out; ++before)
-      if (before->view && overlap(*out->view, *before->view)) return refuse(before->name, "apart from it");
+      if (before->view && share_memory(*out->view, *before->view)) return refuse(before->name, "apart from it");
   }
   return {};
 }
@@ -73,8 +73,7 @@ static Status check_overlap(std::string_view op, NamedViews outputs, NamedViews 
 static NormProblem problem_of(Norm norm, double eps, const TensorView& x, const TensorView* (&&rows)[3],
                               NamedViews vectors) {
   NormProblem p{.norm = norm, .cols = x.size(-1), .dtype = x.dtype, .eps = eps};
-  p.rows = 1;
-  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  p.rows = rows_in(x.layout);
   const TensorView views[] = {x, rows[0] ? *rows[0] : x, rows[1] ? *rows[1] : x, rows[2] ? *rows[2] : x};
   rows_of(views, p.rows_lie.emplace());
   for (const auto& [name, view] : vectors)
@@ -108,8 +107,7 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormGradientTen
   RIDGE_TRY(check_overlap(op, {{"dx", &t.dx}, {"dgamma", dgamma}, {"dbeta", dbeta}}, {},
                           {{"dy", &t.dy}, {"x", &t.x}, {"gamma", gamma}, {"dsum", dsum}}));
   for (const auto& [name, view] : NamedViews{{"dgamma", dgamma}, {"dbeta", dbeta}})
-    if (view && view->size(0) > 1 && view->stride(0) == 0)
-      return Status::invalid(op, std::string(name) + ".strides", "0", "such that elements are apart");
+    if (view) RIDGE_TRY(check_elements_apart(op, name, view->layout));
   NormProblem p = problem_of(norm, eps, t.x, {&t.dx, &t.dy, dsum}, vectors);
   p.backward = true;
   p.added = dsum != nullptr;
@@ -134,17 +132,13 @@ static Status validate(const NormProblem& p) {
     return Status::invalid(op, "accumulate", "two_float",
                            "left away: it is for rows of f32, forward, and " +
                                (p.backward ? "these are gradients" : "these are of " + std::string(name(p.dtype))));
-  if (p.rows < 0 || p.cols < 0)
-    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
+  RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
   if (!(p.eps >= 0) || !std::isfinite(p.eps))
     return Status::invalid(op, "eps", number_text(p.eps), "finite and not negative");
   for (int i : {1, 3}) {
     const Rows& rows = (*p.rows_lie)[i];
     if (i == 3 && (p.backward || !p.added)) continue;  // an input, or none
-    const std::string argument = i == 3 ? "sum.strides" : p.backward ? "dx.strides" : "y.strides";
-    for (int axis = 0; axis < rows.outer.rank; ++axis)
-      if (rows.outer.stride[axis] == 0) return Status::invalid(op, argument, "0", "such that elements are apart");
-    if (rows.step == 0 && p.cols > 1) return Status::invalid(op, argument, "0", "such that elements are apart");
+    RIDGE_TRY(check_elements_apart(op, i == 3 ? "sum" : p.backward ? "dx" : "y", rows.layout(p.cols)));
   }
   return {};
 }

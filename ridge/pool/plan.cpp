@@ -58,6 +58,7 @@ Result<std::vector<std::int64_t>> pool_shape(Pool function, const PoolWindow& wi
     return Status::invalid(name(function), "x.shape", x.text(),
                            layout == PoolLayout::nchw ? "of 4 axes, n c h w" : "of 4 axes, n h w c");
   const Layout t = as_nchw(x, layout);
+  RIDGE_TRY(check_extent(name(function), "x", x));
   RIDGE_TRY(validate(function, window, t.shape[2], t.shape[3]));
   const auto [oh, ow] = window.outputs(t.shape[2], t.shape[3]);
   if (layout == PoolLayout::nchw) return std::vector<std::int64_t>{t.shape[0], t.shape[1], oh, ow};
@@ -84,7 +85,7 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
   return PoolProblem{function,
                      x.dtype,
                      window,
@@ -98,10 +99,9 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
 static Status validate(const PoolProblem& p) {
   const std::string_view op = name(p.function);
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
-  for (int axis = 0; axis < 4; ++axis)
-    if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
-      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
+  RIDGE_TRY(check_extent(op, "x", p.x));
+  RIDGE_TRY(check_extent(op, "y", p.y));
+  RIDGE_TRY(check_elements_apart(op, "y", p.y));
   return validate(p.function, p.window, p.x.shape[2], p.x.shape[3]);
 }
 

@@ -59,6 +59,7 @@ static int reach(const void* x, const void* z, int element_bytes) {
 Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y,
                                         int axis, Accumulate accumulate) {
   const std::string_view op = name(f);
+  RIDGE_TRY(check_extent(op, "x", x.layout));
   if (z && z->dtype != x.dtype)
     return Status::invalid(op, "z.dtype", std::string(name(z->dtype)), "that of x, " + std::string(name(x.dtype)));
   if (z && !z->layout.same_shape(x.layout))
@@ -69,7 +70,7 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
     const std::string label = input == z ? "z" : "x";
     if (input->device != x.device || y.device != x.device)
       return Status::invalid(op, y.device != x.device ? "y.device" : label + ".device", "another", "that of x");
-    if (overlap(*input, y)) return Status::invalid(op, "y", "overlapping " + label, "apart from it");
+    if (share_memory(*input, y)) return Status::invalid(op, "y", "overlapping " + label, "apart from it");
   }
   RIDGE_TRY(check_data(op, "y", y));
   if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
@@ -112,6 +113,8 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(
         op, "accumulate", "two_float",
         "left away: it is for sum, mean, dot and trace of f32, and this is of " + std::string(name(p.dtype)));
+  for (const auto& [argument, layout] : {std::pair("x", &p.x), std::pair("z", &p.z), std::pair("y", &p.y)})
+    RIDGE_TRY(check_extent(op, argument, *layout));
   if (!p.z.same_shape(p.x)) return Status::invalid(op, "z.shape", p.z.text(), "that of x, " + p.x.text());
   if ((p.function == Reduce::dot || p.function == Reduce::trace) && p.y.rank != 0)
     return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
@@ -123,10 +126,7 @@ static Status validate(const ReduceProblem& p) {
                              "a scalar, or x without its axis " + std::to_string(p.axis) + ", " +
                                  Layout::contiguous(std::span(kept.shape.data(), kept.rank)).text());
   }
-  for (int axis = 0; axis < p.y.rank; ++axis)
-    if (p.y.stride[axis] == 0 && p.y.shape[axis] > 1)
-      return Status::invalid(op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
+  RIDGE_TRY(check_elements_apart(op, "y", p.y));
   if (!has_identity(p.function) && p.y.count() > 0 && p.x.count() == 0)
     return Status::invalid(op, "x.shape", p.x.text(), "one with an element for each result");
   if (p.alignment < static_cast<int>(size_of(p.dtype)))

@@ -1,4 +1,5 @@
 // rope_cache: problem, plan, and its face by name. Pure but for run().
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
@@ -38,41 +39,6 @@ Layout heads_first(Layout t) {
   return t;
 }
 
-// How far elements lie before and behind the first one, by those axes whose strides are no whole steps.
-struct Reach {
-  std::int64_t before = 0, behind = 0;
-  std::int64_t width() const { return before + behind + 1; }
-};
-Reach reach_within(const Layout& t, std::int64_t step) {
-  Reach reach;
-  for (int axis = 0; axis < t.rank; ++axis) {
-    const std::int64_t to_last = (t.shape[axis] - 1) * t.stride[axis];
-    if (t.stride[axis] % step != 0) (to_last < 0 ? reach.before : reach.behind) += std::abs(to_last);
-  }
-  return reach;
-}
-
-// Whether memory in steps of so many elements gives each view a part of every step that is its own.
-bool share_steps(const TensorView& a, const TensorView& b, std::int64_t step) {
-  const Reach of_a = reach_within(a.layout, step), of_b = reach_within(b.layout, step);
-  const auto address = [](const TensorView& v) { return reinterpret_cast<std::intptr_t>(v.data); };
-  const std::int64_t distance = (address(b) - address(a)) / static_cast<std::int64_t>(size_of(a.dtype));
-  const std::int64_t from_a = ((distance - of_b.before + of_a.before) % step + step) % step;
-  return from_a >= of_a.width() && from_a + of_b.width() <= step;
-}
-
-// Whether views may have an element in common. overlap() looks at ranges alone, and those of q, k and v that are
-// columns of one product lie within each other.
-bool meet(const TensorView& a, const TensorView& b) {
-  if (!overlap(a, b)) return false;
-  if (a.dtype != b.dtype) return true;
-  for (const TensorView* view : {&a, &b})
-    for (int axis = 0; axis < view->rank(); ++axis)
-      if (const std::int64_t step = std::abs(view->stride(axis)); view->size(axis) > 1 && step > 1)
-        if (share_steps(a, b, step)) return false;
-  return true;
-}
-
 using Named = std::pair<const char*, const TensorView*>;
 
 Status check_shape(const Named& t, std::initializer_list<std::int64_t> wanted) {
@@ -85,7 +51,7 @@ Status check_shape(const Named& t, std::initializer_list<std::int64_t> wanted) {
 Status check_apart(std::initializer_list<Named> outputs, const Named& other) {
   for (const auto& [name, output] : outputs) {
     if (output == other.second) return {};
-    if (!meet(*other.second, *output)) continue;
+    if (!share_memory(*other.second, *output)) continue;
     const bool in_place = name == std::string_view("q_out") && other.first == std::string_view("q");
     if (!in_place) return Status::invalid(op, name, std::string("overlapping ") + other.first, "apart from it");
     if (!same_elements(*other.second, *output))
@@ -178,13 +144,17 @@ std::string RopeCacheProblem::text() const {
 static Status validate(const RopeCacheProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "q.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  for (const auto& [argument, layout] :
+       {std::pair("q", &p.q), std::pair("k", &p.k), std::pair("v", &p.v), std::pair("q_out", &p.q_out),
+        std::pair("k_cache", &p.k_cache), std::pair("v_cache", &p.v_cache)})
+    RIDGE_TRY(check_extent(op, argument, *layout));
   RIDGE_TRY(check_rotation(op, p.options, p.q.shape[3]));
   if (const std::int64_t page = p.k_cache.shape[2]; p.paged && (page < least_page || (page & (page - 1)) != 0))
     return Status::invalid(op, "the rows of a page", std::to_string(page),
                            "a power of two from " + std::to_string(least_page));
-  RIDGE_TRY(check_strides(op, "q_out", p.q_out));
-  RIDGE_TRY(check_strides(op, "k_cache", p.k_cache));
-  return check_strides(op, "v_cache", p.v_cache);
+  RIDGE_TRY(check_elements_apart(op, "q_out", p.q_out));
+  RIDGE_TRY(check_elements_apart(op, "k_cache", p.k_cache));
+  return check_elements_apart(op, "v_cache", p.v_cache);
 }
 
 // Why this row cannot run this problem; empty: it can.

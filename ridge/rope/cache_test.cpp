@@ -111,7 +111,7 @@ TEST(RopeCachePlan, ExplainsEachRow) {
   RopeCacheProblem p = RopeCacheProblem::contiguous(bf16, 8, 1, 32, 8, 128, 4096);
   p.v.shape[3] = 64;
   EXPECT_EQ(p.text(), "bf16 8x1 tokens, 32/8 heads, d 128/64, neox, 4096 rows");
-  p.k_cache.stride[2] = 132;
+  p.k_cache.stride = {8 * 4096 * 132, 4096 * 132, 132, 1};
   const auto plan = plan_rope_cache(p, *device_model("H200"));
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   const Explanation e = plan->explain();
@@ -122,7 +122,7 @@ TEST(RopeCachePlan, ExplainsEachRow) {
 
 TEST(RopeCachePlan, ARefusalSaysWhy) {
   EXPECT_EQ(chosen(prompt(f32, 7)), "rope_cache: rotary_dim is 7; it must be even, and at most d, 7, and 512");
-  EXPECT_EQ(chosen(prompt(f32, 8, {.base = 0})), "rope_cache: base is 0.000000; it must be positive and finite");
+  EXPECT_EQ(chosen(prompt(f32, 8, {.base = 0})), "rope_cache: base is 0; it must be positive and finite");
   RopeCacheProblem p = prompt(f32, 8);
   p.dtype = f64;
   EXPECT_EQ(chosen(p), "rope_cache: q.dtype is f64; it must be one of f32 f16 bf16");

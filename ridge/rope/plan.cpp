@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -32,7 +33,7 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (overlap(x, y) && !same_elements(x, y))
+  if (share_memory(x, y) && !same_elements(x, y))
     return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   RopeProblem p{.options = options, .dtype = x.dtype, .x = with_batch(x.layout), .y = with_batch(y.layout)};
   p.align_x = alignment_of(x.data);
@@ -42,7 +43,7 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
   const auto apart = [&](const TensorView& view, const char* label) -> Status {
     if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
     RIDGE_TRY(check_data(op, label, view));
-    if (overlap(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+    if (share_memory(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
     return {};
   };
   RIDGE_TRY(check_angles(op, {t.positions, t.cos, t.sin}, p.x.shape[0], p.x.shape[1], rotary_dim(p) / 2, x.dtype, "x",
@@ -52,8 +53,10 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
 
 static Status validate(const RopeProblem& p) {
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
+  RIDGE_TRY(check_extent(op, "x", p.x));
+  RIDGE_TRY(check_extent(op, "y", p.y));
   RIDGE_TRY(check_rotation(op, p.options, p.x.shape[3]));
-  return check_strides(op, "y", p.y);
+  return check_elements_apart(op, "y", p.y);
 }
 
 // Why this row cannot run this problem; empty: it can.

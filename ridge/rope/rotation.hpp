@@ -46,19 +46,10 @@ inline std::string_view checklist_item(const Variant& row) {
 inline Status check_rotation(std::string_view op, const RopeOptions& options, std::int64_t d) {
   const std::int64_t n = rotary_dim(options, d);
   if (options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
-    return Status::invalid(op, "rotary_dim", std::to_string(n),
+    return Status::invalid(op, "rotary_dim", std::to_string(options.rotary_dim != 0 ? options.rotary_dim : n),
                            "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
   if (!(options.base > 0) || !std::isfinite(options.base))
     return Status::invalid(op, "base", number_text(options.base), "positive and finite");
-  return {};
-}
-
-// An output whose stride is 0 would have several elements in one place.
-inline Status check_strides(std::string_view op, std::string_view argument, const Layout& output) {
-  for (int axis = 0; axis < output.rank; ++axis)
-    if (output.stride[axis] == 0 && output.shape[axis] > 1)
-      return Status::invalid(op, std::string(argument) + ".strides",
-                             "0 in an axis of " + std::to_string(output.shape[axis]), "such that elements are apart");
   return {};
 }
 

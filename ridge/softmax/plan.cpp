@@ -26,12 +26,11 @@ Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const T
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (overlap(x, y) && !same_elements(x, y))
+  if (share_memory(x, y) && !same_elements(x, y))
     return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
   SoftmaxProblem p;
   p.cols = x.size(-1);
-  p.rows = 1;
-  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  p.rows = rows_in(x.layout);
   p.dtype = x.dtype;
   p.log = log;
   const TensorView views[] = {x, y};
@@ -58,7 +57,7 @@ Result<SoftmaxProblem> SoftmaxProblem::of_gradient(bool log, const TensorView& d
     RIDGE_TRY(check_data(op, argument, *view));
   }
   for (const TensorView* in : {&dy, &y})
-    if (overlap(*in, dx) && !same_elements(*in, dx))
+    if (share_memory(*in, dx) && !same_elements(*in, dx))
       return Status::invalid(op, "dx", "overlapping dy or y", "apart from it, or the same elements");
   const TensorView views[] = {y, dx, dy};
   Rows rows[3];
@@ -81,12 +80,8 @@ static Status validate(const SoftmaxProblem& p) {
   const std::string_view op = op_name(p.log);
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
-  if (p.rows < 0 || p.cols < 0)
-    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.cols), "of sizes from 0");
-  for (int axis = 0; axis < p.y->outer.rank; ++axis)
-    if (p.y->outer.stride[axis] == 0) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
-  if (p.y->step == 0 && p.cols > 1) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
-  return {};
+  RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
+  return check_elements_apart(op, "y", p.y->layout(p.cols));
 }
 
 // Whether 16-byte units lie alike in every row of x and another tensor.

@@ -1,4 +1,5 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -56,7 +57,7 @@ Result<TransposeProblem> problem_of(std::string_view op, const TensorView& x, st
     return Status::invalid(op, "y.shape", y.layout.text(),
                            layout.text() + ", the axes of x in the order " + axes_text(axes));
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
-  if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
   return TransposeProblem{.op = op,
                           .element_bytes = static_cast<int>(size_of(x.dtype)),
                           .x = x.layout,
@@ -105,13 +106,9 @@ static Status validate(const TransposeProblem& p) {
   RIDGE_TRY(check_axes(p.op, p.x.rank, p.axes));
   if (!p.y.same_shape(result_layout(p.x, p.axes)))
     return Status::invalid(p.op, "y.shape", p.y.text(), "that of x, " + p.x.text() + ", in the order of the axes");
-  for (int axis = 0; axis < p.y.rank; ++axis) {
-    if (p.y.shape[axis] < 0) return Status::invalid(p.op, "shape", p.y.text(), "of sizes from 0");
-    if (p.y.shape[axis] > 1 && p.y.stride[axis] == 0)
-      return Status::invalid(p.op, "y.strides", "0 in an axis of " + std::to_string(p.y.shape[axis]),
-                             "such that elements are apart");
-  }
-  return {};
+  RIDGE_TRY(check_extent(p.op, "x", p.x));
+  RIDGE_TRY(check_extent(p.op, "y", p.y));
+  return check_elements_apart(p.op, "y", p.y);
 }
 
 static std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes"; }

@@ -24,10 +24,9 @@ Result<WindowSumProblem> WindowSumProblem::of(const TensorView& x, const TensorV
   if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (overlap(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
   WindowSumProblem p{.n = x.size(-1), .w = w, .dtype = x.dtype};
-  p.rows = 1;
-  for (int axis = 0; axis + 1 < x.rank(); ++axis) p.rows *= x.size(axis);
+  p.rows = rows_in(x.layout);
   const TensorView views[] = {x, y};
   Rows rows[2];
   rows_of(views, rows);
@@ -46,12 +45,8 @@ static Status validate(const WindowSumProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 i32");
   if (p.w < 1 || p.w % 2 == 0) return Status::invalid(op, "w", std::to_string(p.w), "odd, from 1");
-  if (p.rows < 0 || p.n < 0)
-    return Status::invalid(op, "shape", std::to_string(p.rows) + "x" + std::to_string(p.n), "of sizes from 0");
-  for (int axis = 0; axis < p.y->outer.rank; ++axis)
-    if (p.y->outer.stride[axis] == 0) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
-  if (p.y->step == 0 && p.n > 1) return Status::invalid(op, "y.strides", "0", "such that elements are apart");
-  return {};
+  RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.n}));
+  return check_elements_apart(op, "y", p.y->layout(p.n));
 }
 
 // Why this row cannot run this problem; empty: it can.

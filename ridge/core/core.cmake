@@ -1,0 +1,7 @@
+if(RIDGE_TESTS)
+  add_executable(core_test ${CMAKE_CURRENT_LIST_DIR}/overlap_test.cpp)
+  ridge_test_options(core_test)
+  target_link_libraries(core_test PRIVATE ridge GTest::gtest_main)
+  add_test(NAME core COMMAND core_test)
+  set_tests_properties(core PROPERTIES LABELS cpu)
+endif()
