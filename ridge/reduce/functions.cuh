@@ -124,6 +124,74 @@ template <class T> struct Sum : Additive<T> {
   };
 };
 
+// A sum of 128 bits: of integers whose mean is wanted, which their sum may leave 64 bits on the way to.
+struct WideSum {
+  std::uint64_t low;
+  std::int64_t high;
+  __device__ __forceinline__ void add(std::int64_t x) { *this = plus(*this, {static_cast<std::uint64_t>(x), x >> 63}); }
+  static __device__ __forceinline__ WideSum plus(const WideSum& a, const WideSum& b) {
+    const std::uint64_t low = a.low + b.low;
+    return {low, static_cast<std::int64_t>(static_cast<std::uint64_t>(a.high) + static_cast<std::uint64_t>(b.high) +
+                                           (low < a.low))};
+  }
+  __device__ __forceinline__ double as_double() const {
+    const auto small = static_cast<std::int64_t>(low);
+    if (high == small >> 63) return static_cast<double>(small);  // rounded once
+    return ::fma(static_cast<double>(high), 0x1p64, static_cast<double>(low));
+  }
+};
+
+// The mean of integers of 32 and 64 bits, as float64. Those of 32 add up in 64 bits within a thread, which none has
+// 2^32 of.
+template <class T> struct WideMean {
+  using Element = T;
+  using Partial = WideSum;
+  using Output = std::uint64_t;  // the float64's bits
+  static constexpr int inputs = 1;
+  static constexpr bool locates = false;
+
+  static __device__ __forceinline__ T neutral() { return T(0); }
+  static __device__ __forceinline__ Partial identity() { return {0, 0}; }
+  static __device__ __forceinline__ Partial combine(const Partial& a, const Partial& b) { return WideSum::plus(a, b); }
+  static __device__ __forceinline__ Partial lift(T x, T, std::int64_t) {
+    const auto wide = static_cast<std::int64_t>(x);
+    return {static_cast<std::uint64_t>(wide), wide >> 63};
+  }
+  static __device__ __forceinline__ Output output(const Partial& sum, std::int64_t count, const Finish&) {
+    return __builtin_bit_cast(std::uint64_t, sum.as_double() / static_cast<double>(count));
+  }
+
+  // Of one row, as one thread adds it up.
+  struct OfThread {
+    std::conditional_t<sizeof(T) == 8, WideSum, std::int64_t> sum = {};
+    __device__ __forceinline__ void add_element(T x) {
+      if constexpr (sizeof(T) == 8) sum.add(x);
+      else sum += x;
+    }
+    __device__ __forceinline__ Partial result() const {
+      if constexpr (sizeof(T) == 8) return sum;
+      else return {static_cast<std::uint64_t>(sum), sum >> 63};
+    }
+  };
+  template <int V> struct Running : OfThread {
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) this->add_element(x[v]);
+    }
+    __device__ __forceinline__ void end_of_tile(std::int64_t) {}
+  };
+  template <int V> struct RunningColumns {
+    OfThread of[V] = {};
+    __device__ __forceinline__ explicit RunningColumns(std::int64_t) {}
+    __device__ __forceinline__ void add(const simt::vec<T, V>& x, std::int64_t) {
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) of[v].add_element(x[v]);
+    }
+    __device__ __forceinline__ Partial result(int v) const { return of[v].result(); }
+  };
+};
+template <class T> inline constexpr bool has_wide_mean = std::is_integral_v<T> && sizeof(T) >= 4;
+
 template <class T> struct Dot : Additive<T> {
   static constexpr int inputs = 2;
   using Partial = Accumulator<T>;

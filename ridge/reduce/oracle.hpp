@@ -13,16 +13,21 @@ struct Oracle {
   bool integral = true;  // all terms are whole numbers
 };
 
-// `wraps`: the values are integers, whose sums are taken modulo 2^64.
+// `wraps`: the values are integers, whose sums are taken modulo 2^64. Their mean is that of the sum as it is.
 inline Oracle oracle(std::string_view f, bool wraps, std::span<const double> x, std::span<const double> z) {
   Oracle o;
-  if (wraps && (f == "sum" || f == "mean" || f == "dot")) {
+  if (wraps && f == "mean") {
+    __int128 sum = 0;
+    for (const double value : x) sum += static_cast<std::int64_t>(value);
+    o.value = static_cast<double>(static_cast<long double>(sum) / static_cast<long double>(x.size()));
+    return o;
+  }
+  if (wraps && (f == "sum" || f == "dot")) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
       sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(x[i])) *
              (f == "dot" ? static_cast<std::uint64_t>(static_cast<std::int64_t>(z[i])) : 1);
     o.value = static_cast<double>(static_cast<std::int64_t>(sum));
-    if (f == "mean") o.value /= static_cast<double>(x.size());
     return o;
   }
   if (f == "sum" || f == "mean" || f == "dot") {

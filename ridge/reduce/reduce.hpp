@@ -10,7 +10,8 @@
 //           equally far from a 16-byte boundary. So do rows that lie side by side, as columns do, if their number is a
 //           multiple of 16 bytes and all begin on such a boundary (sums of f32 f16 bf16: anywhere). Others are slower.
 // Types     f64 f32 f16 bf16 i64 i32 i8 u8. y has x's type, except that sums and dots of
-//           integers are i64 (and wrap), means of integers are f64, and argmax and argmin are i64.
+//           integers are i64 (and wrap), means of integers are f64 (of a sum that does not), and argmax and argmin are
+//           i64.
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less

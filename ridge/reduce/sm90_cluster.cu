@@ -34,7 +34,10 @@ Status launch_cluster(const Arguments& args) {
       case Reduce::min: return launch<Extremum<false, T>>(args);
       case Reduce::argmax: return launch<ArgExtremum<true, T>>(args);
       case Reduce::argmin: return launch<ArgExtremum<false, T>>(args);
-      default: return launch<Sum<T>>(args);
+      default:
+        if constexpr (has_wide_mean<T>)
+          if (p.function == Reduce::mean) return launch<WideMean<T>>(args);
+        return launch<Sum<T>>(args);
     }
   });
 }

@@ -318,6 +318,7 @@ constexpr int partial_bytes(Reduce f, DType dtype, Accumulate accumulate) {
   if (accumulate == Accumulate::two_float) return 8;
   if (f == Reduce::argmax || f == Reduce::argmin) return 16;  // a value and a tile
   if (f == Reduce::max || f == Reduce::min) return static_cast<int>(size_of(dtype));
+  if (f == Reduce::mean && (dtype == DType::i32 || dtype == DType::i64)) return 16;  // a sum of 128 bits
   return is_floating(dtype) && dtype != DType::f64 ? 4 : 8;
 }
 
