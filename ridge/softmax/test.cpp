@@ -190,6 +190,29 @@ TEST(Softmax, LeadingAxesThatDoNotMerge) {  // a transposed batch: [2, 3, 40] se
   }
 }
 
+// A probability is at most 1, so its logarithm at most 0: of one element, and of one beside which others vanish,
+// however base and sum are rounded. By every row of the table.
+TEST(Softmax, LogarithmsAreNotAboveZero) {
+  for (const std::int64_t cols : {1, 3, 32, 100, 1000, 5000, 20000})
+    for (const softmax_detail::Variant& row : softmax_detail::variants) {
+      constexpr std::int64_t rows = 64;
+      const SoftmaxProblem problem{.rows = rows, .cols = cols, .dtype = f32, .log = true};
+      auto plan = plan_softmax(problem, cpu(), {.variant = std::string(row.name)});
+      if (!plan) continue;  // another row's
+      std::vector<float> x(static_cast<std::size_t>(rows * cols), -1e5f), y(x.size(), 1);
+      for (std::int64_t r = 0; r < rows; ++r) x[r * cols + r % cols] = 0.37f + 1234.567f * static_cast<float>(r);
+      std::vector<std::byte> workspace(plan->workspace_bytes());
+      ASSERT_TRUE(plan->run(view(x.data(), {rows, cols}), view(y.data(), {rows, cols}),
+                            {workspace.data(), workspace.size()}, {})
+                      .ok());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const float at = y[r * cols + r % cols];
+        ASSERT_LE(at, 0) << row.name << ", row " << r << " of " << cols;
+        ASSERT_GE(at, -1e-6f) << row.name << ", row " << r << " of " << cols;
+      }
+    }
+}
+
 TEST(Softmax, PartialOverlapIsRefused) {
   std::vector<float> x(100);
   EXPECT_THROW(softmax(view(x.data(), {5, 10}), view(x.data() + 5, {5, 10})), Error);

@@ -57,10 +57,12 @@ struct ScaledExponential {
   }
   __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
   __device__ __forceinline__ float operator()(float x) const { return simt::fast_exp2(fmaf(x, log2_e, -offset)); }
-  // log of the sum of exp(x - base), from the sum of what operator() gave.
+  // log of the sum of exp(x - base), from the sum of what operator() gave. Where base is the greatest x, its own term
+  // is 1 and the logarithm not negative: what roundings make of it below 0 would be a probability above 1. A sum of
+  // nothing but -inf stays as it is.
   __device__ __forceinline__ float log_of_sum(float sum) const {
-    const float slip = fmaf(base, log2_e, -offset);
-    return logf(sum) - slip * ln_2;
+    const float slip = fmaf(base, log2_e, -offset), log = logf(sum) - slip * ln_2;
+    return log < 0 && sum > 0 ? 0.0f : log;
   }
 };
 
