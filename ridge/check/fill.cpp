@@ -13,7 +13,7 @@ namespace ridge::check {
 namespace {
 
 constexpr const char* known_fills =
-    "normal uniform ints ones constant,X shifted,X alternating,X nan inf overflow denormal zipf far";
+    "normal uniform ints ones constant,X shifted,X scaled,X alternating,X nan inf overflow denormal zipf far";
 
 // The greatest finite value, and the least positive subnormal, of a type.
 double greatest(DType dtype) {
@@ -63,6 +63,7 @@ class Source {
     if (name_ == "inf" && special) return random_() % 2 ? HUGE_VAL : -HUGE_VAL;
     if (name_ == "overflow") return x < 0 ? -greatest(dtype_) * 0.99 : greatest(dtype_) * 0.99;
     if (name_ == "shifted") return constant_ + x;
+    if (name_ == "scaled") return constant_ * x;
     if (name_ == "alternating") return (index % 2 ? -constant_ : constant_) + x;
     if (name_ == "far")
       return std::clamp(std::ldexp(x < 0 ? -1 : 1, static_cast<int>(random_() % 41)), -greatest(dtype_),
@@ -138,8 +139,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
       return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal", "uniform", "ints",     "ones",     "constant", "shifted", "alternating",
-                                    "nan",    "inf",     "overflow", "denormal", "zipf",     "far"};
+  const std::string_view known[] = {"normal",      "uniform", "ints", "ones",     "constant", "shifted", "scaled",
+                                    "alternating", "nan",     "inf",  "overflow", "denormal", "zipf",    "far"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);

@@ -11,6 +11,8 @@
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_lanes.cuh>
 
+#include <limits>
+
 namespace ridge::embedding_norm_detail {
 
 // table: [rows, cols]  indices: [n]  gamma, beta: [cols] or null  x, y: [n, cols]
@@ -49,7 +51,10 @@ struct RowNorm {
   }
 };
 
-template <class Team> using RowScratch = typename Team::template Scratch<float>[2];  // of a reduction for each pass
+template <class Team> struct RowScratch {  // of a reduction for each pass
+  typename Team::template Scratch<float> mean, squares;
+  typename Team::template Scratch<double> wide;
+};
 
 // Of the row whose elements on this lane each(f) calls f with. All lanes of the row call.
 template <class Team, class T, class Each>
@@ -61,15 +66,27 @@ __device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Oper
     norm.base = first;
     float mean = 0;  // each distance by its share: the sum of large ones might leave the range of float32
     each([&](float x) { mean = fmaf(x - norm.base, per_column, mean); });
-    norm.mean = Team::reduce(mean, plus, scratch[0]);
+    norm.mean = Team::reduce(mean, plus, scratch.mean);
   }
   float squares = 0;
   each([&](float x) {
     const float d = norm.centred(x);
     squares = fmaf(d, d, squares);
   });
-  squares = Team::reduce(squares, plus, scratch[1]);
-  norm.scale = rsqrtf(squares * per_column + a.eps);
+  squares = Team::reduce(squares, plus, scratch.squares);
+  const float divisor = fmaf(squares, per_column, a.eps);
+  norm.scale = rsqrtf(divisor);
+  // Squares beyond float32's range, or so small that they have vanished: float64 holds those of every float.
+  if (!(divisor >= 0x1p-100f && divisor <= std::numeric_limits<float>::max())) {
+    double wide = 0;
+    each([&](float x) {
+      const double d = static_cast<double>(x) - static_cast<double>(norm.base) - static_cast<double>(norm.mean);
+      wide = ::fma(d, d, wide);
+    });
+    wide = Team::reduce(
+        wide, [](double p, double q) { return p + q; }, scratch.wide);
+    norm.scale = static_cast<float>(::rsqrt(wide / static_cast<double>(a.cols) + static_cast<double>(a.eps)));
+  }
   return norm;
 }
 

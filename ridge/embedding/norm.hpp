@@ -17,13 +17,12 @@
 //           distances from the row's first element, less their mean: a row 1e4 + i * 1e-3 in float32 is right to the
 //           last bits of x - mean; one whose first element lies far from the others, to those of that distance. A
 //           constant row, or one of one element, gives beta in mode layer. Rows with NaN or an infinity give NaN (mode
-//           rms with an infinity: NaN there and beta elsewhere), and no other row does. Rows whose sum of squares
-//           leaves the range of float32 have an infinite variance, and give beta; in mode layer, distances that leave
-//           it give NaN.
+//           rms with an infinity: NaN there and beta elsewhere), and no other row does. Rows whose squares
+//           leave the range of float32 have them summed in float64; in mode layer, distances that leave it give NaN.
 // scale     finite. With 1, the default, rows are copied as they are; otherwise they are multiplied in float32 and
 //           rounded once.
 // eps       finite and not negative, added inside the root; below float32's least normal number, that number. With 0, a
-//           row of zeros gives NaN, in mode layer any constant one, and one whose squares underflow may.
+//           row of zeros gives NaN, in mode layer any constant one.
 // Aliasing  x and y overlap nothing, nor each other.
 // Empty     nothing is launched. A table without rows gives zeros and their norm.
 // Repeats   bit for bit.

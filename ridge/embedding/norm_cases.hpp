@@ -131,7 +131,10 @@ inline check::CaseBook book() {
       each("rows=9,cols=1032,n=5:warp=64");
     }
     // Squares overflow, and distances do not.
-    for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=9,cols=136,n=21:scale=1e25" + mode);
+    for (const char* type : {"f32", "bf16"})
+      for (const char* scale : {"1e25", "1e-30:eps=0"})
+        for (const char* cols : {"136", "9"})
+          test(std::string(type) + ":rows=9,cols=" + cols + ",n=21:scale=" + scale + mode);
     // As many units as the rows of the table keep, and one less and more of them.
     for (const char* cols : {"124", "128", "132", "508", "512", "516", "2048", "2052", "4092", "4096", "4100", "8192",
                              "8196", "16384", "16388"})

@@ -3,7 +3,6 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace ridge::embedding_norm_detail {
 
@@ -25,8 +24,6 @@ struct RowOracle {
       first += of_first;
       furthest = std::fmax(furthest, static_cast<double>(of_first));
     }
-    // A sum that leaves the range of float32 is infinite, and so is the variance.
-    if (squares > std::numeric_limits<float>::max()) squares = std::numeric_limits<long double>::infinity();
     mean = static_cast<double>(exact_mean);
     variance = static_cast<double>(squares / n);
     scale = static_cast<double>(1 / std::sqrt(squares / n + eps));

@@ -32,6 +32,11 @@ template <class T> struct Forward {
   Compute<T> eps;
   bool rms;
   std::int64_t ahead = 0;  // rows_ahead()
+
+  RIDGE_HD bool in_place() const {
+    return y.data == x.data ||
+           (sum.data && (y.data == residual.data || sum.data == x.data || sum.data == residual.data));
+  }
 };
 
 // dy, x, dx, dsum: [rows, cols]; gamma: [cols]

@@ -202,6 +202,39 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return request.backward ? backward_oracle(c, request, in) : forward_oracle(c, request, in);
 }
 
+// fill=scaled,X is of what is normalised alone: of the others' products with it nothing would be left to compare.
+inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
+  const std::string_view fill = c.options.text("fill");
+  if (!fill.starts_with("scaled,")) return;
+  const double scale = std::stod(std::string(fill.substr(7)));
+  const Request request = *request_of(c.op, c.operator_options());
+  const Names names = listed(c, "inputs", request.inputs());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != "x" && names[i] != "residual" && names[i] != "sum")
+      for (double& value : in[i].values) value /= scale;
+}
+
+// Rows whose squares leave the range of the type that they are summed in, at either end, and constant rows.
+inline void add_range_cases(check::CaseBook& book) {
+  const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest); };
+  for (const char* type : {"f32", "bf16"})
+    for (const char* size : {"rows=6,cols=24", "rows=5,cols=203", "rows=9,cols=64", "rows=3,cols=1000",
+                             "rows=2,cols=4099", "rows=2,cols=20001"})
+      for (const char* fill : {"scaled,1e25", "scaled,4e37", "scaled,1e-30:eps=0"})
+        for (const char* backward : {"", ":backward"})
+          if (std::string_view(fill) != "scaled,4e37" || !*backward)  // dx would be below the normal numbers
+            test(std::string(type) + ":" + size + ":fill=" + fill + backward);
+  for (const char* size : {"rows=6,cols=24", "rows=5,cols=203", "rows=2,cols=4099", "rows=2,cols=20001"})
+    for (const char* fill : {"constant,1.6e38", "constant,-1e25", "constant,1e-30"})
+      test(std::string("f32:") + size + ":fill=" + fill);
+  for (const char* fill : {"scaled,8e153", "scaled,1e-200:eps=0"})
+    for (const char* rest : {"rows=6,cols=24", "rows=5,cols=203", "rows=5,cols=203:backward"})
+      test(std::string("f64:") + rest + ":fill=" + fill);
+  for (const char* rest :
+       {"rows=5,cols=203:warp=64", "rows=13,cols=100:place=inplace", "rows=2,cols=20001:place=inplace"})
+    test(std::string("f32:") + rest + ":fill=scaled,1e25");
+}
+
 // Around what the rows of the table keep, as below; sums that cancel, or hide a small variance behind a large mean.
 inline void add_two_float_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":f32:" + rest + ":accumulate=two_float"); };
@@ -241,7 +274,7 @@ inline check::CaseBook book_of(const std::string& op) {
                        .optional_keys = {},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
-                       .adjust = nullptr,
+                       .adjust = case_adjust,
                        .tests = {},
                        .benches = {}};
   book.draw = op.starts_with("add_") ? op == "add_layer_norm" ? draw<true, true> : draw<true, false>
@@ -353,6 +386,7 @@ inline check::CaseBook book_of(const std::string& op) {
         for (const char* size : {"rows=1000000,cols=17", "rows=1,cols=10000000"})
           book.benches.push_back(op + ":" + type + ":" + size + backward);
   }
+  add_range_cases(book);
   add_two_float_cases(book);
   return book;
 }

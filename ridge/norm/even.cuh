@@ -42,7 +42,7 @@ template <class T> struct EvenRow {
 template <class Team, class T>
 [[gnu::noinline]] static __device__ void norm_even_rarely(
     EvenRow<T> r, Statistics<float> normalised, bool far,
-    typename Team::template Scratch<Differences<float>> (&scratch)[2]) {
+    typename Team::template Scratch<Differences<float>> (&scratch)[2], WideScratch<Team>& scratch_wide) {
   constexpr int V = tile::unit_elements<T>, step = Team::lanes * V;
   const int first = Team::lane() * V;
   __syncthreads();  // other lanes' units of x
@@ -63,6 +63,15 @@ template <class Team, class T>
       spread = Spread<float>::of(differences_from(base, scratch[1]), per_element);
     }
     normalised = spread.statistics(base, per_column, r.eps);
+    if (const float divisor = spread.divisor(per_column, r.eps); !is_ordinary(divisor)) {
+      const auto each = [&](auto&& f) {
+#pragma unroll 1
+        for (int at = first; at < r.cols; at += step)
+          for_elements<T>(tile::load_packed(r.x + at), [&](float e, int) { f(e, true); });
+      };
+      normalised = wide_statistics<Team, float>(
+          each, [] {}, static_cast<float>(r.cols), r.eps, r.rms, divisor, scratch_wide);
+    }
   }
 #pragma unroll 1
   for (int at = first; at < r.cols; at += step) {
@@ -86,6 +95,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
   __shared__ typename Team::template Scratch<Sums> scratch;
   __shared__ typename Team::template Scratch<Differences<float>> scratch_rarely[2];
+  __shared__ WideScratch<Team> scratch_wide;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;  // the whole block
   const int cols = static_cast<int>(a.cols), first = Team::lane() * tile::unit_elements<T>;
@@ -127,11 +137,12 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   bool far;
   Statistics<float> normalised{};
   if constexpr (Scaled) {
-    far = !is_finite(s.squares);
-    normalised.scale = reciprocal_root(s.squares * per_column + a.eps);
+    const float divisor = multiply_add(s.squares, per_column, a.eps);
+    far = !is_ordinary(divisor);
+    normalised.scale = reciprocal_root(divisor);
   } else {
     const Spread<float> spread = Spread<float>::of(s, a.rms ? 0.0f : per_column);
-    far = spread.far(s);
+    far = spread.far(s) || !is_ordinary(spread.divisor(per_column, a.eps));
     normalised = spread.statistics(0, per_column, a.eps);
   }
 
@@ -140,7 +151,7 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   const T *gamma = a.gamma.data, *beta = Scaled ? nullptr : a.beta.data;
   if (far || !tile::on_units(gamma, 0) || !tile::on_units(beta, 0))
     return norm_even_rarely<Team, T>({x - first, y - first, gamma, beta, cols, a.eps, a.rms}, normalised, far,
-                                     scratch_rarely);
+                                     scratch_rarely, scratch_wide);
 #pragma unroll
   for (int k0 = 0; k0 < K; k0 += batch) {
     Affine<T> affine[batch];

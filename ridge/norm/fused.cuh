@@ -77,6 +77,8 @@ struct ElementGradient {
     of_n = -gn * per_column * scale;
     constant = rms ? 0.0f : -s.of.g * per_column * scale;
   }
+  __device__ __forceinline__ explicit ElementGradient(const RowGradient<float>& r)
+      : normalised(r.normalised), of_n(-r.mean_gn * normalised.scale), constant(-r.mean_g * normalised.scale) {}
   __device__ __forceinline__ float operator()(float n, float g) const {
     return fmaf(g, normalised.scale, fmaf(n, of_n, constant));
   }
@@ -363,7 +365,12 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       // ---- finish
       if (j < count) {
         total = blocks.receive(total);
-        const ElementGradient gradient(total, per_column, a.eps, a.rms);
+        ElementGradient gradient(total, per_column, a.eps, a.rms);
+        if (!is_ordinary(multiply_add(total.of.squares, per_column, a.eps))) {
+          const std::int64_t row = first_row + std::int64_t{j} * shape.apart;
+          gradient = ElementGradient(
+              wide_gradient_alone<team>(a.x.even_row(row), a.dy.even_row(row), a.gamma.data, a.cols, a.eps, a.rms));
+        }
         Packed* slot = slot_of(stage);
         T* dx = units_of(a.dx, j);
         tile::make_opaque(dx);  // computed once, and not for each unit again

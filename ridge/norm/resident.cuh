@@ -10,7 +10,10 @@ namespace ridge::norm_detail {
 // Where rows are on chip, the first pass takes distances from the row's first element, and no mean beforehand.
 struct DistanceSums {
   static constexpr bool plain = true;
-  template <class Team, class X> using Scratch = typename Team::template Scratch<Differences<X>>[2];
+  template <class Team, class X> struct Scratch {
+    typename Team::template Scratch<Differences<X>> pass[2];
+    WideScratch<Team> wide;
+  };
 };
 
 // y of rows [rows, cols], or of their sum with residual, which sum gets.
@@ -108,7 +111,7 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
         each(
             [&](float e, bool exists) { s.add(e - (exists ? from : 0.0f)); });  // what is not there is no distance away
         kept.end_pass();
-        return Team::reduce(s, plus<Differences<float>>, scratch[pass]);
+        return Team::reduce(s, plus<Differences<float>>, scratch.pass[pass]);
       };
       Differences<float> s = sums(base, 0);
       Spread<float> spread = Spread<float>::of(s, per_element);
@@ -122,6 +125,15 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
       if constexpr (Blocks::shares) {
         const SliceMoments mine{static_cast<float>(part.size), base, spread};
         spread = of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), per_column);
+        // Other blocks may have written their part of the row in its place.
+        if (!is_ordinary(spread.divisor(per_column, a.eps)) && !a.in_place())
+          return wide_statistics_alone<Team::warp>(a.x.even_row(row), Added ? a.residual.even_row(row) : nullptr,
+                                                   a.cols, a.eps, a.rms);
+      } else {
+        const float divisor = spread.divisor(per_column, a.eps);
+        if (in_any_row<Team>(!is_ordinary(divisor)))
+          return wide_statistics<Team, float>(
+              each, [&] { kept.end_pass(); }, static_cast<float>(a.cols), a.eps, a.rms, divisor, scratch.wide);
       }
       return spread.statistics(base, per_column, a.eps);
     }

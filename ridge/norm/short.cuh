@@ -5,6 +5,14 @@
 
 namespace ridge::norm_detail {
 
+// A row's lanes, for what is rare (statistics.cuh).
+template <class Team> struct LanesTogether {
+  template <class V> struct Scratch {};
+  template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
+    return simt::tiles<Team::lanes>().reduce(value, f);
+  }
+};
+
 // Row::config: a block has `rows` rows side by side, `turns` times.
 // Preconditions: rows of all tensors start on 16 bytes, are of whole units, at most one for each lane, and evenly
 // spaced; vectors are contiguous, gridDim.x * rows * turns covers rows. y and sum may be x or residual.
@@ -58,7 +66,7 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   for (int t = 0; t < turns; ++t) {
     s[t] = together.reduce(s[t], plus<Differences<float>>);
     spread[t] = Spread<float>::of(s[t], per_element);
-    far = far || spread[t].far(s[t]);
+    far = far || spread[t].far(s[t]) || !is_ordinary(spread[t].divisor(per_column, a.eps));
   }
 
   // ---- finish
@@ -74,7 +82,16 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
     Differences<float> of_base{0, 0};
     for_elements<T>(unit[t], [&](float e, int) { of_base.add(e - less); });
     of_base = together.reduce(of_base, plus<Differences<float>>);
-    finish(t, Spread<float>::of(of_base, per_element).statistics(base, per_column, a.eps));
+    const Spread<float> again = Spread<float>::of(of_base, per_element);
+    const float divisor = again.divisor(per_column, a.eps);
+    if (!simt::tiles<Team::warp>().any(!is_ordinary(divisor))) {
+      finish(t, again.statistics(base, per_column, a.eps));
+      continue;
+    }
+    WideScratch<LanesTogether<Team>> none;
+    const auto each = [&](auto&& f) { for_elements<T>(unit[t], [&](float e, int) { f(e, has); }); };
+    finish(t, wide_statistics<LanesTogether<Team>, float>(
+                  each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, none));
   }
 }
 
@@ -134,7 +151,19 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         base += a.rms ? 0.0f : s.first * per_column;
         s = sums(base);
       }
-      const RowGradient<float> gradient = gradient_of_sums(s, base, per_column, a.eps, a.rms);
+      RowGradient<float> gradient = gradient_of_sums(s, base, per_column, a.eps, a.rms);
+      const float divisor = multiply_add(s.squares, per_column, a.eps);
+      if (simt::tiles<Team::warp>().any(!is_ordinary(divisor))) {
+        using Lanes = LanesTogether<Team>;
+        WideScratch<Lanes> none;
+        typename Lanes::template Scratch<Sums> no_sums;
+        const auto each = [&](auto&& f) {
+#pragma unroll
+          for (int v = 0; v < V; ++v) f(x[v], dy[v] * gamma[v], has);
+        };
+        gradient = wide_gradient<Lanes, float>(
+            each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, none, no_sums);
+      }
 
       // ---- finish
       if (!exists(t)) continue;

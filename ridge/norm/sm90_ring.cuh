@@ -110,7 +110,14 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           if (ring.cluster > 1)
             spread = of_cluster(moments(posted), team.template collect<SliceMoments>(posted.number), ring.cluster,
                                 per_column);
-          const Statistics<float> normalised = spread.statistics(posted.base, per_column, a.eps);
+          Statistics<float> normalised = spread.statistics(posted.base, per_column, a.eps);
+          // A block that has the row finds it in the ring; of a cluster's, others may have written theirs in its place.
+          if (!is_ordinary(spread.divisor(per_column, a.eps)) && (ring.cluster == 1 || !a.in_place())) {
+            const bool here = ring.cluster == 1;
+            const T *of_x = here ? at_row.of(0) : a.x.even_row(at_row.row), *of_residual = nullptr;
+            if constexpr (Added) of_residual = here ? at_row.of(1) : a.residual.even_row(at_row.row);
+            normalised = wide_statistics_alone<32>(of_x, of_residual, a.cols, a.eps, a.rms);
+          }
           T* y = a.y.even_row(at_row.row) + begin + at0;
           tile::make_opaque(y);  // computed once, and not for each unit again
           // A branch for each unit would leave none to be worked on while another one is read.

@@ -273,7 +273,12 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
           memcpy(&of_lane, word, sizeof word);
           if (sender >= cluster) of_lane.of = {0, 0, 0, 0};
           const RowSums total = together<RoleRows::most_cluster>(of_lane, of_sender, mates);
-          const ElementGradient gradient(total, per_column, a.eps, a.rms);
+          ElementGradient gradient(total, per_column, a.eps, a.rms);
+          if (!is_ordinary(multiply_add(total.of.squares, per_column, a.eps))) {
+            const std::int64_t row = first_row + std::int64_t{j} * shape.apart;
+            gradient = ElementGradient(
+                wide_gradient_alone<warp>(a.x.even_row(row), a.dy.even_row(row), a.gamma.data, a.cols, a.eps, a.rms));
+          }
           if (lane == 0) slots[stage].gradient = gradient;
           __syncwarp();
           if (lane == 0) sm90::arrive(&slots[stage].known);

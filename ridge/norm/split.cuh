@@ -11,6 +11,7 @@ namespace ridge::norm_detail {
 struct SlicePartial {
   Moments moments;
   float base;
+  double squares;  // also where they leave float32's range
 };
 // The same with the sums of g = dy gamma and of g (x - base - moments.mean).
 struct GradientMoments {
@@ -20,6 +21,32 @@ struct GradientMoments {
 struct GradientPartial {
   GradientMoments sums;
   float base;
+  double squares, gd;
+};
+// The slices of a row together in float64, in their order: for rows whose squares leave float32's range.
+template <class Partial> struct WideSlices {
+  double n = 0, mean = 0, squares = 0, g = 0, gd = 0;
+  __device__ __forceinline__ WideSlices(const Partial* partials, int slices) {
+#pragma unroll 1
+    for (int i = 0; i < slices; ++i) {
+      const Partial& p = partials[i];
+      double of_g = 0, of_gd = 0;
+      if constexpr (std::is_same_v<Partial, GradientPartial>) of_g = double(p.sums.g), of_gd = p.gd;
+      const Moments& m = moments_of(p);
+      if (m.n == 0) continue;
+      const double all = n + double(m.n), apart = double(p.base) + double(m.mean) - mean, share = double(m.n) / all;
+      squares += p.squares + apart * apart * n * share;
+      // g (x - mean), seen from the mean of both
+      gd += of_gd + of_g * apart * (n / all) - g * apart * share;
+      g += of_g;
+      mean += apart * share;
+      n = all;
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ const Moments& moments_of(const SlicePartial& p) { return p.moments; }
+  static __device__ __forceinline__ const Moments& moments_of(const GradientPartial& p) { return p.sums.moments; }
 };
 __device__ __forceinline__ GradientMoments merged(const GradientMoments& a, const GradientMoments& b) {
   const Moments m = merged(a.moments, b.moments);
@@ -32,13 +59,22 @@ __device__ __forceinline__ GradientMoments merged(const GradientMoments& a, cons
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads) norm_split_moments(Forward<T> a, SlicePartial* partials, Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
+  __shared__ WideScratch<Team> scratch_wide;
   tile::let_next_begin();
   const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
   const float base = part.base();
   const Moments seen = Team::reduce(
       part.moments(base), [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
-  if (threadIdx.x == 0) partials[blockIdx.x] = {seen, base};
+  SlicePartial partial{seen, base, double(seen.squares)};
+  if (const float divisor = seen.squares / seen.n + a.eps; !is_ordinary(divisor)) {
+    const double n = double(mine.size);
+    const auto m = WideMoments::of<Team>(
+        part.each(), [] {}, n, 1, a.rms, scratch_wide);
+    const auto near = float(m.mean);
+    partial = {{float(n), float(m.mean - double(near)), seen.squares}, near, m.squares};
+  }
+  if (threadIdx.x == 0) partials[blockIdx.x] = partial;
 }
 
 // y. Preconditions: as above; y may be x or residual.
@@ -59,7 +95,12 @@ __global__ void __launch_bounds__(Team::threads)
   }
   seen = Team::reduce(
       seen, [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
-  part.write(statistics_of(seen, base, a.eps));
+  Statistics<float> normalised = statistics_of(seen, base, a.eps);
+  if (!is_ordinary(seen.squares / seen.n + a.eps)) {
+    const WideSlices<SlicePartial> wide(partials, static_cast<int>(of.of_row));
+    normalised = statistics_of_wide<float>(wide.mean, wide.squares, wide.n, a.eps, 1);
+  }
+  part.write(normalised);
 }
 
 // Of dx: a unit of x and one of dy at a time, and what belongs to neither whole unit.
@@ -96,6 +137,8 @@ __global__ void __launch_bounds__(Team::threads)
     norm_split_gradient_moments(Backward<T> a, GradientPartial* partials, Slices of) {
   constexpr int V = tile::unit_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
+  __shared__ WideScratch<Team> scratch_wide;
+  __shared__ typename Team::template Scratch<double> scratch_gd;
   tile::let_next_begin();
   const tile::SliceOfBlock mine(of, a.cols);
   const float base = a.rms ? 0.0f : float(a.x.even_row(mine.row)[mine.begin]);
@@ -124,7 +167,27 @@ __global__ void __launch_bounds__(Team::threads)
       });
   seen = Team::reduce(
       seen, [](const GradientMoments& p, const GradientMoments& q) { return merged(p, q); }, scratch);
-  if (threadIdx.x == 0) partials[blockIdx.x] = {seen, base};
+  GradientPartial partial{seen, base, double(seen.moments.squares), double(seen.gd)};
+  if (const float divisor = seen.moments.squares / seen.moments.n + a.eps; !is_ordinary(divisor)) {
+    const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
+    const T* gamma = a.gamma.data ? a.gamma.data + mine.begin : nullptr;
+    const auto each = [&](auto&& f) {
+#pragma unroll 1
+      for (std::int64_t i = threadIdx.x; i < mine.size; i += Team::threads) f(float(x[i]), true);
+    };
+    const double n = double(mine.size);
+    const auto m = WideMoments::of<Team>(
+        each, [] {}, n, 1, a.rms, scratch_wide);
+    double gd = 0;
+#pragma unroll 1
+    for (std::int64_t i = threadIdx.x; i < mine.size; i += Team::threads)
+      gd += double(float(dy[i]) * (gamma ? float(gamma[i]) : 1.0f)) * (double(float(x[i])) - m.mean);
+    gd = Team::reduce(
+        gd, [](double p, double q) { return p + q; }, scratch_gd);
+    const auto near = float(m.mean);
+    partial = {{{float(n), float(m.mean - double(near)), seen.moments.squares}, seen.g, seen.gd}, near, m.squares, gd};
+  }
+  if (threadIdx.x == 0) partials[blockIdx.x] = partial;
 }
 
 // dx, and the row's statistics for the sums over columns. Preconditions: as above.
@@ -145,10 +208,15 @@ __global__ void __launch_bounds__(Team::threads)
   }
   seen = Team::reduce(
       seen, [](const GradientMoments& p, const GradientMoments& q) { return merged(p, q); }, scratch);
-  const Statistics<float> normalised = statistics_of(seen.moments, base, a.eps);
   const float per_column = 1 / seen.moments.n;
-  const RowGradient<float> gradient{normalised, a.rms ? 0.0f : seen.g * per_column,
-                                    seen.gd * normalised.scale * per_column};
+  Statistics<float> normalised = statistics_of(seen.moments, base, a.eps);
+  RowGradient<float> gradient{normalised, a.rms ? 0.0f : seen.g * per_column, seen.gd * normalised.scale * per_column};
+  if (!is_ordinary(seen.moments.squares / seen.moments.n + a.eps)) {
+    const WideSlices<GradientPartial> wide(partials, static_cast<int>(of.of_row));
+    normalised = statistics_of_wide<float>(wide.mean, wide.squares, wide.n, a.eps, 1);
+    const double mean_gn = wide.gd * ::rsqrt(wide.squares / wide.n + double(a.eps)) / wide.n;
+    gradient = {normalised, a.rms ? 0.0f : float(wide.g / wide.n), float(mean_gn)};
+  }
   const T* dsum = a.dsum.data ? a.dsum.even_row(mine.row) + mine.begin : nullptr;
   T* dx = a.dx.even_row(mine.row) + mine.begin;
   for_gradient<Team::threads, T>(

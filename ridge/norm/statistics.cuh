@@ -62,14 +62,87 @@ template <class X> struct GradientSums {
 
 template <class X> __device__ __forceinline__ X plus(X a, X b) { return a + b; }
 
+// ---- rows whose squares leave the type's range
+
+// Whether a row's divisor, the mean of squares with eps, is neither infinite nor NaN, nor of squares so small that they
+// have vanished. One that is not is taken again, by wide_statistics().
+template <class X> __device__ __forceinline__ bool is_ordinary(X divisor) {
+  constexpr X least = sizeof(X) == 8 ? X(0x1p-900) : X(0x1p-100);
+  return divisor >= least && divisor <= std::numeric_limits<X>::max();
+}
+// The same for all rows of a warp together, where a row is a part of it and reductions are everybody's.
+template <class Team> __device__ __forceinline__ bool in_any_row(bool found) {
+  if constexpr (requires { Team::lanes; })
+    if constexpr (Team::lanes > 1 && Team::lanes < Team::warp) return simt::tiles<Team::warp>().any(found);
+  return found;
+}
+
+template <class Team> struct WideScratch { typename Team::template Scratch<double> mean, squares; };
+
+// What elements are multiplied by where a row's divisor is not ordinary: float64 holds the squares of every float;
+// those of float64 itself are taken of x by a power of two.
+template <class X> __device__ __forceinline__ double wide_factor(X divisor) {
+  if constexpr (sizeof(X) == 4) return 1;
+  else return divisor < X(1) ? 0x1p768 : 0x1p-768;
+}
+// From the mean and the sum of squared differences of x by the factor.
+template <class X>
+__device__ __forceinline__ Statistics<X> statistics_of_wide(double mean, double squares, double cols, X eps,
+                                                            double factor) {
+  // A constant row has no other divisor than eps, which the factor may have taken to 0.
+  const double inner = squares / cols + double(eps) * factor * factor;
+  const double scale = inner == 0 ? ::rsqrt(double(eps)) / factor : ::rsqrt(inner);  // of x by the factor
+  // Where x - mean might be no number of the type, x is taken as it is: the mean is there no more than two roots of
+  // cols times the deviation.
+  const double half = 0.5 * double(std::numeric_limits<X>::max()) * factor;
+  const X base = squares < half * half ? X(mean / factor) : X(0);
+  return {base, X((double(base) * factor - mean) * scale), X(scale * factor)};
+}
+
+// The mean of x by a factor, and the sum of squared differences from it, in float64. each(f): f(x, exists)
+struct WideMoments {
+  double mean, squares;
+
+  template <class Team, class Each, class EndPass>
+  static __device__ __forceinline__ WideMoments of(Each&& each, EndPass&& end_pass, double cols, double factor,
+                                                   bool rms, WideScratch<Team>& scratch) {
+    const auto sum_of = [](double a, double b) { return a + b; };
+    WideMoments m{0, 0};
+    if (!rms) {
+      each([&](auto x, bool exists) { m.mean = ::fma(exists ? double(x) : 0.0, factor, m.mean); });
+      end_pass();
+      m.mean = Team::reduce(m.mean, sum_of, scratch.mean) / cols;
+    }
+    each([&](auto x, bool exists) {
+      const double d = exists ? ::fma(double(x), factor, -m.mean) : 0.0;
+      m.squares = ::fma(d, d, m.squares);
+    });
+    end_pass();
+    m.squares = Team::reduce(m.squares, sum_of, scratch.squares);
+    return m;
+  }
+};
+
+// Statistics of a row whose divisor is_ordinary() did not take.
+template <class Team, class X, class Each, class EndPass>
+__device__ __forceinline__ Statistics<X> wide_statistics(Each&& each, EndPass&& end_pass, X cols, X eps, bool rms,
+                                                         X divisor, WideScratch<Team>& scratch) {
+  const double factor = wide_factor(divisor);
+  const auto m = WideMoments::of<Team>(each, end_pass, double(cols), factor, rms, scratch);
+  return statistics_of_wide<X>(m.mean, m.squares, double(cols), eps, factor);
+}
+
 // Shared memory of a row's reductions. Where a block goes through several rows, it takes turns between two.
 template <class Team, class X> struct Scratch {
   typename Team::template Scratch<X> mean;
   typename Team::template Scratch<Differences<X>> differences;
+  WideScratch<Team> wide;
 };
 template <class Team, class X> struct GradientScratch {
   typename Team::template Scratch<X> mean;
   typename Team::template Scratch<GradientSums<X>> sums;
+  WideScratch<Team> wide;
+  typename Team::template Scratch<GradientSums<X>> of_normalised;
 };
 
 // How a kernel takes a row's statistics: in the type it computes in, as below. Otherwise: two_float.cuh.
@@ -101,6 +174,9 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
   });
   s = Team::reduce(s, plus<Differences<X>>, scratch.differences);
   end_pass();
+  const X divisor = s.squares / cols + eps;
+  if (in_any_row<Team>(!is_ordinary(divisor)))
+    return wide_statistics<Team, X>(each, end_pass, cols, eps, rms, divisor, scratch.wide);
   return statistics_of(base, rms ? X(0) : s.first / (cols * X(sum_share)), s.squares / cols, eps);
 }
 
@@ -119,6 +195,8 @@ template <class X> struct Spread {
   __device__ __forceinline__ bool far(const Differences<X>& s) const {
     return mean * s.first > 4 * squares || !is_finite(squares);
   }
+  // per_element: 1 over the number of elements, as in statistics().
+  __device__ __forceinline__ X divisor(X per_element, X eps) const { return multiply_add(squares, per_element, eps); }
   __device__ __forceinline__ Statistics<X> statistics(X base, X per_element, X eps) const {
     const X variance = squares * per_element;
     const X scale = reciprocal_root((variance < X(0) ? X(0) : variance) + eps);  // a NaN stays
@@ -171,6 +249,23 @@ __device__ __forceinline__ bool far_from_base(const GradientSums<float>& s, floa
   return of_mean > 4 * (s.squares - of_mean) || !is_finite(s.squares);
 }
 
+// Of a row that is_ordinary() did not take: the sums of g and g n, once n is known. each(f): f(x, g, exists)
+template <class Team, class X, class Each, class EndPass, class S>
+__device__ __forceinline__ RowGradient<X> wide_gradient(Each&& each, EndPass&& end_pass, X cols, X eps, bool rms,
+                                                        X divisor, WideScratch<Team>& scratch, S& scratch_sums) {
+  const auto each_x = [&](auto&& f) { each([&](X x, X, bool exists) { f(x, exists); }); };
+  const Statistics<X> normalised = wide_statistics<Team, X>(each_x, end_pass, cols, eps, rms, divisor, scratch);
+  GradientSums<X> s{X(0), X(0), X(0), X(0)};
+  each([&](X x, X g, bool exists) {
+    if (!exists) return;
+    s.g += g;
+    s.gd = multiply_add(g, normalised(x), s.gd);
+  });
+  s = Team::reduce(s, plus<GradientSums<X>>, scratch_sums);
+  end_pass();
+  return {normalised, rms ? X(0) : s.g / cols, s.gd / cols};
+}
+
 // each_x(f): f(x, exists); each(f): f(x, g, exists)
 template <class Team, class X, class EachX, class Each, class EndPass>
 __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& each, EndPass&& end_pass, X cols, X eps,
@@ -181,7 +276,47 @@ __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& ea
   each([&](X x, X g, bool exists) { s.add(x - (exists ? base : X(0)), g); });
   s = Team::reduce(s, plus<GradientSums<X>>, scratch.sums);
   end_pass();
+  const X divisor = s.squares / cols + eps;
+  if (in_any_row<Team>(!is_ordinary(divisor)))
+    return wide_gradient<Team, X>(each, end_pass, cols, eps, rms, divisor, scratch.wide, scratch.of_normalised);
   return gradient_of_sums(s, base, X(1) / cols, eps, rms);
+}
+
+// The lanes of a tile that take a row's statistics by themselves, from memory: nobody else waits for them, so that a
+// kernel whose reductions are its own needs no turn of them for what is rare.
+template <int Size> struct LanesAlone {
+  template <class V> struct Scratch {};
+  template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
+    return simt::tile<Size>().reduce(value, f);
+  }
+};
+
+// x: [cols], and residual, which is added to it as it is stored, or null. Nothing of them may be written meanwhile.
+template <int Size, class T>
+[[gnu::noinline]] static __device__ Statistics<float> wide_statistics_alone(const T* x, const T* residual,
+                                                                            std::int64_t cols, float eps, bool rms) {
+  const auto each = [&](auto&& f) {
+#pragma unroll 1
+    for (std::int64_t i = simt::tile<Size>().rank(); i < cols; i += Size)
+      f(residual ? float(T(float(x[i]) + float(residual[i]))) : float(x[i]), true);
+  };
+  WideScratch<LanesAlone<Size>> none;
+  return wide_statistics<LanesAlone<Size>, float>(
+      each, [] {}, static_cast<float>(cols), eps, rms, 1.0f, none);
+}
+// x, dy, gamma: [cols]; gamma may be null
+template <int Size, class T>
+[[gnu::noinline]] static __device__ RowGradient<float> wide_gradient_alone(const T* x, const T* dy, const T* gamma,
+                                                                           std::int64_t cols, float eps, bool rms) {
+  const auto each = [&](auto&& f) {
+#pragma unroll 1
+    for (std::int64_t i = simt::tile<Size>().rank(); i < cols; i += Size)
+      f(float(x[i]), float(dy[i]) * (gamma ? float(gamma[i]) : 1.0f), true);
+  };
+  WideScratch<LanesAlone<Size>> none;
+  typename LanesAlone<Size>::template Scratch<GradientSums<float>> no_sums;
+  return wide_gradient<LanesAlone<Size>, float>(
+      each, [] {}, static_cast<float>(cols), eps, rms, 1.0f, none, no_sums);
 }
 
 }  // namespace ridge::norm_detail

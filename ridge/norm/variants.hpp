@@ -269,7 +269,7 @@ inline Slices slices_of(const Config& c, const NormProblem& p, const DeviceInfo&
   const std::int64_t least = std::int64_t{c.threads} * unit_bytes / static_cast<std::int64_t>(size_of(p.dtype));
   return tile::slices_of(p.rows, p.cols, least, device.sms * blocks_per_sm);
 }
-inline constexpr int partial_floats = 6;  // of a slice, at most
+inline constexpr int partial_floats = 10;  // of a slice, at most
 
 constexpr std::int64_t rows_per_block(Config c) { return std::int64_t{c.rows} * c.turns; }
 

@@ -149,6 +149,14 @@ template <int Threads, class T> struct VectorPart {
     return seen;
   }
 
+  // The elements as they are stored, for what is rare: f(x, exists). Precondition: a barrier since moments().
+  __device__ __forceinline__ auto each() const {
+    return [kept = sum ? sum : x, cols = cols](auto&& f) {
+#pragma unroll 1
+      for (std::int64_t i = threadIdx.x; i < cols; i += Threads) f(float(kept[i]), true);
+    };
+  }
+
   __device__ __forceinline__ void write(const Statistics<float>& normalised) const {
     const T* kept = sum ? sum : x;
     for (std::int64_t i = threadIdx.x; i < units; i += Threads) {
@@ -171,11 +179,16 @@ __device__ __forceinline__ Statistics<float> statistics_of(const Moments& m, flo
 // contiguous. y and sum may be x or residual.
 template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
   __shared__ typename Team::template Scratch<Moments> scratch;
+  __shared__ WideScratch<Team> scratch_wide;
   const VectorPart<Team::threads, T> part(a, blockIdx.x, 0, a.cols);
   const float base = part.base();
   const Moments seen = Team::reduce(
       part.moments(base), [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
-  part.write(statistics_of(seen, base, a.eps));
+  Statistics<float> normalised = statistics_of(seen, base, a.eps);
+  if (const float divisor = seen.squares / seen.n + a.eps; !is_ordinary(divisor))
+    normalised = wide_statistics<Team, float>(
+        part.each(), [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, scratch_wide);
+  part.write(normalised);
 }
 
 }  // namespace ridge::norm_detail
