@@ -31,25 +31,15 @@ static Result<Request> request_of(BatchNorm function, const Options& options) {
   return Request{layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *eps};
 }
 
-// Gamma and beta are brought both or not at all.
-template <BatchNorm F> static Result<std::vector<std::string_view>> takes(const Options&, std::size_t given) {
-  if constexpr (F == BatchNorm::train)
-    return given == 1 ? std::vector<std::string_view>{"x"} : std::vector<std::string_view>{"x", "gamma", "beta"};
-  else
-    return given == 3 ? std::vector<std::string_view>{"x", "mean", "var"}
-                      : std::vector<std::string_view>{"x", "mean", "var", "gamma", "beta"};
-}
+using Names = std::vector<std::string_view>;
 
-// Precondition: as many tensors as takes() and infer() say.
-template <BatchNorm F> static BatchNormTensors tensors_of(Views in, Views out) {
+// Precondition: as many tensors as the names and infer() say.
+template <BatchNorm F> static BatchNormTensors tensors_of(const Names& inputs, Views in, Views out) {
   if constexpr (F == BatchNorm::stats) return {.x = in[0], .y = {}, .mean = out[0], .var = out[1]};
   constexpr bool inference = F == BatchNorm::inference;
   BatchNormTensors t{.x = in[0], .y = out[0], .mean = inference ? in[1] : out[1], .var = inference ? in[2] : out[2]};
-  constexpr std::size_t before = inference ? 3 : 1;
-  if (in.size() > before) {
-    t.gamma = in[before];
-    t.beta = in[before + 1];
-  }
+  if (const TensorView* gamma = find_view(in, inputs, "gamma")) t.gamma = *gamma;
+  if (const TensorView* beta = find_view(in, inputs, "beta")) t.beta = *beta;
   return t;
 }
 
@@ -70,12 +60,18 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
                                                     const DeviceInfo& device) {
   auto request = request_of(F, options);
   if (!request) return request.error();
-  auto problem = BatchNormProblem::of(F, request->layout, tensors_of<F>(in, out), request->eps);
+  const auto op = find_op(name(F));
+  if (!op) return op.error();
+  auto inputs = input_names(**op, options, in.size());
+  if (!inputs) return inputs.error();
+  auto problem = BatchNormProblem::of(F, request->layout, tensors_of<F>(*inputs, in, out), request->eps);
   if (!problem) return problem.error();
   auto plan = plan_batch_norm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
-  return make_op_plan(std::move(*plan), [](const BatchNormPlan& p, Views x, Views y, Workspace workspace,
-                                           Stream stream) { return p.run(tensors_of<F>(x, y), workspace, stream); });
+  return make_op_plan(std::move(*plan), [names = std::move(*inputs)](const BatchNormPlan& p, Views x, Views y,
+                                                                     Workspace workspace, Stream stream) {
+    return p.run(tensors_of<F>(names, x, y), workspace, stream);
+  });
 }
 
 template <BatchNorm F>
@@ -95,7 +91,7 @@ static OpInfo info(std::string_view summary, std::vector<std::string_view> input
       .variants = F == BatchNorm::inference ? variant_infos(apply_variants, item) : variant_infos(stats_variants, item),
       .infer = infer<F>,
       .plan = plan_by_name<F>,
-      .takes = F == BatchNorm::stats ? nullptr : takes<F>};
+      .optional = {"gamma", "beta"}};
 }
 
 static const RegisterOp registered[] = {

@@ -1,6 +1,7 @@
 #include <ridge/batch_norm/batch_norm.hpp>
 #include <ridge/batch_norm/variants.hpp>
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 
 #include <gtest/gtest.h>
 
@@ -117,6 +118,23 @@ TEST(BatchNorm, OneLineEach) {
   t.y = view(again.data(), {1, 2, 4});
   batch_norm(t, 0.75f);
   EXPECT_EQ(again, y);
+}
+
+TEST(BatchNorm, ByNameGammaOrBetaComesAlone) {
+  const OpInfo& op = **find_op("batch_norm");
+  std::vector<float> x{1, 2, 3, 4}, y(4), mean{1, 1}, var{1, 4}, of_channel{10, 20};
+  const TensorView in[] = {view(x.data(), {1, 2, 2}), view(mean.data(), {2}), view(var.data(), {2}),
+                           view(of_channel.data(), {2})};
+  const TensorView out = view(y.data(), {1, 2, 2});
+  const auto run = [&](const Options& options) {
+    auto plan = plan_op(op, in, std::span(&out, 1), options, cpu());
+    ASSERT_TRUE(plan) << plan.error().message();
+    ASSERT_TRUE((*plan)->run(in, std::span(&out, 1), {}, {}).ok());
+  };
+  run({{"eps", "0"}});
+  EXPECT_EQ(y, (std::vector<float>{0, 10, 20, 30}));
+  run({{"eps", "0"}, {"inputs", "x,mean,var,beta"}});
+  EXPECT_EQ(y, (std::vector<float>{10, 11, 21, 21.5f}));
 }
 
 TEST(BatchNorm, FiveAxesAndSpaceInTwoParts) {  // [n, c, d, h, w] whose depth lies apart

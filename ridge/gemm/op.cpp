@@ -8,8 +8,8 @@ namespace ridge {
 
 using namespace gemm_detail;
 
-template <bool Grouped> static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t) {
-  auto request = request_of(options, Grouped);
+template <bool Grouped> static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t given) {
+  auto request = request_of(options, Grouped, given);
   if (!request) return request.error();
   return request->inputs();
 }
@@ -45,7 +45,7 @@ static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
 }
 
 template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto request = request_of(options, Grouped);
+  auto request = request_of(options, Grouped, in.size());
   if (!request) return request.error();
   const auto names = request->inputs();
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -64,7 +64,7 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
 template <bool Grouped>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto request = request_of(options, Grouped);
+  auto request = request_of(options, Grouped, in.size());
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
   if (!problem) return named<Grouped>(problem.error());
@@ -87,7 +87,7 @@ static const RegisterOp registered(
                  {"epilogue", "bias+relu ...",
                   "bias (of n) or bias_m (of m), an activation, gate, residual, joined by +"},
                  {"alpha", "number", "default 1"},
-                 {"beta", "number", "default 0; other than 0, c is an input"},
+                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"},
                  {"scale", "number", "default 1"},
                  {"math", "exact|tf32|3xtf32|fast",
                   "f32 on tensor cores as TF32; fast: f8 with sums that stay in them"},
@@ -107,7 +107,7 @@ static const RegisterOp registered_grouped(
      .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [groups, n, k]"},
                  {"epilogue", "bias+relu ...", "bias (of groups x n), an activation, residual, joined by +"},
                  {"alpha", "number", "default 1"},
-                 {"beta", "number", "default 0; other than 0, c is an input"},
+                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"},
                  {"scale", "number", "default 1"},
                  {"math", "exact|tf32|3xtf32", "as gemm has it"},
                  {"out", "dtype", "of d; default that of a"}},

@@ -13,7 +13,8 @@ struct Request {
   GemmScalars scalars;
   GemmBias bias = GemmBias::none;
   bool residual = false, gate = false;
-  bool grouped = false;  // of grouped_gemm
+  bool grouped = false;    // of grouped_gemm
+  bool ignores_c = false;  // c is given though beta is given as 0, and is not read
   std::optional<DType> out;
 
   bool transposed_a() const { return layout == GemmLayout::tn || layout == GemmLayout::tt; }
@@ -23,7 +24,7 @@ struct Request {
   std::vector<std::string_view> inputs() const {
     std::vector<std::string_view> names{"a", "b"};
     if (grouped) names.push_back("offsets");
-    if (has_c()) names.push_back("c");
+    if (has_c() || ignores_c) names.push_back("c");
     if (bias != GemmBias::none) names.push_back("bias");
     if (residual) names.push_back("residual");
     if (gate) names.push_back("gate");
@@ -51,7 +52,8 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
 
 // layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
 //                     out=DTYPE
-inline Result<Request> request_of(const Options& options, bool grouped = false) {
+// given: how many inputs there are, where that is known. One more than are read is c, if beta is given.
+inline Result<Request> request_of(const Options& options, bool grouped = false, std::size_t given = 0) {
   const std::string_view op = grouped ? "grouped_gemm" : "gemm";
   Request r;
   r.grouped = grouped;
@@ -93,6 +95,7 @@ inline Result<Request> request_of(const Options& options, bool grouped = false) 
                        : "at most one each of bias or bias_m; relu, gelu, gelu_tanh, silu or sigmoid; gate; residual; "
                          "joined by +");
   }
+  r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;
   return r;
 }
 

@@ -1,6 +1,7 @@
 // The case book on every device, and what views, a gate, groups and linear do.
 #include <ridge/bench/bench.hpp>
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/core/tuning.hpp>
 #include <ridge/gemm/gemm.hpp>
 #include <ridge/gemm/linear.hpp>
@@ -45,6 +46,46 @@ TEST(Gemm, CIsNotReadWhereBetaIsZero) {
   std::vector<float> c(4, NAN);
   gemm({.a = s.A, .b = s.B, .d = s.D, .c = view(c.data(), {2, 2})});
   EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+}
+
+// By name c is one tensor more than are read, and comes only to a request that gives beta as 0.
+TEST(Gemm, ByNameCMayComeWhereBetaIsZero) {
+  Small s;
+  std::vector<float> c(4, NAN);
+  const OpInfo& op = **find_op("gemm");
+  const TensorView in[] = {s.A, s.B, view(c.data(), {2, 2})};
+  auto plan = plan_op(op, in, std::span(&s.D, 1), {{"beta", "0"}}, cpu());
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_TRUE((*plan)->run(in, std::span(&s.D, 1), {}, {}).ok());
+  EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
+  plan = plan_op(op, in, std::span(&s.D, 1), {}, cpu());
+  EXPECT_EQ(plan.error().message(), "gemm: the number of inputs is 3; it must be 2 (a, b)");
+  std::vector<float> bias{100, 200};
+  const TensorView more[] = {s.A, s.B, in[2], view(bias.data(), {2})};
+  plan = plan_op(op, more, std::span(&s.D, 1), {{"beta", "0"}, {"epilogue", "bias"}}, cpu());
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_TRUE((*plan)->run(more, std::span(&s.D, 1), {}, {}).ok());
+  EXPECT_EQ(s.d, (std::vector<float>{104, 205, 110, 211}));
+}
+
+TEST(Gemm, DWhoseRowsOverlapIsRefused) {
+  Small s;
+  TensorView d = view(s.d.data(), {2, 2});
+  d.layout.stride[0] = 1;
+  const auto problem = GemmProblem::of({.a = s.A, .b = s.B, .d = d});
+  ASSERT_TRUE(problem);
+  const auto plan = plan_gemm(*problem, cpu());
+  EXPECT_EQ(plan.error().message(), "gemm: d.strides is 0,1,1; it must be such that elements are apart");
+}
+
+TEST(Gemm, DMayLieBetweenTheColumnsOfA) {
+  Small s;
+  std::vector<float> both(12, -1);
+  TensorView a = view(both.data(), {2, 3}), d = view(both.data() + 3, {2, 2});
+  a.layout.stride[0] = d.layout.stride[0] = 6;
+  for (int i = 0; i < 6; ++i) both[i / 3 * 6 + i % 3] = s.a[i];
+  gemm(a, s.B, d);
+  EXPECT_EQ(both, (std::vector<float>{1, 2, 3, 4, 5, -1, 4, 5, 6, 10, 11, -1}));
 }
 
 TEST(Gemm, NeitherOperandIsReadWhereAlphaIsZero) {

@@ -7,8 +7,8 @@ namespace ridge {
 
 using namespace gemv_detail;
 
-static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t) {
-  auto request = request_of(options);
+static Result<std::vector<std::string_view>> takes(const Options& options, std::size_t given) {
+  auto request = request_of(options, given);
   if (!request) return request.error();
   return request->inputs();
 }
@@ -17,13 +17,13 @@ static Result<std::vector<std::string_view>> takes(const Options& options, std::
 static GemvTensors tensors_of(const Request& r, Views in, const TensorView& y) {
   GemvTensors t{.a = r.transposed ? transposed(in[0]) : in[0], .x = in[1], .y = y};
   std::size_t next = 2;
-  if (r.has_c()) t.c = in[next++];
+  if (r.has_c() || r.ignores_c) t.c = in[next++];
   if (r.bias) t.bias = in[next++];
   return t;
 }
 
 static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto request = request_of(options);
+  auto request = request_of(options, in.size());
   if (!request) return request.error();
   if (in[0].rank() != 2) return Status::invalid("gemv", "a.shape", in[0].layout.text(), "of 2 axes");
   return std::vector<TensorType>{{in[0].dtype, {in[0].size(request->transposed ? 1 : 0)}}};
@@ -31,7 +31,7 @@ static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
 
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
-  auto request = request_of(options);
+  auto request = request_of(options, in.size());
   if (!request) return request.error();
   auto problem = GemvProblem::of(tensors_of(*request, in, out[0]), request->scalars);
   if (!problem) return problem.error();
@@ -51,20 +51,20 @@ static std::string_view checklist_item(const Variant& row) {
   return c.textbook ? "coalescing" : "coarsening";
 }
 
-static const RegisterOp registered({.name = "gemv",
-                                    .family = "gemm",
-                                    .summary = "y = act(alpha * op(a) x + beta * c + bias)",
-                                    .inputs = {"a", "x", "c", "bias"},
-                                    .outputs = {"y"},
-                                    .dtypes = {f32, f16, bf16, f64},
-                                    .options = {{"layout", "n|t", "t: a is stored transposed, as [k, m]"},
-                                                {"epilogue", "bias+relu ...",
-                                                 "bias (of m), an activation, joined by +"},
-                                                {"alpha", "number", "default 1"},
-                                                {"beta", "number", "default 0; other than 0, c is an input"}},
-                                    .variants = variant_infos(variants, checklist_item),
-                                    .infer = infer,
-                                    .plan = plan_by_name,
-                                    .takes = takes});
+static const RegisterOp registered(
+    {.name = "gemv",
+     .family = "gemm",
+     .summary = "y = act(alpha * op(a) x + beta * c + bias)",
+     .inputs = {"a", "x", "c", "bias"},
+     .outputs = {"y"},
+     .dtypes = {f32, f16, bf16, f64},
+     .options = {{"layout", "n|t", "t: a is stored transposed, as [k, m]"},
+                 {"epilogue", "bias+relu ...", "bias (of m), an activation, joined by +"},
+                 {"alpha", "number", "default 1"},
+                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"}},
+     .variants = variant_infos(variants, checklist_item),
+     .infer = infer,
+     .plan = plan_by_name,
+     .takes = takes});
 
 }  // namespace ridge

@@ -12,18 +12,20 @@ struct Request {
   bool transposed = false;
   GemvScalars scalars;
   bool bias = false;
+  bool ignores_c = false;  // c is given though beta is given as 0, and is not read
 
   bool has_c() const { return scalars.beta != 0; }
   std::vector<std::string_view> inputs() const {
     std::vector<std::string_view> names{"a", "x"};
-    if (has_c()) names.push_back("c");
+    if (has_c() || ignores_c) names.push_back("c");
     if (bias) names.push_back("bias");
     return names;
   }
 };
 
 // layout=n|t  epilogue=bias+ACTIVATION  alpha= beta=
-inline Result<Request> request_of(const Options& options) {
+// given: how many inputs there are, where that is known. One more than are read is c, if beta is given.
+inline Result<Request> request_of(const Options& options, std::size_t given = 0) {
   Request r;
   const std::string_view layout = options.text("layout", "n");
   if (layout != "n" && layout != "t")
@@ -46,6 +48,7 @@ inline Result<Request> request_of(const Options& options) {
       return Status::invalid("gemv", "epilogue", "'" + std::string(options.text("epilogue")) + "'",
                              "at most one each of bias; relu, gelu, gelu_tanh, silu or sigmoid; joined by +");
   }
+  r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;
   return r;
 }
 

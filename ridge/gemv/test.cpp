@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/gemv/gemv.hpp>
 #include <ridge/gemv/launch.hpp>
 #include <ridge/gemv/variants.hpp>
@@ -120,6 +121,20 @@ TEST(Gemv, OneLineOnTheCpu) {
   EXPECT_EQ(y, (std::vector<float>{321, 654}));
   gemv(transposed(view(a.data(), {2, 3})), view(x.data(), {2}), view(wide.data(), {3}));
   EXPECT_EQ(wide, (std::vector<float>{41, 52, 63}));
+}
+
+// By name c is one tensor more than are read, and comes only to a request that gives beta as 0.
+TEST(Gemv, ByNameCMayComeWhereBetaIsZero) {
+  std::vector<float> a{1, 2, 3, 4}, x{1, 1}, c{NAN, NAN}, bias{10, 20}, y(2);
+  const OpInfo& op = **find_op("gemv");
+  const TensorView in[] = {view(a.data(), {2, 2}), view(x.data(), {2}), view(c.data(), {2}), view(bias.data(), {2})};
+  const TensorView out = view(y.data(), {2});
+  auto plan = plan_op(op, in, std::span(&out, 1), {{"beta", "0"}, {"epilogue", "bias"}}, cpu());
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_TRUE((*plan)->run(in, std::span(&out, 1), {}, {}).ok());
+  EXPECT_EQ(y, (std::vector<float>{13, 27}));
+  plan = plan_op(op, in, std::span(&out, 1), {{"epilogue", "bias"}}, cpu());
+  EXPECT_EQ(plan.error().message(), "gemv: the number of inputs is 4; it must be 3 (a, x, bias)");
 }
 
 TEST(Gemv, YMayBeCItself) {
