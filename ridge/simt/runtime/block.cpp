@@ -21,8 +21,7 @@ namespace ridge::simt {
 static void run_thread(Worker& w, Thread& t) {
   const auto report = [&](const char* what) {
     w.in_fiber.store(false, std::memory_order_relaxed);
-    w.failure.sentence = locate(w, t).append("exception: ").append(what);
-    w.failure.cause = Cause::reported;
+    w.failure.report([&] { return locate(w, t).append("exception: ").append(what); });
   };
   try {
     w.entry.body(w.entry.arguments);
@@ -86,9 +85,7 @@ void detail::misaligned(const volatile void* address, std::size_t alignment, whe
 
 // ---- at home -----------------------------------------------------------------------------------------------------
 
-bool prepare_worker(Worker& w) {
-  announce_worker(w);
-  w.thread_index = &threadIdx;
+void prepare_worker(Worker& w) {
   w.os_thread = pthread_self();
   // AddressSanitizer is told which stack it comes home to.
   pthread_attr_t attributes;
@@ -99,7 +96,6 @@ bool prepare_worker(Worker& w) {
     pthread_attr_destroy(&attributes);
   }
   w.home.stack = static_cast<char*>(low) + size - std::min(size, Stacks::bytes);
-  return w.stacks.map();
 }
 
 // posix_memalign, unlike aligned_alloc, lets AddressSanitizer put its redzone right after the last byte.
@@ -108,7 +104,17 @@ static char* allocate_shared(std::size_t bytes) {
   return bytes && posix_memalign(&p, 128, bytes) == 0 ? static_cast<char*>(p) : nullptr;
 }
 
-void adopt_job(Worker& w, const Config& config, const detail::Entry& entry) {
+const char* adopt_job(Worker& w, const Config& config, const detail::Entry& entry) {
+  if (!w.thread_index) {
+    if (!announce_worker(w)) return "launch: no memory for the thread-local variables of a worker";
+    w.thread_index = &threadIdx;
+  }
+  if (!w.stacks.map()) return "launch: no address space for the stacks of a worker";
+  if (w.smem_bytes != config.smem) {
+    w.smem.reset(allocate_shared(config.smem));
+    w.smem_bytes = w.smem ? config.smem : 0;
+    if (w.smem_bytes != config.smem) return "launch: no memory for the dynamic shared memory of a block";
+  }
   const dim3 shape = config.block;
   w.entry = entry;
   w.stop = false;
@@ -118,7 +124,6 @@ void adopt_job(Worker& w, const Config& config, const detail::Entry& entry) {
   w.width_log2 = config.warp == 64 ? 6 : 5;
   w.count = static_cast<int>(shape.x * shape.y * shape.z);
   w.warps = (w.count + w.width - 1) / w.width;
-  if (w.smem_bytes != config.smem) w.smem.reset(allocate_shared(w.smem_bytes = config.smem));
   for (int i = 0; i < w.count; ++i) {
     Thread& t = w.threads[i];
     const unsigned n = static_cast<unsigned>(i);
@@ -135,6 +140,7 @@ void adopt_job(Worker& w, const Config& config, const detail::Entry& entry) {
   w.home_tsan = tsan::current();
   tsan::release(&w.block_token[0]);
   tsan::release(&w.block_token[1]);
+  return nullptr;
 }
 
 // Every fiber starts afresh. To ThreadSanitizer the block's threads end here, before whatever comes next.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <vector>
 
 namespace ridge::simt {
@@ -83,7 +84,10 @@ Status describe_failure(const Worker& w, double watchdog_seconds) {
   std::string s;
   switch (w.failure.cause) {
     case Cause::none: return {};
-    case Cause::reported: s = w.failure.sentence; break;
+    case Cause::reported:
+      if (w.failure.sentence.empty()) throw std::bad_alloc();
+      s = w.failure.sentence;
+      break;
     case Cause::stack_overflow:
       s = locate(w, *w.current) + "stack overflow: the CPU runtime gives each thread " +
           std::to_string(Stacks::bytes >> 10) + " KB of stack";

@@ -10,7 +10,7 @@ std::string spell(Collective);
 std::string locate(const Worker&, const Thread&);  // block (0,0,0), thread (7,0,0):
 // "; 64 threads wait at __syncthreads (kernel.cu:12), first (0,0,0); ...": where everybody is.
 std::string census(const Worker&);
-// The error of a block that ended early.
+// The error of a block that ended early; throws where there is no memory for it.
 Status describe_failure(const Worker&, double watchdog_seconds);
 
 }  // namespace ridge::simt

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace ridge::simt {
@@ -21,8 +20,6 @@ void register_worker(Worker& w) {
   if (i < most_workers) workers[i] = &w;
 }
 
-void forget_workers() { worker_count = 0; }
-
 static Worker* worker_of_this_thread() {
   const int n = worker_count;
   for (int i = 0; i < n; ++i) {
@@ -36,21 +33,46 @@ static Worker* worker_of_this_thread() {
 constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr int stop_signal = SIGURG;  // ignored by default, so that a stray one does no harm
 
-static struct sigaction former[NSIG];
+// ---- what was there before ---------------------------------------------------------------------------------------
+// A handler that the program installs over ours while a kernel runs may call ours whenever it is called, and must then
+// not be what ours passes signals on to. So ours come in levels, each a function with a former action of its own that
+// never changes while something above may call it; the next launch installs the next level over the program's handler.
+constexpr int levels = 4;
+struct Signal {
+  struct sigaction former[levels];
+  int covered = 0;         // levels above which the program has installed a handler
+  bool installed = false;  // the level above those
+};
+static Signal signals[NSIG];
+
+// A program that installs its handler again over ours forgets whom it called before, and the two call each other. So a
+// level notes in the delivery itself that it was there (in the end of siginfo_t, which Linux clears and does not use),
+// and passes on to the level beneath when it is called again.
+static unsigned char& levels_passed(siginfo_t* info) {
+  return reinterpret_cast<unsigned char*>(info)[sizeof(siginfo_t) - 1];
+}
+static const struct sigaction& former_of(int signal, int level, siginfo_t* info) {
+  static const struct sigaction none {};  // the default
+  while (level >= 0 && levels_passed(info) >> level & 1) --level;
+  if (level < 0) return none;
+  levels_passed(info) |= static_cast<unsigned char>(1 << level);
+  return signals[signal].former[level];
+}
 
 // To whoever handled the signal before a kernel ran.
-static void pass_on(int signal, siginfo_t* info, void* context) {
-  const struct sigaction& old = former[signal];
+static void pass_on(const struct sigaction& old, int signal, siginfo_t* info, void* context) {
+  const bool sent = info->si_code <= 0;
   if (old.sa_flags & SA_SIGINFO) {
     old.sa_sigaction(signal, info, context);
-  } else if (old.sa_handler == SIG_IGN || (old.sa_handler == SIG_DFL && signal == stop_signal)) {
+  } else if (old.sa_handler == SIG_DFL ? signal == stop_signal : old.sa_handler == SIG_IGN && sent) {
     return;
-  } else if (old.sa_handler == SIG_DFL) {
-    // The default is to end the process. A fault happens again when the handler returns; what was sent must be resent.
+  } else if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
+    // The process ends: a fault cannot be ignored. It happens again when the handler returns; what was sent must be
+    // resent.
     struct sigaction fatal {};
     fatal.sa_handler = SIG_DFL;
     sigaction(signal, &fatal, nullptr);
-    if (info->si_code <= 0) raise(signal);
+    if (sent) raise(signal);
   } else {
     old.sa_handler(signal);
   }
@@ -65,61 +87,88 @@ static void pass_on(int signal, siginfo_t* info, void* context) {
   abandon(w);
 }
 
-static void on_fault(int signal, siginfo_t* info, void* context) {
-  const int saved_errno = errno;
-  Worker* w = worker_of_this_thread();
+static void catch_fault(Worker& w, int signal, const siginfo_t* info) {
   const bool from_code = info->si_code > 0 || signal == SIGABRT;  // and not kill(2)
-  if (w && w->in_fiber && from_code) {
-    const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    const bool overflow = (signal == SIGSEGV || signal == SIGBUS) && w->stacks.in_guard(address);
-    give_up(*w, overflow ? Cause::stack_overflow : Cause::signal, signal, address);
-  }
-  pass_on(signal, info, context);
-  errno = saved_errno;
+  if (!w.in_fiber || !from_code) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const bool overflow = (signal == SIGSEGV || signal == SIGBUS) && w.stacks.in_guard(address);
+  give_up(w, overflow ? Cause::stack_overflow : Cause::signal, signal, address);
 }
 
-static void on_stop(int signal, siginfo_t* info, void* context) {
+template <int level> static void on_signal(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   Worker* w = worker_of_this_thread();
-  if (w && w->stop) {
-    if (w->in_fiber) give_up(*w, Cause::watchdog, signal, 0);
-  } else {
-    pass_on(signal, info, context);
-  }
+  const bool stop = signal == stop_signal && w && w->stop;
+  if (stop && w->in_fiber) give_up(*w, Cause::watchdog, signal, 0);
+  if (w && signal != stop_signal) catch_fault(*w, signal, info);
+  if (!stop) pass_on(former_of(signal, level, info), signal, info, context);
   errno = saved_errno;
 }
 
 // ---- installing them ---------------------------------------------------------------------------------------------
-static void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
+using Handler = void (*)(int, siginfo_t*, void*);
+constexpr Handler handlers[levels] = {on_signal<0>, on_signal<1>, on_signal<2>, on_signal<3>};
+
+// The level of this action; `levels` if it is not one of ours.
+static int level_of(const struct sigaction& action) {
+  int level = 0;
+  while (level < levels && !((action.sa_flags & SA_SIGINFO) && action.sa_sigaction == handlers[level])) ++level;
+  return level;
+}
+
+// Where all levels are covered, the program's handler stays on top, and calls the highest.
+static void install(int signal) {
+  Signal& s = signals[signal];
+  struct sigaction now {};
+  sigaction(signal, nullptr, &now);
+  if (level_of(now) < levels || s.covered == levels) return;
+  s.former[s.covered] = now;  // before the handler can be called, and before a fork can copy it
+  s.installed = true;
   struct sigaction action {};
-  action.sa_sigaction = handler;
+  action.sa_sigaction = handlers[s.covered];
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, &former[signal]);
+  sigaction(signal, &action, nullptr);
 }
 
 // Unless someone else has installed a handler meanwhile, which then stays.
-static void restore(int signal, void (*handler)(int, siginfo_t*, void*)) {
+static void restore(int signal) {
+  Signal& s = signals[signal];
   struct sigaction now {};
   sigaction(signal, nullptr, &now);
-  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handler) sigaction(signal, &former[signal], nullptr);
+  const int level = level_of(now);
+  if (level < levels) {
+    sigaction(signal, &s.former[level], nullptr);
+    s.covered = level;
+  } else if (s.installed && now.sa_handler != s.former[s.covered].sa_handler) {
+    ++s.covered;
+  }
+  s.installed = false;
+}
+
+void forget_workers() {
+  worker_count = 0;
+  if constexpr (!sanitizer_reports_faults) {
+    for (int signal : fault_signals) restore(signal);
+  }
+  restore(stop_signal);
 }
 
 FaultHandlers::FaultHandlers() {
   if constexpr (!sanitizer_reports_faults) {
-    for (int signal : fault_signals) install(signal, on_fault);
+    for (int signal : fault_signals) install(signal);
   }
 }
 
 FaultHandlers::~FaultHandlers() {
   if constexpr (!sanitizer_reports_faults) {
-    for (int signal : fault_signals) restore(signal, on_fault);
+    for (int signal : fault_signals) restore(signal);
   }
-  if (stopping_) restore(stop_signal, on_stop);
+  if (stopping_) restore(stop_signal);
 }
 
 void FaultHandlers::stop(Worker& w) {
-  if (!stopping_) install(stop_signal, on_stop);
+  if (!stopping_) install(stop_signal);
   stopping_ = true;
   w.stop = true;
   pthread_kill(w.os_thread, stop_signal);
@@ -130,7 +179,7 @@ void heed_stop(Worker& w) {
     give_up(w, Cause::watchdog, stop_signal, 0);
 }
 
-void prepare_worker_signals() {
+void prepare_worker_signals(Worker& w) {
   sigset_t blocked;
   sigfillset(&blocked);
   for (int signal : fault_signals) sigdelset(&blocked, signal);
@@ -138,12 +187,9 @@ void prepare_worker_signals() {
   sigdelset(&blocked, stop_signal);
   pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
   if constexpr (!sanitizer_reports_faults) {
-    constexpr std::size_t bytes = 64 << 10;
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return;
     stack_t stack{};
-    stack.ss_sp = p;
-    stack.ss_size = bytes;
+    stack.ss_sp = w.signal_stack;
+    stack.ss_size = sizeof w.signal_stack;
     sigaltstack(&stack, nullptr);
   }
 }

@@ -16,8 +16,9 @@ struct Announced {
 constexpr std::size_t announced_slots = 1024;
 [[gnu::visibility("hidden")]] extern Announced announced[announced_slots];
 
-void announce_worker(Worker&);  // this OS thread's, from now on
-Worker* worker_or_null();       // for threads that may have none
+// This OS thread's, from now on; false if there is no memory for the thread-local variables of kernels.
+bool announce_worker(Worker&);
+Worker* worker_or_null();  // for threads that may have none
 
 inline std::uintptr_t thread_pointer() { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
 inline Announced& announced_for(std::uintptr_t thread) { return announced[(thread >> 12) % announced_slots]; }

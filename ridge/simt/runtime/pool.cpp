@@ -40,11 +40,20 @@ static std::size_t block_number(const Job& job, std::size_t turn) {
   return (turn % job.blocks * stride + job.settings.seed) % job.blocks;
 }
 
+// Made when the library is loaded, and never destroyed: what is told where there is no memory for a sentence.
+static const Status& no_memory =
+    *new Status(Status::error(Code::out_of_memory, "launch: no memory, not even for a sentence about it"));
+
+// The Status that a callable makes; no exception leaves a worker.
+template <class Make> static Status told(Make make) noexcept {
+  try {
+    return make();
+  } catch (...) {
+    return no_memory;
+  }
+}
+
 static void work(Job& job, Worker& w) {
-  tsan::acquire(&job);
-  adopt_job(w, job.config, job.entry);
-  if (job.config.smem && !w.smem)
-    job.fail(0, Status::error(Code::out_of_memory, "launch: no memory for the dynamic shared memory of a block"));
   const dim3 grid = job.config.grid;
   for (std::size_t turn; (turn = job.next.fetch_add(1, std::memory_order_relaxed)) < job.blocks;) {
     const std::size_t n = block_number(job, turn);
@@ -53,7 +62,7 @@ static void work(Job& job, Worker& w) {
     run_block(w, block, job.settings.seed ? mix(job.settings.seed, n) : 0);
     if (w.failure.cause != Cause::none) [[unlikely]] {
       if (w.failure.cause != Cause::reported) after_fault(w);
-      job.fail(n, describe_failure(w, job.settings.watchdog_seconds));
+      job.fail(n, told([&] { return describe_failure(w, job.settings.watchdog_seconds); }));
     }
     w.blocks_done.store(w.blocks_done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -64,17 +73,23 @@ static void work(Job& job, Worker& w) {
 
 // ---- the pool ----------------------------------------------------------------------------------------------------
 
-static std::atomic<Pool*> the_pool{nullptr};
+static std::mutex creating;  // guards what follows
+static Pool* the_pool = nullptr;
+static bool forks_are_seen = false;
+
+// A forked child has no workers: it starts a pool of its own.
+static bool see_forks() {
+  return pthread_atfork([] { creating.lock(); }, [] { creating.unlock(); },
+                        [] {
+                          forget_workers();
+                          the_pool = nullptr;
+                          creating.unlock();
+                        }) == 0;
+}
 
 Pool& Pool::instance() {
-  // A forked child has no workers: it starts a pool of its own.
-  static const int at_fork = pthread_atfork(nullptr, nullptr, [] {
-    forget_workers();
-    the_pool = nullptr;
-  });
-  (void)at_fork;
-  static std::mutex creating;
   std::lock_guard hold(creating);
+  if (!forks_are_seen && !(forks_are_seen = see_forks())) throw std::bad_alloc();
   if (!the_pool) the_pool = new Pool;
   return *the_pool;
 }
@@ -98,21 +113,33 @@ Status Pool::seat_workers(std::size_t wanted) {
 }
 
 void Pool::serve(Seat& seat, std::size_t number) {
-  seat.usable = prepare_worker(seat.worker);
-  prepare_worker_signals();
+  prepare_worker(seat.worker);
+  prepare_worker_signals(seat.worker);
   register_worker(seat.worker);
   std::unique_lock hold(lock_);
   for (;;) {
-    seat.wake.wait(
-        hold, [&] { return job_ && number < static_cast<std::size_t>(job_->settings.workers) && job_->unclaimed(); });
+    seat.wake.wait(hold, [&] { return job_ && number < job_->called && seat.declined != jobs_ && job_->unclaimed(); });
     Job& job = *job_;
     ++active_;
+    seat.busy = true;
     hold.unlock();
-    if (seat.usable) work(job, seat.worker);
-    else job.fail(0, Status::error(Code::out_of_memory, "launch: no address space for the stacks of a worker"));
+    tsan::acquire(&job);
+    const char* lacking = adopt_job(seat.worker, job.config, job.entry);
+    if (!lacking) work(job, seat.worker);
     hold.lock();
+    if (lacking) decline(job, seat, lacking);
+    seat.busy = false;
     if (--active_ == 0 && !job.unclaimed()) done_.notify_one();
   }
+}
+
+// A worker without memory leaves the job to those that are in it, and its place to one that is not. Only where nobody
+// is left does the launch fail.
+void Pool::decline(Job& job, Seat& seat, const char* lacking) {
+  seat.declined = jobs_;
+  ++job.declined;
+  if (job.called < seats_.size()) seats_[job.called++]->wake.notify_one();
+  else if (job.declined == job.called) job.fail(0, told([&] { return Status::error(Code::out_of_memory, lacking); }));
 }
 
 Status Pool::run(Job& job) {
@@ -125,7 +152,9 @@ Status Pool::run(Job& job) {
     FaultHandlers handlers;
     std::unique_lock hold(lock_);
     job_ = &job;
-    for (std::size_t i = 0; i < std::min(wanted, seats_.size()); ++i) seats_[i]->wake.notify_one();
+    ++jobs_;
+    job.called = std::min(wanted, seats_.size());
+    for (std::size_t i = 0; i < job.called; ++i) seats_[i]->wake.notify_one();
     wait_and_watch(job, handlers, hold);
     job_ = nullptr;
   }
@@ -162,6 +191,7 @@ void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<st
     if (stuck < limit) continue;
     job.cancel();
     for (auto& seat : seats_) {
+      if (!seat->busy) continue;
       if (race_build && seat->worker.in_fiber) end_process(seat->worker, limit);
       handlers.stop(seat->worker);
     }
@@ -182,10 +212,10 @@ static Status check(const Config& c) {
   return {};
 }
 
-Status detail::run(const Config& config, const Entry& entry) {
+static Status run_grid(const Config& config, const detail::Entry& entry) {
   if (worker_or_null()) return Status::error(Code::unsupported, "launch: called from inside a kernel");
   RIDGE_TRY(check(config));
-  if (empty(config)) return {};
+  if (detail::empty(config)) return {};
   const Result<Settings> settings = read_settings();
   if (!settings.ok()) return settings.error();
   Job job{.config = config,
@@ -193,6 +223,10 @@ Status detail::run(const Config& config, const Entry& entry) {
           .settings = *settings,
           .blocks = std::size_t(config.grid.x) * config.grid.y * config.grid.z};
   return Pool::instance().run(job);
+}
+
+Status detail::run(const Config& config, const Entry& entry) {
+  return told([&] { return run_grid(config, entry); });
 }
 
 }  // namespace ridge::simt

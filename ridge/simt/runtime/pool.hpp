@@ -17,6 +17,9 @@ struct Job {
   std::size_t blocks;
   std::atomic<std::size_t> next{0};
 
+  // Workers that were called to it, and those of them that lack the memory. Guarded by the pool.
+  std::size_t called = 0, declined = 0;
+
   // The error of the first of the blocks that failed.
   std::mutex lock{};
   std::size_t failed_block = ~std::size_t(0);
@@ -40,11 +43,13 @@ class Pool {
   struct Seat {
     Worker worker;
     std::condition_variable wake;
-    bool usable = true;
+    bool busy = false;         // it is in the job
+    std::size_t declined = 0;  // the number of the last job that the worker lacked the memory for
   };
 
   Status seat_workers(std::size_t wanted);
   void serve(Seat&, std::size_t number);
+  void decline(Job&, Seat&, const char* lacking);
   void wait_and_watch(Job&, FaultHandlers&, std::unique_lock<std::mutex>&);
   std::size_t blocks_done() const;
 
@@ -53,7 +58,8 @@ class Pool {
   std::mutex lock_;     // guards what follows
   std::condition_variable done_;
   Job* job_ = nullptr;
-  int active_ = 0;  // workers that are in the job
+  std::size_t jobs_ = 0;  // so far; numbers them
+  int active_ = 0;        // workers that are in the job
 };
 
 }  // namespace ridge::simt

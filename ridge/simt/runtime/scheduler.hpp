@@ -19,8 +19,7 @@ namespace ridge::simt {
 template <class Sentence>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(Worker& w, const Thread& t, Sentence sentence) {
   w.in_fiber.store(false, std::memory_order_relaxed);  // past this line no signal interrupts the composing
-  w.failure.sentence = locate(w, t) + sentence();
-  w.failure.cause = Cause::reported;
+  w.failure.report([&] { return locate(w, t) + sentence(); });
   abandon(w);
 }
 [[noreturn, gnu::cold]] void fail_deadlock(Worker&);

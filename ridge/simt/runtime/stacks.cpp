@@ -6,6 +6,7 @@
 namespace ridge::simt {
 
 bool Stacks::map() {
+  if (base_) return true;
   // Guards are wide, so that few frames reach across one; and an odd number of pages, or the tops of all stacks would
   // share a few sets of the cache and of the TLB (worth 7 ns a switch).
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -21,7 +22,7 @@ bool Stacks::map() {
 }
 
 char* Stacks::stack(int i) {
-  for (; guarded_ <= i; ++guarded_) mprotect(slot(guarded_), guard_, PROT_NONE);
+  while (guarded_ <= i && mprotect(slot(guarded_), guard_, PROT_NONE) == 0) ++guarded_;
   return slot(i) + guard_;
 }
 

@@ -10,11 +10,11 @@ class Stacks {
   static constexpr std::size_t bytes = 128 << 10;  // of each stack: a register-tiled kernel spills some 10 KB at -O0
   static constexpr int count = 1024;
 
-  // Returns false if the machine has no address space left.
+  // Unless they are mapped. Returns false if there is no address space for them.
   bool map();
 
   // The low end of stack i. The first call for an i makes its guard; where the process has run out of mappings the
-  // stack goes without.
+  // stack goes without, until a later call finds some.
   char* stack(int i);
 
   // All of them.

@@ -82,14 +82,24 @@ struct Failure {
   volatile Cause cause = Cause::none;
   volatile int signal = 0;  // Cause::signal
   volatile std::uintptr_t address = 0;
-  std::string sentence;  // Cause::reported
+  std::string sentence;  // Cause::reported; empty if there was no memory for it
+
+  // Takes the sentence that a callable makes. Past this no exception leaves the runtime.
+  template <class Sentence> void report(Sentence make) noexcept {
+    try {
+      sentence = make();
+    } catch (...) {
+      sentence.clear();
+    }
+    cause = Cause::reported;
+  }
 };
 
 // ---- the worker --------------------------------------------------------------------------------------------------
 struct Worker {
   // The block.
   Thread* current = nullptr;
-  uint3* thread_index = nullptr;  // this OS thread's threadIdx
+  uint3* thread_index = nullptr;  // this OS thread's threadIdx; null until it is known that there is one
   int count = 0, started = 0, returned = 0, arrived = 0;
   int warps = 0, width = 32, width_log2 = 5;
   lane_mask ready[max_warps] = {};  // the lanes of each warp that can run
@@ -124,7 +134,8 @@ struct Worker {
 
   // The OS thread.
   pthread_t os_thread{};
-  uint3 block{};  // its blockIdx, where other threads can read it
+  alignas(16) char signal_stack[64 << 10];  // a fiber whose stack is full cannot run a handler
+  uint3 block{};                            // its blockIdx, where other threads can read it
   std::atomic<std::size_t> blocks_done{0};
   std::atomic<bool> stop{false};  // the watchdog wants the block abandoned
 
@@ -134,10 +145,11 @@ struct Worker {
   Fiber fibers[max_threads];
 };
 
-// Makes the calling OS thread a worker; false if there is no memory for its stacks.
-bool prepare_worker(Worker&);
-// Takes over a job's shape and body.
-void adopt_job(Worker&, const Config&, const detail::Entry&);
+// Makes the calling OS thread a worker.
+void prepare_worker(Worker&);
+// Takes over a job's shape and body. Returns what there was no memory for; null where the worker has all it needs. It
+// is asked again for every job.
+const char* adopt_job(Worker&, const Config&, const detail::Entry&);
 // Runs one block; a dice of 0 is the default order. Afterwards failure.cause says whether the block ended early.
 void run_block(Worker&, uint3 block, std::uint32_t dice);
 

@@ -1,12 +1,17 @@
 // Kernels that fault, hang or throw: each comes back as a sentence with block and thread, and the runtime goes on.
 #include <ridge/simt/test/support.hpp>
 
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <csignal>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace simt_test {
 namespace {
@@ -148,6 +153,128 @@ TEST(SimtFaults, OtherSignalsGoToTheProgramsHandler) {
   struct sigaction after {};
   sigaction(SIGSEGV, &former, &after);
   EXPECT_EQ(after.sa_handler, own_handler);  // it came back after each launch
+}
+
+// What body says in a process of its own, so that its handlers are its own too: 0 is right.
+template <class Body> int in_a_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+void install_own_handler() {
+  struct sigaction own {};
+  own.sa_handler = own_handler;
+  sigaction(SIGSEGV, &own, nullptr);
+  own_handler_calls = 0;
+}
+
+TEST(SimtFaults, AForkDuringAnotherThreadsLaunchLeavesTheChildItsHandlers) {
+  if (!plain) GTEST_SKIP() << "sanitizers and threads after fork do not go together";
+  struct sigaction former {};
+  sigaction(SIGSEGV, nullptr, &former);
+  install_own_handler();
+  std::atomic<bool> done{false};
+  std::thread launching([&done] {
+    std::vector<int> x(64);
+    while (!done) EXPECT_TRUE(launch({dim3(8), dim3(64)}, fine, x.data()).ok());
+  });
+  for (int i = 0; i < 60; ++i) {
+    const int failed = in_a_child([] {
+      int x[64] = {};
+      raise(SIGSEGV);
+      if (own_handler_calls != 1) return 1;
+      if (!launch(one_block(1), raise_elsewhere, x).ok() || own_handler_calls != 2) return 2;
+      if (launch(one_block(64), writes, wild).code() != Code::kernel_fault) return 3;
+      raise(SIGSEGV);
+      return own_handler_calls == 3 ? 0 : 4;
+    });
+    EXPECT_EQ(failed, 0) << "child " << i;
+  }
+  done = true;
+  launching.join();
+  sigaction(SIGSEGV, &former, nullptr);
+}
+
+// A handler that calls the one that it was installed over.
+template <int> struct Chained {
+  static inline struct sigaction before {};
+  static inline std::atomic<int> calls = 0;
+  static void handle(int signal, siginfo_t* info, void* context) {
+    ++calls;
+    if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
+  }
+};
+
+__global__ void waits_for_the_host(int* state) {
+  atomicExch(&state[0], 1);
+  while (atomicAdd(&state[1], 0) == 0) __nanosleep(100);
+}
+
+template <int n> void install_during_a_launch() {
+  int state[2] = {};
+  std::thread launching([&state] { EXPECT_TRUE(launch(one_block(1), waits_for_the_host, state).ok()); });
+  while (atomicAdd(&state[0], 0) == 0) std::this_thread::yield();
+  struct sigaction chained {};
+  chained.sa_sigaction = Chained<n>::handle;
+  chained.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &chained, &Chained<n>::before);
+  atomicExch(&state[1], 1);
+  launching.join();
+}
+
+// A kernel's fault is told, and a signal that is sent comes to each of the program's handlers once.
+template <int... n> bool each_is_called_once(std::integer_sequence<int, n...>) {
+  int x[2] = {};
+  ((Chained<n>::calls = 0), ...);
+  own_handler_calls = 0;
+  if (launch(one_block(64), writes, wild).code() != Code::kernel_fault) return false;
+  ((Chained<n>::calls = 0), ...);
+  for (int times = 1; times < 4; ++times) {
+    if (times < 3 ? !launch(one_block(1), raise_elsewhere, x).ok() : raise(SIGSEGV) != 0) return false;
+    if (own_handler_calls != times || ((Chained<n>::calls != times) || ...)) return false;
+  }
+  return true;
+}
+
+TEST(SimtFaults, HandlersThatChainDuringALaunch) {
+  if (!plain) GTEST_SKIP() << "the sanitizer has handlers of its own";
+  const int failed = in_a_child([] {
+    install_own_handler();
+    install_during_a_launch<0>();
+    if (!each_is_called_once(std::integer_sequence<int, 0>())) return 1;
+    install_during_a_launch<1>();
+    install_during_a_launch<2>();
+    if (!each_is_called_once(std::integer_sequence<int, 0, 1, 2>())) return 2;
+    install_during_a_launch<3>();
+    install_during_a_launch<4>();
+    install_during_a_launch<5>();
+    return each_is_called_once(std::integer_sequence<int, 0, 1, 2, 3, 4, 5>()) ? 0 : 3;
+  });
+  EXPECT_EQ(failed, 0);
+}
+
+TEST(SimtFaults, AHandlerThatIsInstalledAgainInEachLaunch) {
+  if (!plain) GTEST_SKIP() << "the sanitizer has handlers of its own";
+  const int failed = in_a_child([] {
+    install_own_handler();
+    for (int i = 1; i < 10; ++i) {
+      install_during_a_launch<0>();
+      Chained<0>::calls = 0;
+      own_handler_calls = 0;
+      int x[2] = {};
+      if (!launch(one_block(1), raise_elsewhere, x).ok() || Chained<0>::calls != 1 || own_handler_calls != 1) return i;
+      if (launch(one_block(64), writes, wild).code() != Code::kernel_fault) return 100 + i;
+    }
+    return 0;
+  });
+  EXPECT_EQ(failed, 0);
 }
 
 // ---- the watchdog ------------------------------------------------------------------------------------------------
