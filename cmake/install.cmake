@@ -54,3 +54,9 @@ if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain" AND
     set_tests_properties(package.${part} PROPERTIES LABELS cpu)
   endforeach()
 endif()
+
+# The names that libridge exports are those that were agreed on. Of all operators; a build with CUDA has a few more.
+if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain" AND NOT RIDGE_OPERATORS AND NOT RIDGE_HAS_CUDA)
+  add_test(NAME package.abi COMMAND ${PROJECT_SOURCE_DIR}/packaging/abi.sh $<TARGET_FILE:ridge>)
+  set_tests_properties(package.abi PROPERTIES LABELS cpu)
+endif()

@@ -54,8 +54,16 @@ constexpr float4 make_float4(float x, float y, float z, float w) { return {x, y,
 constexpr double2 make_double2(double x, double y) { return {x, y}; }
 
 // ---- built-in variables: the runtime sets them whenever it switches threads --------------------------------------
+// In a namespace, so that libridge exports no name that another library of the program may have.
+namespace ridge::simt::builtin {
 extern RIDGE_API constinit thread_local uint3 threadIdx;
 extern RIDGE_API constinit thread_local uint3 blockIdx;
 extern RIDGE_API constinit thread_local dim3 blockDim;
 extern RIDGE_API constinit thread_local dim3 gridDim;
 extern RIDGE_API constinit thread_local int warpSize;
+}  // namespace ridge::simt::builtin
+using ridge::simt::builtin::blockDim;
+using ridge::simt::builtin::blockIdx;
+using ridge::simt::builtin::gridDim;
+using ridge::simt::builtin::threadIdx;
+using ridge::simt::builtin::warpSize;

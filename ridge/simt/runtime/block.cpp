@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <exception>
 
+namespace ridge::simt::builtin {
 constinit thread_local uint3 threadIdx{}, blockIdx{};
 constinit thread_local dim3 blockDim{}, gridDim{};
-constinit thread_local int warpSize = ridge::simt::native_warp;
+constinit thread_local int warpSize = native_warp;
+}  // namespace ridge::simt::builtin
 
 namespace ridge::simt {
 
