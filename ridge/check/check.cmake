@@ -4,6 +4,19 @@ if(RIDGE_TESTS)
   set_tests_properties(offsets.gpu PROPERTIES RUN_SERIAL ON)
 endif()
 
+# Of every operator by its case book: repeatability, and allocations that fail. The sanitizers' builds would find nothing
+# else of the one, and have allocators of their own.
+if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain")
+  add_executable(repeat_test ${CMAKE_CURRENT_LIST_DIR}/repeat_test.cpp)
+  add_executable(scarce_test ${CMAKE_CURRENT_LIST_DIR}/scarce_test.cpp ${simt}/test/inject.cpp)
+  foreach(name repeat scarce)
+    ridge_test_options(${name}_test)
+    target_link_libraries(${name}_test PRIVATE ridge_check ridge GTest::gtest_main ${CMAKE_DL_LIBS})
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS cpu)
+  endforeach()
+endif()
+
 # Problems drawn as models have them, of every operator that says so in its sweep.hpp.
 if(RIDGE_TESTS)
   add_executable(sweep_test ${CMAKE_CURRENT_LIST_DIR}/sweep_test.cpp)

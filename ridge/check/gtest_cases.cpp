@@ -27,8 +27,10 @@ class CaseTest : public testing::Test {
     auto c = Case::parse(text_);
     ASSERT_TRUE(c.ok()) << c.error().message();
     int ran = 0;
+    const char* seed = std::getenv("RIDGE_SEED");  // the order of a CPU launch's blocks and threads
     for (const Outcome& outcome : run_case(*c, *device, true)) {
-      EXPECT_NE(outcome.kind, Outcome::failed) << outcome.case_text << " on " << outcome.device << ": " << outcome.why;
+      EXPECT_NE(outcome.kind, Outcome::failed) << outcome.case_text << " on " << outcome.device << ": " << outcome.why
+                                               << (seed ? "; RIDGE_SEED=" : "") << (seed ? seed : "");
       ran += outcome.kind == Outcome::passed;
     }
     EXPECT_GT(ran, 0) << "no variant ran " << text_;
