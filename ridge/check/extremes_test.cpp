@@ -123,7 +123,7 @@ TEST(Extremes, StridesBeyondMemoryAreRefusedInWords) {
   const TensorView x{nullptr, f32, far, {}}, y{nullptr, f32, Layout::contiguous({3, 3}), {}};
   const auto plan = plan_op(**op, std::array{x}, std::array{y}, {}, *device_model("h100"));
   ASSERT_FALSE(plan);
-  EXPECT_NE(plan.error().message().find("x.strides is 4611686018427387904,1; it must be such that elements lie within "
+  EXPECT_NE(plan.error().message().find(".strides is 4611686018427387904,1; it must be such that elements lie within "
                                         "2^56 of the first"),
             std::string::npos)
       << plan.error().message();

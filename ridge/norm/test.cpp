@@ -99,11 +99,13 @@ TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
   EXPECT_EQ(chosen({.rows = 32, .cols = 262144, .dtype = bf16}), "ring_4kx8");
   EXPECT_EQ(chosen(gradient(1, 131072, bf16)), "split");  // wide clusters of gradients take long to begin
   auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
-  EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 6 * sizeof(float));
+  EXPECT_EQ(plan->workspace_bytes(),
+            static_cast<std::size_t>(plan->grid) * norm_detail::partial_floats * sizeof(float));
   // The statistics of a few rows, whose columns need no slices of sums.
   plan = plan_norm(gradient(1, 10000000, f32), *device_model("H200"));
   EXPECT_EQ(variants[plan->variant].name, "split");
-  EXPECT_EQ(plan->workspace_bytes(), 256 + static_cast<std::size_t>(plan->grid) * 6 * sizeof(float));
+  EXPECT_EQ(plan->workspace_bytes(),
+            256 + static_cast<std::size_t>(plan->grid) * norm_detail::partial_floats * sizeof(float));
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
