@@ -43,18 +43,28 @@ static std::string joined(const std::int64_t* values, int count, const char* bet
   return text;
 }
 
-// Whether the bytes from the lowest element to the highest are fewer than 2^63.
-static bool reach_is_addressable(const Layout& layout, std::int64_t element_bytes) {
+std::optional<Reach> reach_of(const Layout& layout, std::int64_t element_bytes) {
   std::int64_t low = 0, high = element_bytes;
   for (int axis = 0; axis < layout.rank; ++axis) {
+    if (layout.shape[axis] == 0) return Reach{0, 0};
     std::int64_t reach = 0;
     std::int64_t& end = layout.stride[axis] < 0 ? low : high;
     if (__builtin_mul_overflow(layout.shape[axis] - 1, layout.stride[axis], &reach) ||
         __builtin_mul_overflow(reach, element_bytes, &reach) || __builtin_add_overflow(end, reach, &end))
-      return false;
+      return std::nullopt;
   }
   std::int64_t span = 0;
-  return !__builtin_sub_overflow(high, low, &span);
+  if (__builtin_sub_overflow(high, low, &span)) return std::nullopt;
+  return Reach{-low, high};
+}
+
+std::optional<std::uintptr_t> address_of(const DLTensor& t, const Reach& reach) {
+  std::uintptr_t address = 0, end = 0;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(t.data), t.byte_offset, &address) ||
+      __builtin_add_overflow(address, static_cast<std::uintptr_t>(reach.above), &end) ||
+      address < static_cast<std::uintptr_t>(reach.below))
+    return std::nullopt;
+  return address;
 }
 
 Result<TensorView> view_of(std::string_view op, std::string_view tensor, const DLTensor& t, Device device,
@@ -83,16 +93,20 @@ Result<TensorView> view_of(std::string_view op, std::string_view tensor, const D
 
   const std::span<const std::int64_t> shape(t.shape, static_cast<std::size_t>(t.ndim));
   TensorView view{nullptr, *dtype, Layout::contiguous(shape), device};
-  if (t.strides && !empty) {
+  if (t.strides && !empty)
     for (int axis = 0; axis < t.ndim; ++axis)
       if (t.shape[axis] != 1) view.layout.stride[axis] = t.strides[axis];
-    if (!reach_is_addressable(view.layout, bytes))
-      return Status::invalid(op, of(tensor, "strides"), joined(t.strides, t.ndim, ","),
-                             "such that elements lie within 2^63 bytes");
-  }
+  const auto reach = reach_of(view.layout, bytes);
+  if (!reach)
+    return Status::invalid(op, of(tensor, "strides"), joined(view.layout.stride.data(), t.ndim, ","),
+                           "such that elements lie within 2^63 bytes");
   if (keep_data && t.data) {
-    view.data = static_cast<char*>(t.data) + t.byte_offset;
-    if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(*dtype) != 0)
+    const auto address = address_of(t, *reach);
+    if (!address)
+      return Status::invalid(op, of(tensor, "data"), "at an address from which elements lie beyond the address space",
+                             "that of memory, byte_offset and strides counted");
+    view.data = reinterpret_cast<void*>(*address);
+    if (*address % size_of(*dtype) != 0)
       return Status::invalid(op, of(tensor, "data"), "at an address that is no multiple of " + std::to_string(bytes),
                              "aligned to its elements, " + std::string(name(*dtype)));
   }

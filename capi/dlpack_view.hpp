@@ -4,6 +4,7 @@
 #include <ridge/core/status.hpp>
 #include <ridge/core/tensor.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +16,16 @@ struct Place {
   Device alone;
   bool anywhere = false;
 };
+
+// The bytes of a tensor's elements, from its data pointer on: those below it, where strides are negative, and above.
+struct Reach {
+  std::int64_t below, above;
+};
+// Nothing where they are 2^63 or more. Sizes have to be 0 or more.
+std::optional<Reach> reach_of(const Layout&, std::int64_t element_bytes);
+
+// Where the first element is; nothing where some element would lie beyond an end of the address space.
+std::optional<std::uintptr_t> address_of(const DLTensor&, const Reach&);
 
 // Refusals name the tensor: "softmax: x.dtype is ...".
 Result<Place> place_of(std::string_view op, std::string_view tensor, DLDevice);

@@ -278,6 +278,7 @@ struct PlannedTensor {
   DLDataType dtype;
   std::string_view name;
   bool empty;
+  Reach reach;
 };
 }  // namespace
 
@@ -296,7 +297,8 @@ static std::vector<PlannedTensor> planned(const std::vector<Tensor>& tensors, co
   for (std::size_t i = 0; i < views.size(); ++i) {
     TensorView view = views[i];
     view.data = nullptr;
-    list.push_back({view, tensors[i].tensor->dtype, tensors[i].name, view.count() == 0});
+    const auto reach = reach_of(view.layout, static_cast<std::int64_t>(size_of(view.dtype)));  // views_of() asked it
+    list.push_back({view, tensors[i].tensor->dtype, tensors[i].name, view.count() == 0, reach.value_or(Reach{})});
   }
   return list;
 }
@@ -410,13 +412,29 @@ static Status take(const ridge_plan& plan, const char* argument, const std::vect
     views[i] = p.view;
     if (p.empty) continue;
     if (!t.data) return Status::invalid(plan.op->name, std::string(p.name) + ".data", "NULL", "its elements");
-    views[i].data = static_cast<char*>(t.data) + t.byte_offset;
-    if (reinterpret_cast<std::uintptr_t>(views[i].data) % size_of(p.view.dtype) != 0) return mismatch(*plan.op, p, t);
+    const auto address = address_of(t, p.reach);
+    if (!address || *address % size_of(p.view.dtype) != 0) return mismatch(*plan.op, p, t);
+    views[i].data = reinterpret_cast<void*>(*address);
   }
   return {};
 }
 
-static Status check_workspace(const ridge_plan& plan, const void* workspace, std::size_t bytes) {
+// What a kernel keeps in the workspace, no tensor may change, and none may be changed by.
+static Status check_apart(const ridge_plan& plan, std::uintptr_t workspace, const std::vector<PlannedTensor>& list,
+                          const TensorView* views) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const PlannedTensor& p = list[i];
+    const auto data = reinterpret_cast<std::uintptr_t>(views[i].data);
+    if (!p.empty && workspace < data + static_cast<std::uintptr_t>(p.reach.above) &&
+        data - static_cast<std::uintptr_t>(p.reach.below) < workspace + plan.workspace_bytes)
+      return Status::invalid(plan.op->name, "workspace", "overlapping " + std::string(p.name),
+                             "memory apart from the tensors'");
+  }
+  return {};
+}
+
+static Status check_workspace(const ridge_plan& plan, const void* workspace, std::size_t bytes, const TensorView* in,
+                              const TensorView* out) {
   if (plan.workspace_bytes == 0) return {};
   if (bytes < plan.workspace_bytes)
     return Status::invalid(plan.op->name, "workspace_bytes", std::to_string(bytes),
@@ -424,7 +442,9 @@ static Status check_workspace(const ridge_plan& plan, const void* workspace, std
   if (!workspace) return Status::invalid(plan.op->name, "workspace", "NULL", "memory on " + text_of(plan.device));
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
     return Status::invalid(plan.op->name, "workspace", "at an address that is no multiple of 256", "256-byte aligned");
-  return {};
+  const auto address = reinterpret_cast<std::uintptr_t>(workspace);
+  RIDGE_TRY(check_apart(plan, address, plan.inputs, in));
+  return check_apart(plan, address, plan.outputs, out);
 }
 
 ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* inputs, const DLTensor* const* outputs,
@@ -437,7 +457,7 @@ ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* input
     std::array<TensorView, RIDGE_MAX_TENSORS> in, out;
     RIDGE_TRY(take(*plan, "inputs", plan->inputs, inputs, in.data()));
     RIDGE_TRY(take(*plan, "outputs", plan->outputs, outputs, out.data()));
-    RIDGE_TRY(check_workspace(*plan, workspace, workspace_bytes));
+    RIDGE_TRY(check_workspace(*plan, workspace, workspace_bytes, in.data(), out.data()));
     return plan->plan->run({in.data(), plan->inputs.size()}, {out.data(), plan->outputs.size()},
                            {workspace, workspace_bytes}, {stream});
   });

@@ -16,7 +16,7 @@
  * Tensors   DLTensor as it is: byte_offset counts, strides may be NULL (row major without gaps), zero or negative,
  *           ndim 0 is a scalar, sizes may be 0 (then data may be NULL). Refused: more than RIDGE_MAX_RANK axes, lanes
  *           other than 1, an element type that Ridge does not have, data that is not aligned to its element's size,
- *           2^63 bytes or more.
+ *           2^63 bytes or more, elements beyond an end of the address space.
  * Types     f64 f32 f16 (kDLFloat), bf16 (kDLBfloat), f8e4m3 (kDLFloat8_e4m3fn), f8e5m2 (kDLFloat8_e5m2), i64 i32 i8
  *           (kDLInt), u8 (kDLUInt), bool (kDLBool, 8 bits). Each operator takes some of them: ridge_ops_json().
  * Devices   kDLCPU: Ridge's CPU runtime. kDLCUDA: GPU number device_id. Memory that both reach goes with the other
@@ -138,8 +138,8 @@ RIDGE_C_API const char* ridge_plan_explain_json(const ridge_plan* plan);
  * longer than 1) and device planned for, and aligned as well as those. On a GPU the work is queued: no allocation, no
  * synchronisation, no copy (but where a plan measures first, ridge_set_tuning), safe under graph capture, whatever
  * device is current. On the CPU it is done on return.
- *   workspace, workspace_bytes   scratch memory on the plan's device, 256-byte aligned, at least
- *                                ridge_plan_workspace_bytes(); NULL and 0 where that is 0
+ *   workspace, workspace_bytes   scratch memory on the plan's device, apart from the tensors', 256-byte aligned, at
+ *                                least ridge_plan_workspace_bytes(); NULL and 0 where that is 0
  *   stream                       a cudaStream_t of the plan's device, NULL for the default stream; not looked at on
  *                                the CPU */
 RIDGE_C_API ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* inputs,

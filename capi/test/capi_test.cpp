@@ -388,6 +388,16 @@ std::vector<Wrong> wrong_requests() {
        "2^63 bytes"},
       {"Misaligned", [](Request& r) { r.a.byte_offset = 2; }, invalid,
        "capi_probe: a.data is at an address that is no multiple of 4; it must be aligned to its elements, f32"},
+      {"OffsetPastTheEnd", [](Request& r) { r.a.byte_offset = UINT64_MAX - 3; }, invalid,
+       "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be that of "
+       "memory, byte_offset and strides counted"},
+      {"StridesPastTheStart",
+       [](Request& r) {
+         r.y.set_strides({-(1ll << 60), 1});
+       },
+       invalid,
+       "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be that of "
+       "memory, byte_offset and strides counted"},
       {"Rocm",
        [](Request& r) {
          r.y.device = {kDLROCM, 0};
@@ -579,6 +589,12 @@ TEST(Capi, RunsOnlyWhatWasPlanned) {
   refused("capi_probe: b is NULL; it must be a tensor", [](Request& r) { r.inputs[1] = nullptr; });
   refused("capi_probe: b.data is at an address that is no multiple of 4; it must be aligned to its elements, f32",
           [](Request& r) { r.b.byte_offset = 1; });
+  refused(
+      "capi_probe: b.data is at an address from which elements lie beyond the address space; it must be that of "
+      "memory, byte_offset and strides counted",
+      [](Request& r) { r.b.byte_offset = UINT64_MAX - 7; });
+  refused("capi_probe: a.shape is 2x-3; it must be of sizes from 0", [](Request& r) { r.a.sizes[1] = -3; });
+  refused("capi_probe: a.ndim is -1; it must be from 0 to 8", [](Request& r) { r.a.ndim = -1; });
 }
 
 TEST(Capi, ChecksTheWorkspace) {
@@ -596,6 +612,31 @@ TEST(Capi, ChecksTheWorkspace) {
   EXPECT_STREQ(ridge_last_error(),
                "capi_probe: workspace is at an address that is no multiple of 256; it must be 256-byte aligned");
   EXPECT_EQ(r.run(plan.get(), workspace, 100), RIDGE_OK) << ridge_last_error();
+
+  // Its first 100 bytes are the plan's; what is beyond them, tensors may have.
+  r.y.data = workspace + 100;
+  EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_OK) << ridge_last_error();
+  r.y.data = workspace + 96;
+  EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_INVALID_ARGUMENT);
+  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping y; it must be memory apart from the tensors'");
+  r.y.data = r.memory_y.data();
+  r.a.data = workspace;
+  EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_INVALID_ARGUMENT);
+  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping a; it must be memory apart from the tensors'");
+}
+
+// A view that is walked backwards lies below its first element.
+TEST(Capi, TheWorkspaceIsApartFromViewsWalkedBackwards) {
+  Request r;
+  r.options = {{"bytes", "256"}};
+  r.a.set_strides({-3, -1});
+  alignas(256) char workspace[512] = {};
+  r.a.data = workspace + 256 + 20;
+  const Plan plan = plan_of(r);
+  EXPECT_EQ(r.run(plan.get(), workspace, 256), RIDGE_OK) << ridge_last_error();
+  r.a.data = workspace + 256 + 16;
+  EXPECT_EQ(r.run(plan.get(), workspace, 256), RIDGE_INVALID_ARGUMENT);
+  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping a; it must be memory apart from the tensors'");
 }
 
 TEST(Capi, ARunAllocatesNothing) {
