@@ -67,6 +67,20 @@ class _Torch(Framework):
         self.stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self.to_dlpack = torch.utils.dlpack.to_dlpack  # where __dlpack_c_exchange_api__ is missing
 
+    def refusal(self, tensor, error):
+        """Why a tensor is not lent: the end of a sentence that begins with its name."""
+        torch = self._torch
+        if tensor.is_nested:
+            return " is a nested tensor; it must be one of rows of one length (x.to_padded_tensor(0.0))"
+        if tensor.layout != torch.strided:
+            return f" is of layout {tensor.layout}; it must be of torch.strided (x.to_dense())"
+        if tensor.device.type == "meta":
+            return " is on the meta device, which has no data; it must be on the CPU or a GPU"
+        if tensor.dtype not in {getattr(torch, name, None) for name in _NAMES.values()}:
+            return f".dtype is {tensor.dtype}; it must be a number's that Ridge has: {' '.join(_NAMES.values())}"
+        reason = str(error).partition("\n")[0]
+        return f" is a tensor that PyTorch does not lend ({reason}); it must be one of data of its own"
+
     def make(self, shape, dtype, device):
         kind, index = device
         torch = self._torch

@@ -6,8 +6,8 @@ Errors errors;
 
 static PyObject* add_error(PyObject* module, const char* name, const char* doc) {
   const std::string qualified = std::string("ridge.") + name;
-  PyObject* type = checked(PyErr_NewExceptionWithDoc(qualified.c_str(), doc, PyExc_RuntimeError, nullptr)).release();
-  checked(PyModule_AddObjectRef(module, name, type));
+  PyObject* type = checked(PyErr_NewExceptionWithDoc, qualified.c_str(), doc, PyExc_RuntimeError, nullptr).release();
+  checked(PyModule_AddObjectRef, module, name, type);
   return type;
 }
 

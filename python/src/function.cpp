@@ -86,10 +86,10 @@ PyObject* add_operator(PyObject*, PyObject* arguments) {
     function->definition = {function->name.c_str(), as_c_function(call), METH_FASTCALL | METH_KEYWORDS,
                             function->doc.c_str()};
     functions()[function->name] = function;  // as long as the process, like the library's operators
-    const Ref self = checked(PyModule_Create(&holder));
+    const Ref self = checked(PyModule_Create2, &holder, PYTHON_API_VERSION);
     *static_cast<Function**>(PyModule_GetState(self.get())) = function;
-    const Ref module = checked(PyUnicode_FromString("ridge"));
-    return checked(PyCFunction_NewEx(&function->definition, self.get(), module.get())).release();
+    const Ref module = checked(PyUnicode_FromString, "ridge");
+    return checked(PyCFunction_NewEx, &function->definition, self.get(), module.get()).release();
   });
 }
 

@@ -24,13 +24,13 @@ PyObject* infer_types(PyObject*, PyObject* const* arguments, Py_ssize_t count, P
     r.parse(arguments + 1, count - 1, keywords);
     r.read_tensors();
     const auto types = infer(r);
-    Ref list = checked(PyList_New(0));
+    Ref list = checked(PyList_New, 0);
     for (const ridge_tensor_type& type : types) {
-      const Ref shape = checked(PyTuple_New(type.ndim));
+      const Ref shape = checked(PyTuple_New, type.ndim);
       for (int axis = 0; axis < type.ndim; ++axis)
-        checked(PyTuple_SetItem(shape.get(), axis, checked(PyLong_FromLongLong(type.shape[axis])).release()));
-      const Ref item = checked(Py_BuildValue("iiO", type.dtype.code, type.dtype.bits, shape.get()));
-      checked(PyList_Append(list.get(), item.get()));
+        checked(PyTuple_SetItem, shape.get(), axis, checked(PyLong_FromLongLong, type.shape[axis]).release());
+      const Ref item = checked(Py_BuildValue, "iiO", type.dtype.code, type.dtype.bits, shape.get());
+      checked(PyList_Append, list.get(), item.get());
     }
     return list.release();
   });

@@ -41,12 +41,12 @@ static PyModuleDef definition = {
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__ridge() {
   using namespace ridge_python;
   return guarded([]() -> PyObject* {
-    Ref module = checked(PyModule_Create(&definition));
+    Ref module = checked(PyModule_Create2, &definition, PYTHON_API_VERSION);
     add_errors(module.get());
     add_plan_type(module.get());
-    checked(PyModule_AddStringConstant(module.get(), "__version__", ridge_version()));
-    checked(PyModule_AddObjectRef(module.get(), "has_cuda", ridge_has_cuda() ? Py_True : Py_False));
-    checked(PyModule_AddIntConstant(module.get(), "max_rank", RIDGE_MAX_RANK));
+    checked(PyModule_AddStringConstant, module.get(), "__version__", ridge_version());
+    checked(PyModule_AddObjectRef, module.get(), "has_cuda", ridge_has_cuda() ? Py_True : Py_False);
+    checked(PyModule_AddIntConstant, module.get(), "max_rank", RIDGE_MAX_RANK);
     return module.release();
   });
 }

@@ -44,11 +44,29 @@ void check_count(const State& state, const Request& r) {
                                " tensors; it must be of " + std::to_string(state.output_count) + ", as planned");
 }
 
+// A workspace has no view in the library, which takes it for memory that the plan's device reaches.
+void check_reached(const Tensor& workspace, const Request& r, const Label& label) {
+  const DLDevice& given = workspace.view.device;
+  if (given.device_type == kDLCUDAHost || given.device_type == kDLCUDAManaged) return;  // reached by all
+  const std::string here = r.on_gpu() ? "cuda:" + std::to_string(r.device().device_id) : "cpu";
+  const std::string there = given.device_type == kDLCPU    ? "cpu"
+                            : given.device_type == kDLCUDA ? "cuda:" + std::to_string(given.device_id)
+                                                           : "DLPack's of type " + std::to_string(given.device_type);
+  if (there != here)
+    raise(PyExc_ValueError, label.text() + ".device is " + there + "; it must be that of the inputs, " + here);
+}
+
+void check_size(std::size_t given, std::size_t wanted, const Label& label) {
+  if (given < wanted)
+    raise(PyExc_ValueError, label.text() + " is of " + std::to_string(given) + " bytes; it must be of " +
+                                std::to_string(wanted) + " or more");
+}
+
 // A number, or an object of a library's that holds one: torch.cuda.Stream, cupy.cuda.Stream.
 void* stream_handle(PyObject* stream) {
   Ref number = Ref::share(stream);
   for (const char* name : {"cuda_stream", "ptr"})
-    if (PyObject_HasAttrString(stream, name)) {
+    if (python(PyObject_HasAttrString, stream, name)) {
       number = attribute(stream, name);
       break;
     }
@@ -86,11 +104,12 @@ PyObject* run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyOb
       scratch.framework = framework_of(workspace, label);
       read(workspace, label, r.stream, scratch);
       check_writable(scratch, label);
-      bytes = static_cast<std::size_t>(scratch.view.dtype.bits / 8);
-      for (int axis = 0; axis < scratch.view.ndim; ++axis) bytes *= static_cast<std::size_t>(scratch.shape[axis]);
+      check_reached(scratch, r, label);
+      bytes = contiguous_bytes(scratch, label);
+      check_size(bytes, planned->workspace_bytes(), label);
     }
     // An allocator lends memory for its library's current stream, and may give it away there while another one runs.
-    if (bytes == 0 && planned->workspace_bytes() > 0 && r.stream != current && r.inputs.front().on_gpu())
+    if (bytes == 0 && planned->workspace_bytes() > 0 && r.stream != current && r.on_gpu())
       raise(PyExc_ValueError, r.op.name + ": workspace is missing; it must be given, of " +
                                   std::to_string(planned->workspace_bytes()) +
                                   " bytes, for stream is not the current one of the inputs' library");
@@ -141,8 +160,8 @@ PyType_Spec spec = {"_ridge.Plan", sizeof(PlanObject), 0, Py_TPFLAGS_DEFAULT | P
 }  // namespace
 
 void add_plan_type(PyObject* module) {
-  const Ref type = checked(PyType_FromSpec(&spec));
-  checked(PyModule_AddObjectRef(module, "Plan", type.get()));
+  const Ref type = checked(PyType_FromSpec, &spec);
+  checked(PyModule_AddObjectRef, module, "Plan", type.get());
 }
 
 PyObject* make_plan(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
@@ -162,7 +181,7 @@ PyObject* make_plan(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyO
     refuse_nul(where, op.name + ": device");
     auto planned = Planned::of(r, where.empty() ? nullptr : where.c_str());
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
-    Ref object = checked(allocate(type, 0));
+    Ref object = checked(allocate, type, 0);
     reinterpret_cast<PlanObject*>(object.get())->state =
         new State{op, planned, r.input_slots(), planned->output_count()};
     return object.release();

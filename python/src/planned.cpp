@@ -44,11 +44,11 @@ std::shared_ptr<Planned> Planned::of(const Request& r, const char* device) {
 }
 
 static Ref maker(const Framework& f, const std::int64_t* shape, int rank, DLDataType type, const DLDevice& device) {
-  const Ref sizes = checked(PyTuple_New(rank));
+  const Ref sizes = checked(PyTuple_New, rank);
   for (int axis = 0; axis < rank; ++axis)
-    checked(PyTuple_SetItem(sizes.get(), axis, checked(PyLong_FromLongLong(shape[axis])).release()));
-  return checked(PyObject_CallMethod(f.self, "make", "O(ii)(ii)", sizes.get(), type.code, type.bits,
-                                     static_cast<int>(device.device_type), static_cast<int>(device.device_id)));
+    checked(PyTuple_SetItem, sizes.get(), axis, checked(PyLong_FromLongLong, shape[axis]).release());
+  return checked(PyObject_CallMethod, f.self, "make", "O(ii)(ii)", sizes.get(), type.code, type.bits,
+                 static_cast<int>(device.device_type), static_cast<int>(device.device_id));
 }
 
 std::vector<Ref> Planned::make_outputs(const Framework& f, const DLDevice& device) {
@@ -61,21 +61,21 @@ std::vector<Ref> Planned::make_outputs(const Framework& f, const DLDevice& devic
   }
   std::vector<Ref> made;
   made.reserve(makers_.size());
-  for (const Ref& make : std::vector<Ref>(makers_)) made.push_back(checked(PyObject_CallNoArgs(make.get())));
+  for (const Ref& make : std::vector<Ref>(makers_)) made.push_back(checked(PyObject_CallNoArgs, make.get()));
   return made;
 }
 
 void Planned::run_on(const Request& r, void* workspace, std::size_t bytes) const {
   const auto inputs = pointers(r.inputs), outputs = pointers(r.outputs);
-  PyThreadState* released = PyEval_SaveThread();
+  PyThreadState* const released = PyEval_SaveThread();
   const ridge_status status = ridge_plan_run(plan_, inputs.data(), outputs.data(), workspace, bytes, r.stream);
-  PyEval_RestoreThread(released);
+  python(PyEval_RestoreThread, released);
   check(status);
 }
 
 void Planned::run(const Request& r, void* workspace, std::size_t given) {
   if (given > 0 || workspace_bytes_ == 0) return run_on(r, workspace, given);
-  if (!r.inputs.front().on_gpu()) {
+  if (!r.on_gpu()) {
     const std::size_t bytes = (workspace_bytes_ + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
     const std::unique_ptr<void, decltype(&std::free)> own(std::aligned_alloc(workspace_alignment, bytes), &std::free);
     if (!own) throw std::bad_alloc();
@@ -87,7 +87,7 @@ void Planned::run(const Request& r, void* workspace, std::size_t given) {
     const auto bytes = static_cast<std::int64_t>(workspace_bytes_);
     scratch_ = maker(r.framework(), &bytes, 1, {kDLUInt, 8, 1}, r.device());
   }
-  const Ref scratch = checked(PyObject_CallNoArgs(Ref(scratch_).get()));
+  const Ref scratch = checked(PyObject_CallNoArgs, Ref(scratch_).get());
   const Label label{r.op.name, "workspace"};
   Tensor t;
   t.framework = framework_of(scratch.get(), label);
@@ -98,12 +98,12 @@ void Planned::run(const Request& r, void* workspace, std::size_t given) {
 Ref result_of(const Request& r) {
   PyObject* finish = r.out ? nullptr : r.framework().finish;
   const auto finished = [&](PyObject* object) {
-    return finish ? checked(PyObject_CallFunctionObjArgs(finish, object, nullptr)) : Ref::share(object);
+    return finish ? checked(PyObject_CallFunctionObjArgs, finish, object, nullptr) : Ref::share(object);
   };
   if (r.output_objects.size() == 1) return finished(r.output_objects[0]);
-  Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(r.output_objects.size())));
+  Ref tuple = checked(PyTuple_New, static_cast<Py_ssize_t>(r.output_objects.size()));
   for (std::size_t i = 0; i < r.output_objects.size(); ++i)
-    checked(PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), finished(r.output_objects[i]).release()));
+    checked(PyTuple_SetItem, tuple.get(), static_cast<Py_ssize_t>(i), finished(r.output_objects[i]).release());
   return tuple;
 }
 

@@ -3,12 +3,36 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include <unistd.h>
+
 namespace ridge_python {
+
+// ---- calls into Python ---------------------------------------------------------------------------------------------
+// While the interpreter ends, CPython before 3.14 ends a daemon thread where that thread next waits for the GIL, by
+// pthread_exit(), which unwinds its stack. A function that is noexcept would end the process there, and destructors
+// would give references back without the GIL. So the thread stops in the very call in which it lost the GIL, before
+// anything of Ridge's is unwound, and waits for the end of the process, as CPython 3.14 lets it.
+[[noreturn]] inline void wait_for_exit() {
+  for (;;) pause();
+}
+
+// f(arguments...), a C function that may take the GIL, run Python code, or free an object. All of them are called so.
+template <class F, class... A> auto python(F* f, A... arguments) {
+  try {
+    return f(arguments...);
+  } catch (...) {  // a C function throws nothing: the thread is being ended
+    wait_for_exit();
+  }
+}
+
+// ---- references and errors -----------------------------------------------------------------------------------------
 
 // An owned reference. Copying takes another one.
 class Ref {
@@ -25,7 +49,9 @@ class Ref {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~Ref() { Py_XDECREF(object_); }
+  ~Ref() {
+    if (object_) python(Py_DecRef, object_);
+  }
 
   PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }
@@ -40,21 +66,25 @@ class Ref {
 struct Raised {};
 
 [[noreturn]] inline void raise(PyObject* type, const std::string& sentence) {
-  PyErr_SetString(type, sentence.c_str());
+  python(PyErr_SetString, type, sentence.c_str());
   throw Raised{};
 }
 
-// The result of a call into Python, which is null exactly where an exception is set.
-inline Ref checked(PyObject* owned) {
-  if (!owned) throw Raised{};
-  return Ref::take(owned);
-}
-inline void checked(int status) {
-  if (status < 0) throw Raised{};
+// What a call into Python gives: a new reference, null exactly where an exception is set, or a number that is negative
+// there.
+template <class F, class... A> auto checked(F* f, A... arguments) {
+  const auto result = python(f, arguments...);
+  if constexpr (std::is_same_v<decltype(result), PyObject* const>) {
+    if (!result) throw Raised{};
+    return Ref::take(result);
+  } else {
+    if (result < 0) throw Raised{};
+    return result;
+  }
 }
 
-inline Ref attribute(PyObject* object, PyObject* name) { return checked(PyObject_GetAttr(object, name)); }
-inline Ref attribute(PyObject* object, const char* name) { return checked(PyObject_GetAttrString(object, name)); }
+inline Ref attribute(PyObject* object, PyObject* name) { return checked(PyObject_GetAttr, object, name); }
+inline Ref attribute(PyObject* object, const char* name) { return checked(PyObject_GetAttrString, object, name); }
 
 // Valid as long as the str is.
 inline std::string_view utf8(PyObject* text) {
@@ -69,10 +99,10 @@ inline void refuse_nul(std::string_view text, const std::string& what) {
   if (text.find('\0') != text.npos) raise(PyExc_ValueError, what + " has a NUL inside; it must have none");
 }
 
-inline std::string text_of(PyObject* object) { return std::string(utf8(checked(PyObject_Str(object)).get())); }
+inline std::string text_of(PyObject* object) { return std::string(utf8(checked(PyObject_Str, object).get())); }
 
 inline long long integer(PyObject* object) {
-  const long long value = PyLong_AsLongLong(object);
+  const long long value = python(PyLong_AsLongLong, object);
   if (value == -1 && PyErr_Occurred()) throw Raised{};
   return value;
 }
@@ -89,6 +119,9 @@ template <class F> PyObject* guarded(F&& body) noexcept {
     return nullptr;
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
   }
 }
 

@@ -34,10 +34,10 @@ static void append_value(std::string& text, PyObject* value) {
   } else if (PyFloat_Check(value)) {
     append_number(text, PyFloat_AsDouble(value));
   } else if (PyTuple_Check(value) || PyList_Check(value)) {
-    const Py_ssize_t count = PySequence_Size(value);
+    const Py_ssize_t count = checked(PySequence_Size, value);
     for (Py_ssize_t i = 0; i < count; ++i) {
       if (i > 0) text += ',';
-      append_value(text, checked(PySequence_GetItem(value, i)).get());
+      append_value(text, checked(PySequence_GetItem, value, i).get());
     }
   } else {
     text += text_of(value);
@@ -95,28 +95,11 @@ void Request::read_stream() {
       }
 }
 
-static const char* name_of(DLDataType type) {
-  switch (type.code << 8 | type.bits) {
-    case kDLFloat << 8 | 64: return "f64";
-    case kDLFloat << 8 | 32: return "f32";
-    case kDLFloat << 8 | 16: return "f16";
-    case kDLBfloat << 8 | 16: return "bf16";
-    case kDLFloat8_e4m3fn << 8 | 8: return "f8e4m3";
-    case kDLFloat8_e5m2 << 8 | 8: return "f8e5m2";
-    case kDLInt << 8 | 64: return "i64";
-    case kDLInt << 8 | 32: return "i32";
-    case kDLInt << 8 | 8: return "i8";
-    case kDLUInt << 8 | 8: return "u8";
-    case kDLBool << 8 | 8: return "bool";
-    default: return nullptr;  // the library refuses it
-  }
-}
-
 void Request::read_tensors() {
   choose_inputs();
   if (out) {
     if (PyTuple_Check(out) || PyList_Check(out)) {
-      sequence_ = checked(PySequence_Tuple(out));
+      sequence_ = checked(PySequence_Tuple, out);
       for (Py_ssize_t i = 0; i < PyTuple_Size(sequence_.get()); ++i)
         output_objects.push_back(PyTuple_GetItem(sequence_.get(), i));
       if (output_objects.empty()) raise(PyExc_ValueError, op.name + ": out is an empty sequence of tensors");
@@ -149,8 +132,15 @@ void Request::read_tensors() {
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) check_writable(outputs[i], output_label(i));
   const bool typed = std::any_of(options.begin(), options.end(), [](const Option& o) { return o.key == "out"; });
-  if (op.result_type_option && !typed && !outputs.empty())
-    if (const char* type = name_of(outputs[0].view.dtype)) options.push_back({"out", type});
+  if (op.result_type_option && !typed && !outputs.empty()) options.push_back({"out", name_of(outputs[0].view.dtype)});
+}
+
+// Pinned and managed memory goes where the others are, as in the library.
+const DLDevice& Request::device() const {
+  for (const auto* tensors : {&inputs, &outputs})
+    for (const Tensor& t : *tensors)
+      if (t.view.device.device_type == kDLCPU || t.view.device.device_type == kDLCUDA) return t.view.device;
+  return inputs.front().view.device;
 }
 
 void Request::take_outputs(const std::vector<Ref>& objects) {

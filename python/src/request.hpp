@@ -51,7 +51,8 @@ class Request {
   bool is_tensor(std::string_view key) const;  // whether this keyword brings a tensor: an input, or `out`
   bool brings_outputs() const { return !output_objects.empty(); }
   const Framework& framework() const { return *inputs.front().framework; }
-  const DLDevice& device() const { return inputs.front().view.device; }
+  const DLDevice& device() const;  // of the first tensor that is on one alone
+  bool on_gpu() const { return device().device_type == kDLCUDA || device().device_type == kDLCUDAManaged; }
   const std::vector<std::size_t>& input_slots() const { return input_slots_; }  // which of the operator's inputs
   Label input_label(std::size_t i) const { return {op.name, op.inputs[input_slots_[i]]}; }
   Label output_label(std::size_t i) const {

@@ -17,7 +17,7 @@ static PyObject* attribute_or_null(PyObject* object, const char* name) {
 }
 
 static const ExchangeApi* exchange_of(PyObject* type) {
-  const Ref capsule = Ref::take(PyObject_GetAttrString(type, "__dlpack_c_exchange_api__"));
+  const Ref capsule = Ref::take(python(PyObject_GetAttrString, type, "__dlpack_c_exchange_api__"));
   if (!capsule) {
     PyErr_Clear();
     return nullptr;
@@ -32,7 +32,7 @@ const Framework* framework_of(PyObject* object, const Label& label) {
   static std::unordered_map<PyTypeObject*, Framework> known;  // under the GIL; as many as there are types of tensors
   if (auto found = known.find(Py_TYPE(object)); found != known.end()) return &found->second;
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
-  Ref made = checked(PyObject_CallFunctionObjArgs(frameworks, type, nullptr));
+  Ref made = checked(PyObject_CallFunctionObjArgs, frameworks, type, nullptr);
   if (made.get() == Py_None)
     raise(PyExc_TypeError, label.text() + " is of type " + type_name(object) +
                                "; it must be a tensor: a NumPy, PyTorch, CuPy or JAX array, or an object with "
@@ -48,7 +48,7 @@ const Framework* framework_of(PyObject* object, const Label& label) {
   f.stream = attribute_or_null(made.get(), "stream");
   f.finish = attribute_or_null(made.get(), "finish");
   f.grad_enabled = attribute_or_null(made.get(), "grad_enabled");
-  f.writable = PyObject_IsTrue(attribute(made.get(), "writable").get()) == 1;
+  f.writable = checked(PyObject_IsTrue, attribute(made.get(), "writable").get()) == 1;
   f.type = Ref::share(type).release();
   f.self = made.release();
   return &known.emplace(Py_TYPE(object), f).first->second;
@@ -57,9 +57,9 @@ const Framework* framework_of(PyObject* object, const Label& label) {
 void* current_stream(const Framework& f, int device) {
   void* stream = nullptr;
   if (f.exchange) {
-    checked(f.exchange->current_stream(kDLCUDA, device, &stream) == 0 ? 0 : -1);
+    checked(f.exchange->current_stream, kDLCUDA, device, &stream);
   } else if (f.stream) {
-    const Ref number = checked(PyObject_CallFunction(f.stream, "i", device));
+    const Ref number = checked(PyObject_CallFunction, f.stream, "i", device);
     stream = PyLong_AsVoidPtr(number.get());
     if (!stream && PyErr_Occurred()) throw Raised{};
   }
@@ -68,10 +68,45 @@ void* current_stream(const Framework& f, int device) {
 
 // ---- readers -------------------------------------------------------------------------------------------------------
 
-static void refuse_rank(const Label& label, int rank) {
-  if (rank > most_axes)
+static void check_rank(const Label& label, int rank) {
+  if (rank < 0 || rank > most_axes)
     raise(PyExc_ValueError, label.text() + ".shape is of " + std::to_string(rank) + " axes; it must be of at most " +
-                                std::to_string(most_axes));
+                                std::to_string(most_axes) + (rank < 0 ? ", and not of fewer than none" : ""));
+}
+
+const char* name_of(DLDataType type) {
+  if (type.lanes != 1) return nullptr;
+  switch (type.code << 8 | type.bits) {
+    case kDLFloat << 8 | 64: return "f64";
+    case kDLFloat << 8 | 32: return "f32";
+    case kDLFloat << 8 | 16: return "f16";
+    case kDLBfloat << 8 | 16: return "bf16";
+    case kDLFloat8_e4m3fn << 8 | 8: return "f8e4m3";
+    case kDLFloat8_e5m2 << 8 | 8: return "f8e5m2";
+    case kDLInt << 8 | 64: return "i64";
+    case kDLInt << 8 | 32: return "i32";
+    case kDLInt << 8 | 8: return "i8";
+    case kDLUInt << 8 | 8: return "u8";
+    case kDLBool << 8 | 8: return "bool";
+    default: return nullptr;
+  }
+}
+
+[[noreturn]] static void refuse_type(const Label& label, const std::string& name) {
+  raise(PyExc_TypeError, label.text() + ".dtype is " + name +
+                             "; it must be a number's that Ridge has: float64 float32 float16 bfloat16 float8_e4m3fn "
+                             "float8_e5m2 int64 int32 int8 uint8 bool");
+}
+
+// Of a tensor that comes with a DLPack type and no name for it.
+static void check_type(DLDataType type, const Label& label) {
+  if (name_of(type)) return;
+  static constexpr const char* kinds[] = {"int", "uint", "float", nullptr, "bfloat", "complex", "bool"};  // by code
+  const char* kind = type.code < std::size(kinds) ? kinds[type.code] : nullptr;
+  refuse_type(label,
+              (kind ? kind + std::to_string(type.bits)
+                    : "DLPack's code " + std::to_string(type.code) + " of " + std::to_string(type.bits) + " bits") +
+                  (type.lanes != 1 ? " in " + std::to_string(type.lanes) + " lanes" : ""));
 }
 
 // NumPy's C view of an array, which __array_struct__ hands out (its array interface, version 3).
@@ -89,28 +124,27 @@ static DLDataType named_type(PyObject* array, const ArrayStruct& a, const Label&
   const Ref dtype = attribute(array, "dtype");
   const std::string name = text_of(dtype.get());
   if (a.flags & native_order) {
-    if (name == "bfloat16") return {kDLBfloat, 16, 1};
-    if (name == "float8_e4m3fn") return {kDLFloat8_e4m3fn, 8, 1};
-    if (name == "float8_e5m2") return {kDLFloat8_e5m2, 8, 1};
+    if (name == "bfloat16" && a.item_bytes == 2) return {kDLBfloat, 16, 1};
+    if (name == "float8_e4m3fn" && a.item_bytes == 1) return {kDLFloat8_e4m3fn, 8, 1};
+    if (name == "float8_e5m2" && a.item_bytes == 1) return {kDLFloat8_e5m2, 8, 1};
+  } else if (a.kind != 'V') {  // records are of no order of their own
+    raise(PyExc_TypeError, label.text() + ".dtype is " + name + "; it must be in this machine's byte order");
   }
-  raise(PyExc_TypeError,
-        label.text() + ".dtype is " + name +
-            (a.flags & native_order ? "; it must be a number's that Ridge has: float64 float32 float16 bfloat16 "
-                                      "float8_e4m3fn float8_e5m2 int64 int32 int8 uint8 bool"
-                                    : "; it must be in this machine's byte order"));
+  refuse_type(label, name);
 }
 
 static DLDataType element_type(PyObject* array, const ArrayStruct& a, const Label& label) {
-  const auto bits = static_cast<std::uint8_t>(8 * a.item_bytes);
-  if (a.flags & native_order && a.item_bytes <= 8) switch (a.kind) {
-      case 'f':
-        if (a.item_bytes >= 2) return {kDLFloat, bits, 1};
-        break;
-      case 'i': return {kDLInt, bits, 1};
-      case 'u': return {kDLUInt, bits, 1};
-      case 'b': return {kDLBool, 8, 1};
-      default: break;
-    }
+  std::uint8_t code = kDLOpaqueHandle;
+  switch (a.kind) {
+    case 'f': code = kDLFloat; break;
+    case 'i': code = kDLInt; break;
+    case 'u': code = kDLUInt; break;
+    case 'b': code = kDLBool; break;
+    default: break;
+  }
+  if (const DLDataType type{code, static_cast<std::uint8_t>(8 * a.item_bytes), 1};
+      a.flags & native_order && a.item_bytes > 0 && a.item_bytes <= 8 && name_of(type))
+    return type;
   return named_type(array, a, label);
 }
 
@@ -119,7 +153,10 @@ static void read_numpy(PyObject* object, const Label& label, Tensor& t) {
   const Ref capsule = attribute(object, name);
   const auto* a = static_cast<const ArrayStruct*>(PyCapsule_GetPointer(capsule.get(), nullptr));
   if (!a) throw Raised{};
-  refuse_rank(label, a->rank);
+  if (a->two != 2 || (a->rank > 0 && (!a->shape || !a->strides)))
+    raise(PyExc_ValueError,
+          label.text() + ".__array_struct__ is malformed; it must be that of NumPy's array interface");
+  check_rank(label, a->rank);
   t.view.dtype = element_type(object, *a, label);
   t.view.data = a->data;
   t.view.device = {kDLCPU, 0};
@@ -137,18 +174,27 @@ static void read_numpy(PyObject* object, const Label& label, Tensor& t) {
   t.view.strides = t.strides.data();
 }
 
-// A DLTensor of somebody else's, with a copy of its shape and with strides.
+// A DLTensor of somebody else's, with a copy of its shape and with strides. What it says of its sizes is the library's
+// to refuse, so that until then nothing may overflow.
 static void take_view(const DLTensor& from, const Label& label, Tensor& t) {
-  refuse_rank(label, from.ndim);
+  check_rank(label, from.ndim);
+  check_type(from.dtype, label);
+  if (from.ndim > 0 && !from.shape) raise(PyExc_ValueError, label.text() + ".shape is NULL; it must be ndim sizes");
+  std::uintptr_t address = 0;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(from.data), from.data ? from.byte_offset : 0, &address))
+    raise(PyExc_ValueError, label.text() + ".byte_offset is " + std::to_string(from.byte_offset) +
+                                "; it must be such that elements lie within the address space");
   t.view = from;
-  if (from.data) t.view.data = static_cast<char*>(from.data) + from.byte_offset;
+  t.view.data = reinterpret_cast<void*>(address);
   t.view.byte_offset = 0;
   std::copy_n(from.shape, from.ndim, t.shape.begin());
   if (from.strides) {
     std::copy_n(from.strides, from.ndim, t.strides.begin());
   } else {
-    std::int64_t stride = 1;
-    for (int axis = from.ndim; axis-- > 0; stride *= std::max<std::int64_t>(t.shape[axis], 1)) t.strides[axis] = stride;
+    std::uint64_t stride = 1;
+    for (int axis = from.ndim; axis-- > 0;
+         stride *= static_cast<std::uint64_t>(std::max<std::int64_t>(t.shape[axis], 1)))
+      t.strides[axis] = static_cast<std::int64_t>(stride);
   }
   t.view.shape = t.shape.data();
   t.view.strides = t.strides.data();
@@ -162,6 +208,7 @@ static void take_capsule(Ref capsule, const Label& label, Tensor& t) {
       raise(errors.unsupported, label.text() + " comes as DLPack " + std::to_string(managed->version.major) + "." +
                                     std::to_string(managed->version.minor) + "; it must come as DLPack 1");
     t.read_only = managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+    t.is_copy = managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED;
     take_view(managed->dl_tensor, label, t);
   } else if (PyCapsule_IsValid(capsule.get(), "dltensor")) {
     take_view(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"))->dl_tensor, label, t);
@@ -174,10 +221,20 @@ static void take_capsule(Ref capsule, const Label& label, Tensor& t) {
 static void check_gradient(PyObject* object, const Label& label, const Framework& f) {
   static PyObject* const name = PyUnicode_InternFromString("requires_grad");
   if (attribute(object, name).get() != Py_True) return;
-  if (checked(PyObject_CallNoArgs(f.grad_enabled)).get() == Py_True)
+  if (checked(PyObject_CallNoArgs, f.grad_enabled).get() == Py_True)
     raise(PyExc_ValueError, label.text() +
                                 " requires grad, and no gradient is recorded here; it must be detached "
                                 "(x.detach()), or the call be made under torch.no_grad()");
+}
+
+// PyTorch has no DLPack tensor for this one, or one of a type that Ridge does not have: says why, in Ridge's words
+// where it has some.
+[[noreturn]] static void refuse_torch(PyObject* object, const Label& label, const Framework& f) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref kept[] = {Ref::take(type), Ref::take(value), Ref::take(trace)};
+  const Ref reason = checked(PyObject_CallMethod, f.self, "refusal", "OO", object, value ? value : Py_None);
+  raise(PyExc_TypeError, label.text() + std::string(utf8(reason.get())));
 }
 
 static void read_torch(PyObject* object, const Label& label, Tensor& t) {
@@ -185,53 +242,71 @@ static void read_torch(PyObject* object, const Label& label, Tensor& t) {
   const Framework& f = *t.framework;
   check_gradient(object, label, f);
   // The lazy minus sign of a conjugate's imaginary part, which no DLPack tensor can carry.
-  if (checked(PyObject_CallMethodObjArgs(object, is_neg, nullptr)).get() == Py_True)
+  if (checked(PyObject_CallMethodObjArgs, object, is_neg, nullptr).get() == Py_True)
     raise(PyExc_ValueError, label.text() + " is a negated view; it must be made real by x.resolve_neg()");
   if (f.exchange) {
     DLTensor view;
-    checked(f.exchange->view_of_object(object, &view) == 0 ? 0 : -1);
-    take_view(view, label, t);
+    if (python(f.exchange->view_of_object, static_cast<void*>(object), &view) == 0 && name_of(view.dtype))
+      return take_view(view, label, t);
   } else {
     static PyObject* const to_dlpack = PyUnicode_InternFromString("to_dlpack");
-    take_capsule(checked(PyObject_CallMethodObjArgs(f.self, to_dlpack, object, nullptr)), label, t);
+    Ref capsule = Ref::take(python(PyObject_CallMethodObjArgs, f.self, to_dlpack, object, nullptr));
+    if (capsule) return take_capsule(std::move(capsule), label, t);
   }
+  refuse_torch(object, label, f);
 }
 
-static void read_dlpack(PyObject* object, const Label& label, void* stream, Tensor& t) {
-  const Framework& f = *t.framework;
-  const Ref device = checked(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
-  int type = 0, id = 0;
-  if (!PyArg_ParseTuple(device.get(), "ii", &type, &id)) throw Raised{};
-  const Ref method = attribute(object, "__dlpack__"), none = checked(PyTuple_New(0)), keywords = checked(PyDict_New());
+// Whether __dlpack_device__() says that the tensor is in a GPU's memory.
+static bool says_gpu(PyObject* object, const Label& label) {
+  const Ref device = checked(PyObject_CallMethod, object, "__dlpack_device__", nullptr);
+  const auto refuse = [&] {
+    PyErr_Clear();
+    raise(PyExc_TypeError, label.text() + ".__dlpack_device__() gave " + text_of(device.get()) +
+                               "; it must give a pair of numbers, a device's type and which of that type");
+  };
+  if (!PyTuple_Check(device.get()) || PyTuple_Size(device.get()) != 2) refuse();
+  long numbers[2];
+  for (int i = 0; i < 2; ++i)
+    if ((numbers[i] = python(PyLong_AsLong, PyTuple_GetItem(device.get(), i))) == -1 && PyErr_Occurred()) refuse();
+  return numbers[0] == kDLCUDA || numbers[0] == kDLCUDAManaged;
+}
+
+static Ref dlpack_capsule(PyObject* object, bool on_gpu, void* stream, const Framework& f) {
+  const Ref method = attribute(object, "__dlpack__"), none = checked(PyTuple_New, 0), keywords = checked(PyDict_New);
   // -1: the caller works on the producer's current stream, so that nothing need wait. 1: CUDA's default stream.
-  const bool gpu = type == kDLCUDA || type == kDLCUDAManaged;
-  if (gpu) {
-    const Ref number = checked(f.stream ? PyLong_FromLong(-1)
-                               : stream ? PyLong_FromVoidPtr(stream)
-                                        : PyLong_FromLong(1));
-    checked(PyDict_SetItemString(keywords.get(), "stream", number.get()));
+  if (on_gpu) {
+    const Ref number =
+        !f.stream && stream ? checked(PyLong_FromVoidPtr, stream) : checked(PyLong_FromLong, f.stream ? -1l : 1l);
+    checked(PyDict_SetItemString, keywords.get(), "stream", number.get());
   }
   if (f.versioned) {
-    const Ref version = checked(Py_BuildValue("ii", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
-    checked(PyDict_SetItemString(keywords.get(), "max_version", version.get()));
-    if (PyObject* capsule = PyObject_Call(method.get(), none.get(), keywords.get()))
-      return take_capsule(Ref::take(capsule), label, t);
+    const Ref version = checked(Py_BuildValue, "ii", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+    checked(PyDict_SetItemString, keywords.get(), "max_version", version.get());
+    if (Ref capsule = Ref::take(python(PyObject_Call, method.get(), none.get(), keywords.get()))) return capsule;
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw Raised{};
     PyErr_Clear();  // a producer from before DLPack 1.0
     f.versioned = false;
-    checked(PyDict_DelItemString(keywords.get(), "max_version"));
+    checked(PyDict_DelItemString, keywords.get(), "max_version");
   }
-  take_capsule(checked(PyObject_Call(method.get(), none.get(), keywords.get())), label, t);
+  return checked(PyObject_Call, method.get(), none.get(), keywords.get());
+}
+
+static void read_dlpack(PyObject* object, const Label& label, void* stream, Tensor& t) {
+  const bool on_gpu = says_gpu(object, label);
+  take_capsule(dlpack_capsule(object, on_gpu, stream, *t.framework), label, t);
+  if (t.on_gpu() && !on_gpu)  // it was not told of the stream
+    raise(PyExc_ValueError,
+          label.text() + " is on a GPU; it must be where its __dlpack_device__() says, which is not one");
 }
 
 // ridge.Spec: metadata, and no data.
 static void read_spec(PyObject* object, const Label& label, Tensor& t) {
-  const Ref fields = checked(PyObject_CallMethod(object, "_fields", nullptr));
+  const Ref fields = checked(PyObject_CallMethod, object, "_fields", nullptr);
   int code = 0, bits = 0, type = 0, id = 0;
   PyObject *shape = nullptr, *strides = nullptr;
-  if (!PyArg_ParseTuple(fields.get(), "iiiiOO", &code, &bits, &type, &id, &shape, &strides)) throw Raised{};
+  if (!python(PyArg_ParseTuple, fields.get(), "iiiiOO", &code, &bits, &type, &id, &shape, &strides)) throw Raised{};
   const auto rank = static_cast<int>(PyTuple_Size(shape));
-  refuse_rank(label, rank);
+  check_rank(label, rank);
   t.view.dtype = {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
   t.view.device = {static_cast<DLDeviceType>(type), id};
   t.view.ndim = rank;
@@ -255,6 +330,23 @@ void read(PyObject* object, const Label& label, void* stream, Tensor& tensor) {
 void check_writable(const Tensor& t, const Label& label) {
   if (t.read_only || !t.framework->writable)
     raise(PyExc_ValueError, label.text() + " is read-only; it must be writable, for the result goes there");
+  if (t.is_copy)
+    raise(PyExc_ValueError, label.text() + " came as a copy of itself; it must be lent, for the result goes there");
+}
+
+std::size_t contiguous_bytes(const Tensor& t, const Label& label) {
+  std::int64_t bytes = t.view.dtype.bits / 8;
+  for (int axis = t.view.ndim; axis-- > 0;)
+    if (t.shape[axis] < 0 || __builtin_mul_overflow(bytes, t.shape[axis], &bytes))
+      raise(PyExc_ValueError, label.text() + ".shape has sizes that no memory has; it must be that of memory");
+  if (bytes == 0) return 0;
+  std::int64_t stride = 1;
+  for (int axis = t.view.ndim; axis-- > 0; stride *= t.shape[axis])
+    if (t.shape[axis] != 1 && t.strides[axis] != stride)
+      raise(PyExc_ValueError, label.text() + ".strides is " + std::to_string(t.strides[axis]) + " along axis " +
+                                  std::to_string(axis) + "; it must be " + std::to_string(stride) +
+                                  ", as of memory without gaps");
+  return static_cast<std::size_t>(bytes);
 }
 
 // ---- meetings ------------------------------------------------------------------------------------------------------
@@ -263,12 +355,13 @@ static bool is_empty(const DLTensor& t) {
   return !t.data || std::find(t.shape, t.shape + t.ndim, 0) != t.shape + t.ndim;
 }
 
-static std::pair<const char*, const char*> bytes_of(const DLTensor& t) {
-  const char *low = static_cast<const char*>(t.data), *high = low + t.dtype.bits / 8;
-  for (int axis = 0; axis < t.ndim; ++axis) {
-    const std::int64_t reach = (t.shape[axis] - 1) * t.strides[axis] * (t.dtype.bits / 8);
-    (reach < 0 ? low : high) += reach;
-  }
+// Addresses, which wrap around where a tensor lies about itself; the library refuses it then.
+static std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const DLTensor& t) {
+  const std::uintptr_t bytes = t.dtype.bits / 8;
+  std::uintptr_t low = reinterpret_cast<std::uintptr_t>(t.data), high = low + bytes;
+  for (int axis = 0; axis < t.ndim; ++axis)
+    (t.strides[axis] < 0 ? low : high) +=
+        (static_cast<std::uintptr_t>(t.shape[axis]) - 1) * static_cast<std::uintptr_t>(t.strides[axis]) * bytes;
   return {low, high};
 }
 

@@ -30,9 +30,9 @@ struct Tensor {
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
-  DLTensor view{};  // byte_offset 0; strides never null
+  DLTensor view{};  // byte_offset 0; strides never null; of an element type that Ridge has
   const Framework* framework = nullptr;
-  bool read_only = false;
+  bool read_only = false, is_copy = false;
   Ref keeper;  // of a capsule's tensor
   std::array<std::int64_t, most_axes> shape, strides;
 
@@ -44,6 +44,9 @@ struct Label {
   std::string_view op, name;
   std::string text() const { return std::string(op) + ": " + std::string(name); }
 };
+
+// An element type by Ridge's name for it; null where Ridge does not have it.
+const char* name_of(DLDataType);
 
 void set_frameworks(PyObject* of);  // _frameworks.of
 
@@ -57,6 +60,9 @@ inline bool reads_without_stream(const Framework& f) { return f.reader != Framew
 
 // Refuses a tensor that cannot be written to.
 void check_writable(const Tensor&, const Label&);
+
+// The bytes of a tensor that is memory without gaps, row major. Refuses any other.
+std::size_t contiguous_bytes(const Tensor&, const Label&);
 
 // The framework's current stream of a GPU.
 void* current_stream(const Framework&, int device);

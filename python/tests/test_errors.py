@@ -1,6 +1,5 @@
 """What is refused, by which exception, in which words; and that a refusal costs no memory."""
 
-import ctypes
 import gc
 import os
 import pathlib
@@ -8,36 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from foreign import Foreign
 
 import ridge
 
 X = np.ones((4, 6), np.float32)
-
-
-class Foreign:
-    """A tensor of a library that speaks DLPack and nothing else: somebody's float32s, on any device that is claimed."""
-
-    class Tensor(ctypes.Structure):
-        _fields_ = [
-            ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-            ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-            ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64),
-            ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-        ]  # fmt: skip
-
-    def __init__(self, array, device=(1, 0), offset=0):
-        self.device, self.asked = device, []
-        self.keep = array, (ctypes.c_int64 * array.ndim)(*array.shape)
-        self.tensor = self.Tensor(array.ctypes.data - offset, *device, array.ndim, 2, 32, 1, self.keep[1], None, offset)
-
-    def __dlpack_device__(self):
-        return self.device
-
-    def __dlpack__(self, stream=None):  # before DLPack 1.0: no max_version
-        self.asked.append(stream)
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(ctypes.addressof(self.tensor), b"dltensor", None)
 
 
 def read_only():
@@ -56,7 +30,9 @@ SQUARE = np.ones((4, 4), np.float32)
 BAD = {
     "dtype": (lambda: ridge.softmax(np.ones((2, 2), np.int32)), TypeError, "softmax: x.dtype is i32; it must be"),
     "complex": (lambda: ridge.relu(np.ones(3, np.complex64)), TypeError, "relu: a.dtype is complex64"),
-    "int16": (lambda: ridge.relu(np.ones(3, np.int16)), TypeError, "relu: a.dtype is"),
+    "int16": (lambda: ridge.relu(np.ones(3, np.int16)), TypeError, "relu: a.dtype is int16; it must be a number's"),
+    "records": (lambda: ridge.relu(RECORDS), TypeError, "it must be a number's that Ridge has"),
+    "no bytes": (lambda: ridge.relu(np.zeros(3, "V0")), TypeError, "relu: a.dtype is |V0; it must be a number's"),
     "object": (lambda: ridge.relu(np.array([X, None], object)), TypeError, "relu: a.dtype is object"),
     "text": (lambda: ridge.relu(np.array(["x"])), TypeError, "relu: a.dtype is <U1"),
     "foreign byte order": (lambda: ridge.relu(X.astype(">f4")), TypeError, "this machine's byte order"),
@@ -91,8 +67,8 @@ BAD = {
     "overlap": (lambda: ridge.relu(SQUARE[:-1], out=SQUARE[1:]), ValueError, "relu: y is overlapping"),
     "in place": (lambda: ridge.transpose(SQUARE, out=SQUARE), ValueError, "transpose: y is overlapping"),
     "a spec": (lambda: ridge.relu(ridge.Spec((4,))), TypeError, "relu: a is a ridge.Spec"),
-    "two devices": (lambda: ridge.add(X, Foreign(X, (2, 0))), ValueError, "add: b.device is"),
-    "out's device": (lambda: ridge.relu(X, out=Foreign(X.copy(), (2, 0))), ValueError, "relu: "),
+    "two devices": (lambda: ridge.add(X, Foreign.of(X, (2, 0))), ValueError, "add: b.device is"),
+    "out's device": (lambda: ridge.relu(X, out=Foreign.of(X.copy(), (2, 0))), ValueError, "relu: "),
     "no operator": (lambda: ridge.plan("sofmax", X), ValueError, "there is no operator 'sofmax'"),
 }  # fmt: skip
 
@@ -118,7 +94,7 @@ def test_no_device():
     if _gpu():
         pytest.skip("there is a GPU")
     with pytest.raises(ridge.NoDevice) as raised:
-        ridge.relu(Foreign(X, (2, 0)), out=Foreign(X.copy(), (2, 0)))
+        ridge.relu(Foreign.of(X, (2, 0)), out=Foreign.of(X.copy(), (2, 0)))
     assert "GPU" in str(raised.value) or "CUDA" in str(raised.value)
     assert issubclass(ridge.NoDevice, RuntimeError) and issubclass(ridge.Unsupported, RuntimeError)
 
@@ -132,8 +108,8 @@ def _gpu():
 
 
 def test_a_foreign_tensor():
-    y = Foreign(np.zeros_like(X))
-    x = Foreign(-X, offset=8)
+    y = Foreign.of(np.zeros_like(X))
+    x = Foreign.of(-X, offset=8)
     assert ridge.relu(x, out=y) is y
     result = ridge.relu(x)
     assert type(result) is np.ndarray and (result == 0).all()
@@ -180,7 +156,7 @@ def test_calls_cost_no_memory():
         lambda: ridge.relu(X, out=y),
         lambda: ridge.histogram(X, bins=4, range=(0, 2)),
         lambda: ridge.plan("relu", X).run(X),
-        lambda: ridge.relu(Foreign(X)),
+        lambda: ridge.relu(Foreign.of(X)),
     ]
 
     def calls(n):

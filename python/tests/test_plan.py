@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from foreign import Foreign, sizes
 
 import ridge
 
@@ -108,8 +109,41 @@ def test_workspace():
     room = np.empty(plan.workspace + 256, np.uint8)
     room = room[-room.ctypes.data % 256 :][: plan.workspace]
     assert plan.run(x, workspace=room) == want
-    with pytest.raises(ValueError, match="workspace"):
+    for other in [room.view(np.float32), room.reshape(1, -1, 1), room[np.newaxis, ::1]]:
+        assert plan.run(x, workspace=other) == want
+    with pytest.raises(ValueError, match=f"sum: workspace is of {plan.workspace - 1} bytes; it must be of"):
         plan.run(x, workspace=room[:-1])
+    with pytest.raises(ValueError, match="sum: workspace is of 0 bytes; it must be of"):
+        plan.run(x, workspace=room[:0])
+    with pytest.raises(ValueError, match="sum: workspace is overlapping a; it must be memory apart from the tensors'"):
+        plan.run(x, workspace=x.view(np.uint8)[-x.ctypes.data % 256 :])
+    room.flags.writeable = False
+    with pytest.raises(ValueError, match="sum: workspace is read-only"):
+        plan.run(x, workspace=room)
+
+
+def test_a_workspace_is_memory_without_gaps():
+    """Sizes alone would say that these are large enough; around them lies what is somebody else's."""
+    plan, x = next(workspaces())
+    n = plan.workspace
+    around = np.full(4 * n + 512, 7, np.uint8)
+    room = around[n + -(around.ctypes.data + n) % 256 :][: 2 * n]
+    for view in [
+        room[: 2 * n : 2],
+        room[:n][::-1],
+        np.lib.stride_tricks.as_strided(room, (n,), (0,)),
+        np.lib.stride_tricks.as_strided(room, (2, n // 2), (1, 1)),
+        room[: 2 * n].reshape(n // 2, 4)[:, :2],
+        np.lib.stride_tricks.as_strided(room, (n, 1, 2), (1, 1, 0)),
+    ]:
+        assert view.size >= n
+        with pytest.raises(ValueError, match="sum: workspace.strides is .*; it must be .*, as of memory without gaps"):
+            plan.run(x, workspace=view)
+    with pytest.raises(ValueError, match="sum: workspace.shape has sizes that no memory has"):
+        plan.run(x, workspace=Foreign.of(room, ndim=2, shape=sizes(2**40, 2**40)))
+    with pytest.raises(ValueError, match="sum: workspace.device is cuda:0; it must be that of the inputs, cpu"):
+        plan.run(x, workspace=Foreign.of(room, device=(2, 0)))
+    assert (around == 7).all()
 
 
 def test_streams():
