@@ -2,6 +2,7 @@
 #include "dlpack_view.hpp"
 
 #include <ridge.h>
+#include <ridge/core/interrupt.hpp>
 #include <ridge/core/json.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/tuning/tuned_plan.hpp>
@@ -20,6 +21,7 @@ using namespace ridge;
 using namespace ridge::capi;
 
 static_assert(RIDGE_MAX_RANK == max_rank);
+static_assert(RIDGE_INTERRUPTED == static_cast<int>(Code::interrupted));
 static_assert(RIDGE_IO == static_cast<int>(Code::io) && RIDGE_OK == static_cast<int>(Code::ok));
 
 // ---- errors --------------------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ const char* ridge_last_error(void) { return last_error; }
 
 const char* ridge_status_name(ridge_status status) {
   if (status == RIDGE_INTERNAL_ERROR) return "internal_error";
-  return status >= RIDGE_OK && status <= RIDGE_IO ? name(static_cast<Code>(status)).data() : "unknown";
+  return status >= RIDGE_OK && status <= RIDGE_INTERRUPTED ? name(static_cast<Code>(status)).data() : "unknown";
 }
 
 // ---- what is here --------------------------------------------------------------------------------------------------
@@ -462,6 +464,8 @@ ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* input
                            {workspace, workspace_bytes}, {stream});
   });
 }
+
+void ridge_set_interrupt(int (*asked)(void* context), void* context) { set_interrupt({asked, context}); }
 
 // ---- tensors with an owner -----------------------------------------------------------------------------------------
 

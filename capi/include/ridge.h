@@ -55,7 +55,8 @@ typedef enum ridge_status {
   RIDGE_KERNEL_FAULT = 5, /* a kernel broke a rule on the CPU runtime */
   RIDGE_DEVICE_ERROR = 6, /* the GPU's driver or runtime refused */
   RIDGE_IO = 7,
-  RIDGE_INTERNAL_ERROR = 8 /* a fault of Ridge's own */
+  RIDGE_INTERNAL_ERROR = 8, /* a fault of Ridge's own */
+  RIDGE_INTERRUPTED = 9     /* the caller wanted it no more: ridge_set_interrupt() */
 } ridge_status;
 
 /* "ok", "invalid_argument", ...; "unknown" for a number that is none of them. */
@@ -145,6 +146,11 @@ RIDGE_C_API const char* ridge_plan_explain_json(const ridge_plan* plan);
 RIDGE_C_API ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* inputs,
                                         const DLTensor* const* outputs, void* workspace, size_t workspace_bytes,
                                         void* stream);
+
+/* What the calling thread's runs on the CPU ask, when they start and some twenty times a second: where asked(context)
+ * is not 0, the run ends within a second as RIDGE_INTERRUPTED, with outputs that are undefined. It must not call Ridge,
+ * nor wait for a thread that does. NULL, as at first: nobody is asked. Other threads and GPUs are not concerned. */
+RIDGE_C_API void ridge_set_interrupt(int (*asked)(void* context), void* context);
 
 /* Work that is queued already is not disturbed. NULL is allowed. */
 RIDGE_C_API void ridge_plan_destroy(ridge_plan* plan);

@@ -102,6 +102,7 @@ TEST(Capi, NamesEveryStatus) {
   for (int i = 0; i <= RIDGE_IO; ++i)
     EXPECT_EQ(ridge_status_name(static_cast<ridge_status>(i)), ridge::name(static_cast<ridge::Code>(i)));
   EXPECT_STREQ(ridge_status_name(RIDGE_INTERNAL_ERROR), "internal_error");
+  EXPECT_STREQ(ridge_status_name(RIDGE_INTERRUPTED), "interrupted");
   EXPECT_STREQ(ridge_status_name(static_cast<ridge_status>(15)), "unknown");
 }
 

@@ -1,6 +1,7 @@
 #include "planned.hpp"
 
 #include "infer.hpp"
+#include "unlocked.hpp"
 
 #include <cstdlib>
 
@@ -25,6 +26,7 @@ static DLTensor future_tensor(ridge_tensor_type& type, const DLDevice& device) {
 }
 
 std::shared_ptr<Planned> Planned::of(const Request& r, const char* device) {
+  refuse_in_handler(r.op.name);
   std::shared_ptr<Planned> planned(new Planned);
   std::vector<ridge_option> options;
   for (const Option& o : r.options) options.push_back({o.key.c_str(), o.value.c_str()});
@@ -36,9 +38,11 @@ std::shared_ptr<Planned> Planned::of(const Request& r, const char* device) {
     for (ridge_tensor_type& type : planned->types_) future.push_back(future_tensor(type, r.device()));
     for (const DLTensor& t : future) outputs.push_back(&t);
   }
-  check(ridge_plan_create(r.op.name.c_str(), inputs.data(), static_cast<std::int32_t>(inputs.size()), outputs.data(),
-                          static_cast<std::int32_t>(outputs.size()), options.data(),
-                          static_cast<std::int32_t>(options.size()), device, &planned->plan_));
+  unlocked(!r.on_gpu(), [&] {
+    return ridge_plan_create(r.op.name.c_str(), inputs.data(), static_cast<std::int32_t>(inputs.size()), outputs.data(),
+                             static_cast<std::int32_t>(outputs.size()), options.data(),
+                             static_cast<std::int32_t>(options.size()), device, &planned->plan_);
+  });
   planned->workspace_bytes_ = ridge_plan_workspace_bytes(planned->plan_);
   return planned;
 }
@@ -67,13 +71,12 @@ std::vector<Ref> Planned::make_outputs(const Framework& f, const DLDevice& devic
 
 void Planned::run_on(const Request& r, void* workspace, std::size_t bytes) const {
   const auto inputs = pointers(r.inputs), outputs = pointers(r.outputs);
-  PyThreadState* const released = PyEval_SaveThread();
-  const ridge_status status = ridge_plan_run(plan_, inputs.data(), outputs.data(), workspace, bytes, r.stream);
-  python(PyEval_RestoreThread, released);
-  check(status);
+  unlocked(!r.on_gpu(),
+           [&] { return ridge_plan_run(plan_, inputs.data(), outputs.data(), workspace, bytes, r.stream); });
 }
 
 void Planned::run(const Request& r, void* workspace, std::size_t given) {
+  refuse_in_handler(r.op.name);
   if (given > 0 || workspace_bytes_ == 0) return run_on(r, workspace, given);
   if (!r.on_gpu()) {
     const std::size_t bytes = (workspace_bytes_ + workspace_alignment - 1) / workspace_alignment * workspace_alignment;

@@ -20,6 +20,7 @@ std::string_view name(Code code) {
     case Code::kernel_fault: return "kernel_fault";
     case Code::device_error: return "device_error";
     case Code::io: return "io";
+    case Code::interrupted: return "interrupted";
   }
   return "unknown";
 }

@@ -18,9 +18,10 @@ enum class Code : unsigned char {
   unsupported,       // the request is legal, and no variant takes it
   no_device,         // a GPU was asked for, and there is none
   out_of_memory,
-  kernel_fault,  // a kernel broke a rule of the vocabulary on the CPU runtime
-  device_error,  // the GPU's driver or runtime refused
-  io,            // a file could not be read or written
+  kernel_fault,     // a kernel broke a rule of the vocabulary on the CPU runtime
+  device_error,     // the GPU's driver or runtime refused
+  io,               // a file could not be read or written
+  interrupted = 9,  // the caller wanted it no more (core/interrupt.hpp); 8 is the C ABI's own
 };
 
 RIDGE_API std::string_view name(Code);

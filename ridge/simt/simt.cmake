@@ -24,7 +24,7 @@ add_library(simt_compile_check OBJECT)
 ridge_cpu_kernels(simt_compile_check ${simt}/compile_check.cu)
 target_link_libraries(simt_compile_check PRIVATE ridge)
 
-set(simt_tests atomics cuda_names faults kernels launch misuse schedule tile vec)
+set(simt_tests atomics cuda_names faults interrupt kernels launch misuse schedule tile vec)
 list(TRANSFORM simt_tests PREPEND ${simt}/test/)
 list(TRANSFORM simt_tests APPEND .cu)
 add_executable(simt_test)

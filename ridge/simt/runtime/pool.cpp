@@ -1,5 +1,6 @@
 #include <ridge/simt/runtime/pool.hpp>
 
+#include <ridge/core/interrupt.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/simt/runtime/describe.hpp>
 #include <ridge/simt/runtime/here.hpp>
@@ -24,6 +25,14 @@ void Job::fail(std::size_t block, Status error) {
   if (block >= failed_block) return;
   failed_block = block;
   failure = std::move(error);
+}
+
+static Status interruption() { return Status::error(Code::interrupted, "launch: interrupted by the caller"); }
+
+void Job::interrupt() {
+  fail(0, interruption());
+  std::lock_guard hold(lock);
+  if (failure.code() != Code::interrupted) failure = interruption();  // block 0 had failed
 }
 
 static std::uint32_t mix(std::uint32_t seed, std::size_t n) {
@@ -143,7 +152,12 @@ void Pool::decline(Job& job, Seat& seat, const char* lacking) {
 }
 
 Status Pool::run(Job& job) {
-  std::lock_guard turn(one_job_);
+  std::unique_lock turn(one_job_, std::defer_lock);
+  if (!can_be_interrupted()) turn.lock();
+  while (!turn) {  // behind somebody else's job, which may be a long one
+    if (is_interrupted()) return interruption();
+    (void)turn.try_lock_for(std::chrono::milliseconds(50));
+  }
   const std::size_t wanted = std::min(job.blocks, static_cast<std::size_t>(job.settings.workers));
   RIDGE_TRY(seat_workers(wanted));
   tsan::release(&job);
@@ -176,18 +190,35 @@ std::size_t Pool::blocks_done() const {
   _exit(66);
 }
 
+// Whether the caller wants the job no more, who is asked without the lock: workers go on meanwhile.
+bool Pool::ask(Job& job, std::unique_lock<std::mutex>& hold) {
+  hold.unlock();
+  const bool interrupted = is_interrupted();
+  if (interrupted) job.interrupt();
+  hold.lock();
+  return interrupted;
+}
+
 // Time counts in small ticks, so that a minute in a debugger or a suspended laptop is one tick and not a minute.
 void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<std::mutex>& hold) {
   const auto finished = [&] { return active_ == 0 && !job.unclaimed(); };
-  const double limit = job.settings.watchdog_seconds;
-  if (limit == 0) return done_.wait(hold, finished);
+  constexpr double for_ever = 1e30, patience = 0.3;  // seconds; blocks that are under way may end by themselves
+  double limit = job.settings.watchdog_seconds == 0 ? for_ever : job.settings.watchdog_seconds;
+  const bool asks = can_be_interrupted();
+  if (limit == for_ever && !asks) return done_.wait(hold, finished);
 
-  const double tick = std::clamp(limit / 8, 0.02, 1.0);
+  const double tick = asks ? std::clamp(limit / 8, 0.02, 0.05) : std::clamp(limit / 8, 0.02, 1.0);
   double stuck = 0;
+  bool interrupted = false;
   for (std::size_t before = blocks_done(); !done_.wait_for(hold, std::chrono::duration<double>(tick), finished);) {
     const std::size_t now = blocks_done();
-    stuck = now == before ? stuck + tick : 0;
+    stuck = now == before || interrupted ? stuck + tick : 0;
     before = now;
+    if (asks && !interrupted && ask(job, hold)) {
+      interrupted = true;
+      stuck = 0;
+      if (!race_build) limit = patience;  // which can abandon no block
+    }
     if (stuck < limit) continue;
     job.cancel();
     for (auto& seat : seats_) {

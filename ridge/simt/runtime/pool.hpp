@@ -28,6 +28,7 @@ struct Job {
   bool unclaimed() const { return next.load(std::memory_order_relaxed) < blocks; }
   void cancel() { next = blocks; }
   void fail(std::size_t block, Status);
+  void interrupt();  // for whatever the blocks say
 };
 
 // Workers sleep between launches. The launching thread runs no kernel: it waits, and watches for a launch in which
@@ -51,11 +52,12 @@ class Pool {
   void serve(Seat&, std::size_t number);
   void decline(Job&, Seat&, const char* lacking);
   void wait_and_watch(Job&, FaultHandlers&, std::unique_lock<std::mutex>&);
+  bool ask(Job&, std::unique_lock<std::mutex>&);
   std::size_t blocks_done() const;
 
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::mutex one_job_;  // launches from several host threads take turns
-  std::mutex lock_;     // guards what follows
+  std::timed_mutex one_job_;  // launches from several host threads take turns
+  std::mutex lock_;           // guards what follows
   std::condition_variable done_;
   Job* job_ = nullptr;
   std::size_t jobs_ = 0;  // so far; numbers them
