@@ -115,7 +115,7 @@ def test_workspace():
         plan.run(x, workspace=room[:-1])
     with pytest.raises(ValueError, match="sum: workspace is of 0 bytes; it must be of"):
         plan.run(x, workspace=room[:0])
-    with pytest.raises(ValueError, match="sum: workspace is overlapping a; it must be memory apart from the tensors'"):
+    with pytest.raises(ValueError, match="sum: workspace is overlapping x; it must be memory apart from the tensors'"):
         plan.run(x, workspace=x.view(np.uint8)[-x.ctypes.data % 256 :])
     room.flags.writeable = False
     with pytest.raises(ValueError, match="sum: workspace is read-only"):
