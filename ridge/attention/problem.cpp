@@ -125,6 +125,8 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
   p.dv = v.size(3);
   p.dtype = t.q.dtype;
   p.rule = rule;
+  if (p.dv == 0)  // which a problem written by hand has where it says nothing
+    return Status::invalid(op, "dv", "0", "1 to " + std::to_string(max_columns));
   if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
   RIDGE_TRY(not_equal("v", t.v, t.block_table ? "pages" : "batch", v.size(0), k.size(0)));
   RIDGE_TRY(not_equal("v", t.v, "heads", v.size(1), p.hkv));

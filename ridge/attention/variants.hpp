@@ -3,6 +3,8 @@
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/config.hpp>
 
+#include <algorithm>
+
 namespace ridge::attention_detail {
 
 using namespace attention_kernels;
@@ -186,7 +188,7 @@ constexpr KeyRange keys_of_one(const AttentionProblem& p) {
 
 // Heads of a query that share a block.
 constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {
-  return c.split && p.hkv > 0 ? p.hq / p.hkv : 1;
+  return c.split && p.hkv > 0 ? std::max<std::int64_t>(p.hq / p.hkv, 1) : 1;  // without heads there is nothing to share
 }
 
 }  // namespace ridge::attention_detail

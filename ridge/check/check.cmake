@@ -28,10 +28,10 @@ if(RIDGE_TESTS)
   set_tests_properties(sweep.gpu PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "skipped: no GPU")
 endif()
 
-# Of every operator by name: what options it refuses, that no locale changes what it reads and writes, and sizes that no
-# memory has.
+# Of every operator by name: what options it refuses, that no locale changes what it reads and writes, sizes that no
+# memory has, and sizes of 0.
 if(RIDGE_TESTS)
-  foreach(test options locale extremes)
+  foreach(test options locale extremes zero_sizes)
     add_executable(${test}_test ${CMAKE_CURRENT_LIST_DIR}/${test}_test.cpp)
     ridge_test_options(${test}_test)
     target_link_libraries(${test}_test PRIVATE ridge_check ridge GTest::gtest_main)

@@ -204,7 +204,7 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing
     // the tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
     const double g = tile_rows(c, summed), r = c.outputs;
-    const double waste = summed ? 1 : std::ceil(rows / g) * g / rows;
+    const double waste = summed ? 1 : std::ceil(rows / g) * g / std::max(rows, 1.0);
     const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
     const double tiles = summed ? (c.paired ? 6.6 : 5.5) : c.paired ? 2.6 : 2.8;
     return all * waste * per_product * tiles;
@@ -235,7 +235,8 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
   // at 768 steps.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
   const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
-  const double edge = static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / static_cast<double>(p.time);
+  const double edge =
+      static_cast<double>(p.time + (summed ? band_lags / 2 : chunk)) / std::max(static_cast<double>(p.time), 1.0);
   const double slow = (summed ? 1.2 : c.batches == 1 ? 1.4 : 1) * (p.dtype == f32 ? 2.7 : 5.2);
   return channels * rows_used * products(p) * edge * (p.dtype == f32 ? 3 : 1) * slow / (0.6 * std::max(rate, 1.0));
 }

@@ -309,13 +309,13 @@ Explanation TransposePlan::explain() const {
 }
 
 Status TransposePlan::run(const void* x, void* y, Stream stream) const {
+  if (form.count() == 0) return {};
   // Tensors that start elsewhere than was planned for are as good where the variant takes them.
   Form given = form;
   given.phase_x = phase_of(x);
   given.phase_y = phase_of(y);
   if (const std::string why = fits(variants[variant], given, device); !why.empty())
     return Status::invalid(problem.op, "tensors", "not aligned as planned", "such that the variant fits: " + why);
-  if (given.count() == 0) return {};
   return on_backend(device.id,
                     [&](auto backend) { return launch<decltype(backend)>(variant, device, given, x, y, stream); });
 }
