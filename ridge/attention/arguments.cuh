@@ -12,14 +12,19 @@ struct Strides {
   std::int64_t batch, head, row, element;
 };
 
-// Whole numbers in global memory, [rows][elements], or [elements] with row 0.
+// Whole numbers in global memory, [rows][elements], or [elements] with row 0. They say where kernels read and write,
+// and nobody knows what they hold: each is taken into 0 to `most` where it is read, in two instructions, or six of
+// int64.
 struct Indices {
   const void* data;  // null: there is none
   std::int64_t row, element;
+  int most;
   bool wide;  // int64, or int32
-  __device__ __forceinline__ std::int64_t operator()(int r, int e) const {
+  __device__ __forceinline__ int operator()(int r, int e) const {
     const std::int64_t at = r * row + e * element;
-    return wide ? static_cast<const std::int64_t*>(data)[at] : static_cast<const int*>(data)[at];
+    if (!wide) return ::max(0, ::min(static_cast<const int*>(data)[at], most));
+    const std::int64_t number = static_cast<const std::int64_t*>(data)[at];
+    return number < 0 ? 0 : number > most ? most : static_cast<int>(number);
   }
 };
 
@@ -90,17 +95,18 @@ struct Begin {
 
 // Makes the arguments those of one sequence alone, with its own sq, sk and shift, whose rows count from 0. A tile of
 // queries may then be beyond sq: the caller has to look. Where all sequences are of one length, nothing changes.
+// Whatever offsets and lengths hold, the sequence's rows are rows of the tensors, and are at most as many as planned.
 template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& a, int batch) {
   const Sequences& s = a.sequences;
   Begin begin{0, 0};
   const auto find = [batch](const Indices& from, int& first, int& count) {
     if (from.data == nullptr) return;
-    first = static_cast<int>(from(0, batch));
-    count = ::max(0, ::min(static_cast<int>(from(0, batch + 1)) - first, count));
+    first = from(0, batch);
+    count = ::max(0, ::min(from(0, batch + 1) - first, count));
   };
   find(s.from_q, begin.query, a.sq);
   find(s.from_k, begin.key, a.sk);
-  if (s.lengths.data != nullptr) a.sk = ::max(0, ::min(static_cast<int>(s.lengths(0, batch)), a.sk));
+  if (s.lengths.data != nullptr) a.sk = s.lengths(0, batch);
   if (s.lower_right) a.shift = a.sk - a.sq;
   a.q += begin.query * a.at_q.row;
   a.o += begin.query * a.at_o.row;
@@ -122,7 +128,7 @@ template <class T> struct KeyRows {
   Indices pages;
   int batch, bits;
   __device__ __forceinline__ const T* operator()(int key) const {
-    return pages.data == nullptr ? from + key * row : in_page(static_cast<int>(pages(batch, key >> bits)), key);
+    return pages.data == nullptr ? from + key * row : in_page(pages(batch, key >> bits), key);
   }
   // Of a key whose page's number is known.
   __device__ __forceinline__ const T* in_page(int number, int key) const {

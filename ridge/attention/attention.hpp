@@ -39,10 +39,13 @@
 //           int32 or int64, of any strides. Sq and Sk above are then a sequence's own, so lower_right is that of each.
 //           A plan knows the tensors' sizes and max_q and max_k, the longest sequence's. A mask tensor is not taken;
 //           nor, where gradients are computed, lengths and pages.
-//           What they hold is not checked. Offsets rise from 0 or more to at most the total, lengths are from 0 on,
-//           pages exist; and of a sequence longer than the maximum the further queries and keys are left out. Rows of Q
-//           that are no sequence's change nothing, and their O, LSE and dQ are not written, nor are dK and dV of such
-//           keys. Neither keys past a sequence's length nor their places in the table are read.
+//           Offsets rise from 0 or more to at most the total, lengths are from 0 to the rows that there are, pages
+//           exist; and of a sequence longer than the maximum the further queries and keys are left out. Rows of Q that
+//           are no sequence's change nothing, and their O, LSE and dQ are not written, nor are dK and dV of such keys.
+//           Neither keys past a sequence's length nor their places in the table are read.
+//           What they hold is not trusted: whatever it is, nothing outside of the tensors is read or written. Numbers
+//           beyond a range are taken as its nearest end, and what such sequences get is not said. A plan that is
+//           checked refuses them (core/check_indices.hpp), as on the CPU runtime every plan does.
 //           A sequence without queries or without keys is as below, whatever the others are.
 // Aliasing  O and LSE overlap nothing, nor do dQ, dK and dV. Q, K and V may.
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
@@ -138,6 +141,7 @@ class AttentionPlan {
   int variant = 0;          // row of the table in variants.hpp
   std::int64_t blocks = 0;  // of all kernels over queries or keys; 0: nothing to do
   int splits = 1;           // parts of the keys that blocks of their own attend to
+  bool checked = false;     // what offsets, lengths and pages are is looked at before anything is launched
 };
 
 RIDGE_API Result<AttentionPlan> plan_attention(const AttentionProblem&, const DeviceInfo&, const PlanOptions& = {});

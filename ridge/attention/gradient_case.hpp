@@ -22,10 +22,12 @@ inline void spoil_unmet_queries(Inputs& in) {
 }
 inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
 
-// launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors.
+// launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors. hostile:
+// what stands in the place of input number `spoiled`; then any result will do, as long as it is in its place.
 template <class Launch>
 void check_gradient(const std::string& variant, const std::string& text, Launch launch,
-                    void (*spoil)(Inputs&) = nullptr, int sms = 132) {
+                    void (*spoil)(Inputs&) = nullptr, int sms = 132, std::size_t spoiled = 0,
+                    const check::Hostile* hostile = nullptr) {
   SCOPED_TRACE(text);
   const auto parsed = check::Case::parse("attention:" + text + ":backward");
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
@@ -37,6 +39,7 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
   if (spoil) spoil(*inputs);
   auto expected = (*book)->oracle(c, *inputs);
   (*book)->tolerances(c, *inputs, variant, expected);
+  if (hostile) (*inputs)[spoiled].values = hostile->values;
 
   std::vector<Bytes> data;
   data.reserve(inputs->size() + 3);  // views stay
@@ -90,12 +93,14 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
       const auto bytes = expected[i].value.size() * 2;
       now.insert(now.end(), data[in.size() + i].get(), data[in.size() + i].get() + bytes);
     }
-    if (run == 1) {
+    if (run == 1 && !hostile) {
       EXPECT_TRUE(now == before) << "another result from run to run";
     }
     before = std::move(now);
   }
   EXPECT_TRUE(workspace.intact());
+  for (Bytes& bytes : data) EXPECT_TRUE(bytes.intact());
+  if (hostile) return;
   const char* names[] = {"dq", "dk", "dv"};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_TRUE(data[in.size() + i].intact()) << names[i];

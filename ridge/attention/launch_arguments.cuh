@@ -25,17 +25,20 @@ simt::Config grid_of(const Config& c, const Call& call, std::int64_t blocks) {
           .warp = call.plan.device.warp};
 }
 
-Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at) {
+// most: what their numbers are taken into 0 to.
+Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at, std::int64_t most) {
   if (!v) return {};
-  return {v->data, at->row, at->element, at->dtype == DType::i64};
+  return {v->data, at->row, at->element, static_cast<int>(std::min<std::int64_t>(most, 0x7fffffff)),
+          at->dtype == DType::i64};
 }
 
 Sequences sequences_of(const AttentionProblem& p, const AttentionTensors& t) {
   Sequences s{};
-  s.from_q = indices_of(t.cu_q, p.cu_q);
-  s.from_k = indices_of(t.cu_k, p.cu_k);
-  s.lengths = indices_of(t.lengths, p.lengths);
-  s.pages = indices_of(t.block_table, p.block_table);
+  s.from_q = indices_of(t.cu_q, p.cu_q, p.total_q);
+  s.from_k = indices_of(t.cu_k, p.cu_k, p.total_k);
+  // Without pages there are no keys, whatever lengths say.
+  s.lengths = indices_of(t.lengths, p.lengths, p.block_table && p.pages == 0 ? 0 : p.sk);
+  s.pages = indices_of(t.block_table, p.block_table, p.pages - 1);
   if (p.block_table) {
     s.page_bits = std::countr_zero(static_cast<std::uint64_t>(p.page));
     s.page_k = p.k->batch;

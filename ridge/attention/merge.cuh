@@ -19,7 +19,7 @@ struct PartsInWorkspace {
   // Whether there is such a query; it is then where all sequences' are counted from.
   __device__ __forceinline__ bool find(Place& at) const {
     if (from_q.data == nullptr) return true;
-    at.tile += static_cast<int>(from_q(0, at.batch));
+    at.tile += from_q(0, at.batch);
     return at.tile < from_q(0, at.batch + 1);
   }
   __device__ __forceinline__ int count() const { return parts; }

@@ -127,10 +127,12 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto n = named(in, options);
   if (!n) return n.error();
   const AttentionRule& rule = n->request.rule;
+  auto checked = options.flag_if_given("attention", "checked");
+  if (!checked) return checked.error();
   auto problem = n->request.backward ? AttentionProblem::of_gradient(backward_of(*n, in, out), rule)
                                      : AttentionProblem::of(forward_of(*n, in, out), rule);
   if (!problem) return problem.error();
-  auto plan = plan_attention(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto plan = plan_attention(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan),
                       [n = *n](const AttentionPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
@@ -158,8 +160,9 @@ static const RegisterOp registered(
                   "with cu_k or lengths: the most keys of a sequence; default as many as there can be"},
                  {"backward", "0|1", "takes do, q, k, v, o, lse and the mask, and gives dq, dk and dv"},
                  {"nondeterministic", "0|1", "dq may be summed in another order from run to run"},
-                 {"math", "exact|bf16x6",
-                  "f32: products of bf16 on tensor cores, with float32's error; default exact"}},
+                 {"math", "exact|bf16x6", "f32: products of bf16 on tensor cores, with float32's error; default exact"},
+                 {"checked", "0|1",
+                  "wrong offsets, lengths and pages are refused, for which a GPU is waited for; default on the CPU"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

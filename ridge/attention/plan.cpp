@@ -361,7 +361,12 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
-  return AttentionPlan{p, device, *chosen, blocks_of(c, p), splits_of(c, p, device)};
+  return AttentionPlan{p,
+                       device,
+                       *chosen,
+                       blocks_of(c, p),
+                       splits_of(c, p, device),
+                       has_lengths(p) && options.checked.value_or(device.is_cpu())};
 }
 
 // O of every part, its weights' sum and what they are relative to, in float32; or facts of every query.
@@ -416,6 +421,7 @@ Status AttentionPlan::run(const AttentionTensors& tensors, Workspace workspace, 
   const auto given = as_planned(*this, AttentionProblem::of(tensors, problem.rule), tensors.o.device, workspace);
   if (!given) return given.error();
   if (blocks == 0) return {};
+  if (checked) RIDGE_TRY(check_sequences(*given, tensors, stream));
   return launch({*this, *given, tensors, workspace, stream});
 }
 
@@ -425,6 +431,7 @@ Status AttentionPlan::run_gradient(const AttentionGradientTensors& t, Workspace 
   if (blocks == 0) return {};
   const AttentionTensors forward{
       .q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse, .cu_q = t.cu_q, .cu_k = t.cu_k};
+  if (checked) RIDGE_TRY(check_sequences(*given, forward, stream));
   return launch({*this, *given, forward, workspace, stream, &t});
 }
 

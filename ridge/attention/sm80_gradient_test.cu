@@ -5,11 +5,11 @@
 namespace ridge::attention_detail {
 namespace {
 
+Status launch(const Call& call) {
+  return call.problem.dtype == f16 ? launch_row<MmaGradientRows<half>>(call)
+                                   : launch_row<MmaGradientRows<bfloat16>>(call);
+}
 void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr) {
-  const auto launch = [](const Call& call) {
-    return call.problem.dtype == f16 ? launch_row<MmaGradientRows<half>>(call)
-                                     : launch_row<MmaGradientRows<bfloat16>>(call);
-  };
   check_gradient(variant, text, launch, spoil);
 }
 
@@ -32,6 +32,12 @@ TEST(AttentionGradientsOfWarps, SizesAroundTheWidestTiles) {
 TEST(AttentionGradientsOfWarps, HeadsThatShareKeys) {
   check(narrow, "f16:b=2,hq=6,hkv=2,sq=70,sk=100,d=64:layout=bshd");
   check(wide, "bf16:b=1,hq=4,hkv=1,sq=40,sk=140,d=128:causal:layout=bshd");
+}
+TEST(AttentionGradientsOfWarps, WhatNobodyShouldGive) {
+  const std::string text = "bf16:b=3,hq=2,hkv=1,sq=70,sk=90,d=40,wide=1:inputs=do,q,k,v,o,lse,cu_q,cu_k:causal";
+  for_each_hostile(text + ":backward", [&](std::size_t input, const check::Hostile* hostile) {
+    check_gradient(narrow, text, launch, nullptr, 132, input, hostile);
+  });
 }
 TEST(AttentionGradientsOfWarps, Masks) {
   for (const char* mask : {":causal", ":causal=lower_right", ":window=40,3", ":window=200,-1", ":window=-1,150",

@@ -385,7 +385,7 @@ template <int Tile, bool Paged> struct TilePages {
       first = first_key >> s.page_bits;
       const int page = first + static_cast<int>(threadIdx.x) % 32;
       const bool there = page <= (::min(first_key + Tile, a.sk) - 1) >> s.page_bits;
-      number = there ? static_cast<int>(s.pages(batch, page)) : 0;
+      number = there ? s.pages(batch, page) : 0;
     }
   }
   // The row of one of its keys. All lanes of a warp ask.

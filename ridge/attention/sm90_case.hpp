@@ -4,6 +4,7 @@
 #include <ridge/attention/cases.hpp>
 #include <ridge/attention/launch.hpp>
 #include <ridge/check/harness.hpp>
+#include <ridge/check/hostile.hpp>
 
 #include <gtest/gtest.h>
 
@@ -30,19 +31,22 @@ class Bytes {
   std::vector<std::byte> data_;
 };
 
-// launch: of a Call, for the row's family. splits: parts of the keys; 0: as many as the plan says.
+// launch: of a Call, for the row's family. splits: parts of the keys; 0: as many as the plan says. hostile: what stands
+// in the place of input number `spoiled`; then any result will do, as long as it is in its place.
 template <class Launch>
-void check_on_hopper(const std::string& variant, const std::string& text, Launch launch, int splits = 0) {
+void check_on_hopper(const std::string& variant, const std::string& text, Launch launch, int splits = 0,
+                     std::size_t spoiled = 0, const check::Hostile* hostile = nullptr) {
   SCOPED_TRACE(text + ", splits " + std::to_string(splits));
   const auto parsed = check::Case::parse("attention:" + text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
   const check::Case& c = *parsed;
   const auto book = check::find_case_book("attention");
   ASSERT_TRUE(book.ok());
-  const auto inputs = check::fill_inputs(**book, c);
+  auto inputs = check::fill_inputs(**book, c);
   ASSERT_TRUE(inputs.ok()) << inputs.error().message();
   auto expected = (*book)->oracle(c, *inputs);
   (*book)->tolerances(c, *inputs, variant, expected);
+  if (hostile) (*inputs)[spoiled].values = hostile->values;
 
   const Options options = c.operator_options();
   const auto op = find_op("attention");
@@ -104,12 +108,14 @@ void check_on_hopper(const std::string& variant, const std::string& text, Launch
       Bytes& bytes = data[in.size() + i];
       now.insert(now.end(), bytes.get(), bytes.get() + expected[i].value.size() * size_of(out[i].dtype));
     }
-    if (run == 1) {
+    if (run == 1 && !hostile) {
       EXPECT_TRUE(now == before) << "another result from run to run";
     }
     before = std::move(now);
   }
   EXPECT_TRUE(workspace.intact());
+  for (Bytes& bytes : data) EXPECT_TRUE(bytes.intact());
+  if (hostile) return;
   const char* outputs[] = {"o", "lse"};
   for (std::size_t i = 0; i < out.size(); ++i) {
     Bytes& bytes = data[in.size() + i];
@@ -123,6 +129,31 @@ void check_on_hopper(const std::string& variant, const std::string& text, Launch
       ASSERT_TRUE(right) << outputs[i] << " " << n << ": " << got[n] << ", not " << want << " within " << tolerance;
     }
   }
+}
+
+// run(input's number, what to put there): numbers that nobody should give, in each of a case's inputs that say where
+// sequences lie.
+template <class Run> void for_each_hostile(const std::string& text, Run run) {
+  if (!check::may_share_places) GTEST_SKIP() << "what wrong numbers have written twice is a race";
+  const auto inputs =
+      check::fill_inputs(**check::find_case_book("attention"), *check::Case::parse("attention:" + text));
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message();
+  bool any = false;
+  for (std::size_t i = 0; i < inputs->size(); ++i) {
+    if (!check::is_of_places((*inputs)[i].type.dtype)) continue;
+    any = true;
+    for (const check::Hostile& hostile : check::hostile_numbers((*inputs)[i])) {
+      SCOPED_TRACE("input " + std::to_string(i) + ": " + hostile.name);
+      run(i, &hostile);
+    }
+  }
+  EXPECT_TRUE(any);
+}
+template <class Launch>
+void check_untrusted_on_hopper(const std::string& variant, const std::string& text, Launch launch, int splits = 0) {
+  for_each_hostile(text, [&](std::size_t input, const check::Hostile* hostile) {
+    check_on_hopper(variant, text, launch, splits, input, hostile);
+  });
 }
 
 }  // namespace ridge::attention_detail

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const auto page_of = [&](int tile) {
       if (!paged || tile >= tiles.last || lane >= c.bn / K::least_box) return 0;
       const int key = ::min(tile * c.bn + lane * K::least_box, last_box);
-      return static_cast<int>(a.sequences.pages(at.batch, key >> a.sequences.page_bits));
+      return a.sequences.pages(at.batch, key >> a.sequences.page_bits);
     };
     // Has K and V of a tile brought to a stage. Called by the warp, with its lanes' pages of the tile.
     const int batch = Uneven && a.sequences.from_k.data != nullptr ? 0 : at.batch;

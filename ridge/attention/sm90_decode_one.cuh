@@ -21,7 +21,7 @@ template <class T> struct DecodeOneArguments {
   const T* q;
   T* o;
   float* lse;                     // [batch, heads]; may be null
-  Indices lengths;                // [batch]: keys, where sequences are of uneven lengths
+  Indices lengths;                // [batch]: keys, at most `keys`, where sequences are of uneven lengths
   int keys;                       // of all sequences, or the most of one
   int heads, blocks;              // that share K and V; blocks that have them, c.bm each
   int d, dv;                      // columns that there are
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const int head_of_k = static_cast<int>(blockIdx.x) / a.blocks,
               first_head = static_cast<int>(blockIdx.x) % a.blocks * c.bm,  // of those that share K and V
         rows = ::min(c.bm, a.heads - first_head), head = head_of_k * a.heads + first_head;
-    const int keys = a.lengths.data ? ::max(0, ::min(static_cast<int>(a.lengths(0, batch)), a.keys)) : a.keys;
+    const int keys = a.lengths.data ? a.lengths(0, batch) : a.keys;
     const int first_tile = part * a.tiles, all_tiles = (keys + c.bn - 1) / c.bn;
     const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // which is not among them
     const int part_floats = decode_part_floats(c, decode_part_rows(c, a.heads));

@@ -30,7 +30,7 @@ template <class T> struct DecodeOneRows : RowsOf<Family::decode_one, T> {
     DecodeOneArguments<T> args{.q = all.q,
                                .o = all.o,
                                .lse = all.lse,
-                               .lengths = indices_of(call.tensors.lengths, p.lengths),
+                               .lengths = indices_of(call.tensors.lengths, p.lengths, count),
                                .keys = static_cast<int>(count),
                                .heads = heads,
                                .blocks = blocks,

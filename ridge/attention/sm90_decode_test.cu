@@ -7,12 +7,12 @@
 namespace ridge::attention_detail {
 namespace {
 
+template <template <class> class Rows> Status launch_of(const Call& call) {
+  return call.problem.dtype == f16 ? launch_row<Rows<half>>(call) : launch_row<Rows<bfloat16>>(call);
+}
 template <template <class> class Rows>
 void check_rows(const std::string& variant, const std::string& text, int splits) {
-  const auto launch = [](const Call& call) {
-    return call.problem.dtype == f16 ? launch_row<Rows<half>>(call) : launch_row<Rows<bfloat16>>(call);
-  };
-  check_on_hopper(variant, text, launch, splits);
+  check_on_hopper(variant, text, launch_of<Rows>, splits);
 }
 void check(const std::string& variant, const std::string& text, int splits = 0) {
   check_rows<DecodeRows>(variant, text, splits);
@@ -90,6 +90,16 @@ TEST(DecodingOnHopper, Pages) {
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=1,sk=1100,d=16,paged=16:inputs=q,k,v,lengths,block_table", 1);
 }
 
+TEST(DecodingOnHopper, WhatNobodyShouldGive) {
+  const auto untrusted = [](const std::string& variant, const std::string& text, int splits) {
+    check_untrusted_on_hopper(variant, text, launch_of<DecodeRows>, splits);
+  };
+  for (const std::string kind : {"cu_q,cu_k", "cu_q,lengths", "cu_q,cu_k:causal=lower_right"})
+    untrusted(narrow, "bf16:b=3,hq=2,hkv=1,sq=3,sk=100,d=64,wide=1:lse:inputs=q,k,v," + kind, 2);
+  untrusted(narrow, "bf16:b=3,hq=2,hkv=1,sq=2,sk=100,d=64,paged=16:lse:inputs=q,k,v,cu_q,lengths,block_table", 2);
+  untrusted(wide, "f16:b=2,hq=2,hkv=1,sq=2,sk=70,d=96,paged=32,wide=1:inputs=q,k,v,lengths,block_table", 1);
+}
+
 constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128", *one_widest = "decode_one_256";
 
 TEST(OneQueryOnHopper, SharedHeads) {
@@ -140,6 +150,11 @@ TEST(OneQueryOnHopper, UnevenLengths) {
     check_one(one_wide,
               std::string("f16:b=4,hq=10,hkv=1,sq=1,sk=100,d=72:inputs=q,k,v,lengths:lse:causal=lower_right") + fill);
   }
+}
+TEST(OneQueryOnHopper, WhatNobodyShouldGive) {
+  for (const char* more : {":inputs=q,k,v,lengths:lse", ",wide=1:inputs=q,k,v,lengths"})
+    check_untrusted_on_hopper(one_narrow, std::string("bf16:b=3,hq=4,hkv=2,sq=1,sk=100,d=64") + more,
+                              launch_of<DecodeOneRows>, 2);
 }
 TEST(OneQueryOnHopper, ScalesAndScoresOfAnySize) {
   for (const std::string more :

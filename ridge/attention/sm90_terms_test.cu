@@ -8,8 +8,9 @@
 namespace ridge::attention_detail {
 namespace {
 
+Status launch(const Call& call) { return launch_row<WgmmaTermsRows>(call); }
 void check(const std::string& variant, const std::string& text) {
-  check_on_hopper(variant, text + ":math=bf16x6", [](const Call& call) { return launch_row<WgmmaTermsRows>(call); });
+  check_on_hopper(variant, text + ":math=bf16x6", launch);
 }
 
 constexpr const char *narrow = "wgmma_bf16x6_64", *wide = "wgmma_bf16x6_128";
@@ -75,6 +76,11 @@ TEST(Float32OnHopper, UnevenLengths) {
     check(narrow, "f32:b=4,hq=2,hkv=1,sq=140,sk=100,d=64:lse:inputs=q,k,v," + kind + ":causal=lower_right");
     check(wide, "f32:b=3,hq=2,hkv=1,sq=30,sk=100,d=72:inputs=q,k,v," + kind + ":window=50,0:fill=nan");
   }
+}
+TEST(Float32OnHopper, WhatNobodyShouldGive) {
+  for (const char* kind : {"cu_q,cu_k", "cu_q,lengths"})
+    check_untrusted_on_hopper(
+        narrow, std::string("f32:b=3,hq=2,hkv=1,sq=70,sk=90,d=32:causal:lse:math=bf16x6:inputs=q,k,v,") + kind, launch);
 }
 
 }  // namespace

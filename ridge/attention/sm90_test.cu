@@ -148,8 +148,8 @@ template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> voi
   a.at_q = q.strides(), a.at_k = k.strides(), a.at_v = v.strides(), a.at_o = o.strides();
   a.at_lse = {std::int64_t{c.heads} * rows, rows, 1, 1};
   if constexpr (uneven) {
-    a.sequences.from_q = {from_q.data(), 0, 1, false};
-    a.sequences.from_k = {from_k.data(), 0, 1, false};
+    a.sequences.from_q = {from_q.data(), 0, 1, rows, false};
+    a.sequences.from_k = {from_k.data(), 0, 1, keys_of_all, false};
     a.sequences.lower_right = c.causal == Causal::lower_right;
     a.at_q.batch = a.at_k.batch = a.at_v.batch = a.at_o.batch = a.at_lse.batch = 0;
   }

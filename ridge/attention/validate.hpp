@@ -14,4 +14,7 @@ AttentionProblem with_operands(AttentionProblem);
 // Whether the contract takes it. Precondition: with_operands().
 Status validate(const AttentionProblem&);
 
+// Whether it takes what cu_q, cu_k, lengths and block_table hold, which is read. Precondition: they are of the problem.
+Status check_sequences(const AttentionProblem&, const AttentionTensors&, Stream);
+
 }  // namespace ridge::attention_detail

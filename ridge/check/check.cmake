@@ -40,3 +40,12 @@ if(RIDGE_TESTS)
   endforeach()
   set_tests_properties(locale PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no locale")
 endif()
+
+# Offsets, page tables and indices that nobody should give, of every operator that takes some.
+if(RIDGE_TESTS)
+  add_executable(untrusted_test ${CMAKE_CURRENT_LIST_DIR}/untrusted_test.cpp)
+  ridge_test_options(untrusted_test)
+  target_link_libraries(untrusted_test PRIVATE ridge_check ridge GTest::gtest_main)
+  add_test(NAME untrusted COMMAND untrusted_test)
+  set_tests_properties(untrusted PROPERTIES LABELS cpu)
+endif()

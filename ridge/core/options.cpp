@@ -39,6 +39,13 @@ Result<bool> Options::flag(std::string_view op, std::string_view key) const {
   return Status::invalid(op, std::string(key), "'" + std::string(value) + "'", "0 or 1");
 }
 
+Result<std::optional<bool>> Options::flag_if_given(std::string_view op, std::string_view key) const {
+  if (!has(key)) return std::optional<bool>();
+  auto given = flag(op, key);
+  if (!given) return given.error();
+  return std::optional(*given);
+}
+
 void Options::erase(std::string_view key) {
   std::erase_if(pairs_, [&](const auto& pair) { return pair.first == key; });
 }

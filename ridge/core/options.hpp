@@ -30,6 +30,8 @@ class Options {
 
   // Whether it is given: alone or as 1; as 0 it is not.
   RIDGE_API Result<bool> flag(std::string_view op, std::string_view key) const;
+  // The same, where saying nothing is a third answer.
+  RIDGE_API Result<std::optional<bool>> flag_if_given(std::string_view op, std::string_view key) const;
 
   void set(std::string key, std::string value) {
     if (auto* old = const_cast<std::string*>(find(key))) *old = std::move(value);

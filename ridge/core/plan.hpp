@@ -7,6 +7,7 @@
 #include <ridge/core/device.hpp>
 #include <ridge/core/status.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace ridge {
 
 struct PlanOptions {
   std::string variant;  // a row of the table by name; empty: the plan chooses
+  // Whether a run first looks at the numbers on the device that say where kernels read and write, and refuses wrong
+  // ones (core/check_indices.hpp). Where it is not said, the CPU runtime looks at those whose effect the contract
+  // leaves open. On a GPU it waits for the stream, and cannot be captured into a graph.
+  std::optional<bool> checked = {};
 };
 
 struct Candidate {

@@ -5,8 +5,9 @@
 // Shapes    table [rows, cols], indices [...] of 0 to 7 axes, y [..., cols]. Strides are free; rows that are contiguous
 //           and start on 16 bytes take the fast path.
 // Types     table f32 f16 bf16; y has the table's type. indices i32 or i64.
-// Values    An index below 0 or from `rows` on gives a row of zeros, and nothing is read. With scale 1, the default,
-//           rows are copied as they are; otherwise they are multiplied in float32 and rounded once.
+// Values    An index below 0 or from `rows` on gives a row of zeros, and nothing is read; a plan that is asked to be
+//           checked refuses it. With scale 1, the default, rows are copied as they are; otherwise they are multiplied
+//           in float32 and rounded once.
 // Aliasing  y must not overlap table or indices.
 // Empty     nothing is launched. A table without rows gives zeros.
 // Repeats   bit for bit.
@@ -45,6 +46,7 @@ class EmbeddingPlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in variants.hpp
   std::int64_t grid = 0;  // blocks
+  bool checked = false;   // indices of no row are refused
 };
 
 RIDGE_API Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,5 +1,6 @@
 // embedding_norm: problem, plan, and its face by name. Pure but for run().
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/check_indices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -233,7 +234,7 @@ Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem& p, con
   if (grid > max_grid)
     return Status::invalid(op, "indices", std::to_string(p.n),
                            "at most " + std::to_string(max_grid * c.rows) + " for this variant");
-  return EmbeddingNormPlan{p, device, *chosen, grid};
+  return EmbeddingNormPlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }
 
 Explanation EmbeddingNormPlan::explain() const {
@@ -260,6 +261,7 @@ Status EmbeddingNormPlan::run(const EmbeddingNormTensors& t, Stream stream) cons
                            "as planned, " + problem.text());
   if (t.y.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
   if (grid == 0) return {};
+  if (checked) RIDGE_TRY(check_indices(op, "indices", t.indices, problem.rows, "the rows of table", stream));
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, stream); });
 }
 
@@ -320,7 +322,10 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!names) return names.error();
   auto problem = EmbeddingNormProblem::of(tensors_of(*names, in, out), *asked);
   if (!problem) return problem.error();
-  auto plan = plan_embedding_norm(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto checked = options.flag_if_given(op, "checked");
+  if (!checked) return checked.error();
+  auto plan =
+      plan_embedding_norm(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [n = *names](const EmbeddingNormPlan& p, Views x, Views y, const Workspace&,
                                                      Stream stream) { return p.run(tensors_of(n, x, y), stream); });
@@ -336,7 +341,8 @@ static const OpInfo& info() {
       .dtypes = {f32, f16, bf16},
       .options = {{"mode", "rms|layer", "which norm; default rms"},
                   {"eps", "float", "added inside the root; default 1e-5"},
-                  {"scale", "number", "of x, before the norm; default 1"}},
+                  {"scale", "number", "of x, before the norm; default 1"},
+                  {"checked", "0|1", "indices of no row are refused, for which a GPU is waited for; default 0"}},
       .variants = variant_infos(variants, checklist_item),
       .infer = infer,
       .plan = plan_by_name,

@@ -13,7 +13,8 @@
 //           computed in float32.
 // Values    x is embedding's, bit for bit, and the norm is that of x as it was rounded: y is what rms_norm or
 //           layer_norm makes of x, within the roundings of both. An index below 0 or from `rows` on gives a row of
-//           zeros, for which nothing is read, and the norm of zeros: beta, or 0 without one. The variance is that of
+//           zeros, for which nothing is read, and the norm of zeros: beta, or 0 without one; a plan that is asked to be
+//           checked refuses it. The variance is that of
 //           distances from the row's first element, less their mean: a row 1e4 + i * 1e-3 in float32 is right to the
 //           last bits of x - mean; one whose first element lies far from the others, to those of that distance. A
 //           constant row, or one of one element, gives beta in mode layer. Rows with NaN or an infinity give NaN (mode
@@ -81,6 +82,7 @@ class EmbeddingNormPlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in norm_variants.hpp
   std::int64_t grid = 0;  // blocks
+  bool checked = false;   // indices of no row are refused
 };
 
 RIDGE_API Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem&, const DeviceInfo&,

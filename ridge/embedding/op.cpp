@@ -30,22 +30,26 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!scale) return scale.error();
   auto problem = EmbeddingProblem::of(in[0], in[1], out[0], *scale);
   if (!problem) return problem.error();
-  auto plan = plan_embedding(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto checked = options.flag_if_given("embedding", "checked");
+  if (!checked) return checked.error();
+  auto plan = plan_embedding(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [](const EmbeddingPlan& p, Views x, Views y, Workspace, Stream stream) {
     return p.run(x[0], x[1], y[0], stream);
   });
 }
 
-static const RegisterOp registered({.name = "embedding",
-                                    .family = "embedding",
-                                    .summary = "rows of a table by their numbers; zeros where there is no such row",
-                                    .inputs = {"table", "indices"},
-                                    .outputs = {"y"},
-                                    .dtypes = {f32, f16, bf16},
-                                    .options = {{"scale", "number", "default 1"}},
-                                    .variants = variant_infos(variants, checklist_item),
-                                    .infer = infer,
-                                    .plan = plan_by_name});
+static const RegisterOp registered(
+    {.name = "embedding",
+     .family = "embedding",
+     .summary = "rows of a table by their numbers; zeros where there is no such row",
+     .inputs = {"table", "indices"},
+     .outputs = {"y"},
+     .dtypes = {f32, f16, bf16},
+     .options = {{"scale", "number", "default 1"},
+                 {"checked", "0|1", "indices of no row are refused, for which a GPU is waited for; default 0"}},
+     .variants = variant_infos(variants, checklist_item),
+     .infer = infer,
+     .plan = plan_by_name});
 
 }  // namespace ridge

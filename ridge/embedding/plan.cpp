@@ -1,5 +1,6 @@
 // validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/check_indices.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -136,7 +137,7 @@ Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo
   if (grid > max_grid)
     return Status::invalid(op, "indices", std::to_string(p.n),
                            "at most " + std::to_string(max_grid * block_items(c) / p.cols) + " for this variant");
-  return EmbeddingPlan{p, device, *chosen, grid};
+  return EmbeddingPlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }
 
 Explanation EmbeddingPlan::explain() const {
@@ -164,6 +165,7 @@ Status EmbeddingPlan::run(const TensorView& table, const TensorView& indices, co
                                "x" + std::to_string(problem.cols));
   if (y.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
   if (grid == 0) return {};
+  if (checked) RIDGE_TRY(check_indices(op, "indices", indices, problem.rows, "the rows of table", stream));
   return on_backend(device.id, [&](auto backend) {
     return launch<decltype(backend)>(*this, table.data, indices.data, y.data, stream);
   });

@@ -16,7 +16,8 @@
 //           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory.
 //           Rows from offsets[g] to offsets[g + 1] of D are those of A times B[g]. Groups may be empty. Offsets are
 //           read when the product runs, and may be others each time; they rise from 0 or more to M or less. What of
-//           them is beyond that is taken as 0 or M, and nothing outside of the tensors is touched.
+//           them is beyond that is taken as 0 or M, and nothing outside of the tensors is touched, whatever they are. A
+//           plan that is checked refuses such offsets, as on the CPU runtime every plan does.
 //           Rows of D in no group are not written.
 // Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
@@ -43,7 +44,7 @@
 //           With a gate, act(beta * C + bias) is then multiplied by 0.
 // Aliasing  D may be C or residual itself (the same elements); any other overlap is refused.
 // Empty     M, N or the batch of size 0: nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bit for bit; where offsets fall, rows of two groups have the product of one of them.
 #pragma once
 #include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
@@ -117,6 +118,7 @@ class GemmPlan {
   int split = 1;           // blocks that share the products of a tile: of a cluster, or each with a slice of k
   bool swapped = false;    // of such a variant: B's rows are the wide operand; of tiles by TMA: B lies down
   std::size_t workspace = 0;
+  bool checked = false;  // what offsets are is looked at before anything is launched
 };
 
 // Where options name no variant, that of the tuning, if it has measured this problem and the tensors are packed and

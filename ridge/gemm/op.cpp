@@ -68,7 +68,9 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!request) return request.error();
   auto problem = GemmProblem::of(tensors_of(*request, in, out[0]), request->scalars);
   if (!problem) return named<Grouped>(problem.error());
-  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto checked = options.flag_if_given("grouped_gemm", "checked");
+  if (!checked) return checked.error();
+  auto plan = plan_gemm(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return named<Grouped>(plan.error());
   return make_op_plan(std::move(*plan),
                       [r = *request](const GemmPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
@@ -110,7 +112,8 @@ static const RegisterOp registered_grouped(
                  {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"},
                  {"scale", "number", "default 1"},
                  {"math", "exact|tf32|3xtf32", "as gemm has it"},
-                 {"out", "dtype", "of d; default that of a"}},
+                 {"out", "dtype", "of d; default that of a"},
+                 {"checked", "0|1", "wrong offsets are refused, for which a GPU is waited for; default on the CPU"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer<true>,
      .plan = plan_by_name<true>,

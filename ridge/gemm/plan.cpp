@@ -1,4 +1,5 @@
 // fits -> choose, by the model of time. Pure: no CUDA call, no global.
+#include <ridge/core/check_indices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/tuning.hpp>
@@ -210,6 +211,7 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device,
   plan.split = way.split;
   plan.swapped = way.swapped;
   plan.workspace = is_hopper(c) ? repack_of(c, p, way.swapped).bytes() : slice_bytes(p, way.split);
+  plan.checked = p.grouped && options.checked.value_or(device.is_cpu());
   return plan;
 }
 
@@ -268,6 +270,7 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
   if (workspace > 0 && (!given_workspace.data || alignment_of(given_workspace.data) < access_bytes))
     return Status::invalid("gemm", "workspace.data", given_workspace.data ? "misaligned" : "null",
                            "aligned to " + std::to_string(access_bytes) + " bytes");
+  if (checked) RIDGE_TRY(check_offsets("gemm", "offsets", *tensors.offsets, problem.m, "the rows of a", stream));
   return launch({*this, *given, tensors, given_workspace, stream});
 }
 

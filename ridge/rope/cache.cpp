@@ -239,7 +239,7 @@ Result<RopeCachePlan> plan_rope_cache(const RopeCacheProblem& p, const DeviceInf
     return Status::invalid(op, "q.shape", Layout::contiguous(std::span(p.q.shape.data(), 4)).text(),
                            "of at most " + std::to_string(max_grid * c.threads) +
                                " pairs and elements of v, with k and v, for this variant");
-  return RopeCachePlan{p, device, *chosen, grid};
+  return RopeCachePlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }
 
 Explanation RopeCachePlan::explain() const {
@@ -254,6 +254,36 @@ Explanation RopeCachePlan::explain() const {
   return e;
 }
 
+// Whether each token has a row of the caches, and of the tables.
+static Status check_tokens(const RopeCacheProblem& p, const RopeCacheTensors& t, Stream stream) {
+  RIDGE_TRY(check_positions(op, {t.positions, t.cos, t.sin}, p.q.shape[1], stream));
+  const std::int64_t b = p.q.shape[0], s = p.q.shape[1], page = p.paged ? p.k_cache.shape[2] : 0;
+  const std::int64_t columns = p.paged ? t.block_table->size(1) : 0,
+                     rows = p.paged ? columns * page : p.k_cache.shape[2];
+  Result<std::vector<std::int64_t>> positions = std::vector<std::int64_t>(), pages = positions;
+  if (t.positions) positions = read_indices(op, "positions", *t.positions, stream);
+  if (!positions) return positions.error();
+  if (p.paged) pages = read_indices(op, "block_table", *t.block_table, stream);
+  if (!pages) return pages.error();
+  const bool shared = t.positions && t.positions->rank() == 1;  // all sequences have the same
+  for (std::int64_t token = 0; token < b * s; ++token) {
+    const std::int64_t i = token / s, at = shared ? token % s : token;
+    const std::int64_t position = t.positions ? (*positions)[static_cast<std::size_t>(at)] : token % s;
+    const std::string of_token = std::to_string(token % s);
+    const std::string place = !t.positions ? "the position of token " + of_token
+                              : shared     ? "positions[" + of_token + "]"
+                                           : "positions[" + std::to_string(i) + ", " + of_token + "]";
+    RIDGE_TRY(check_index(op, place, position, 0, rows - 1,
+                          p.paged ? "the rows of a sequence's pages" : "the rows of k_cache"));
+    if (!p.paged) continue;
+    const std::int64_t column = position / page;
+    RIDGE_TRY(check_index(op, "block_table[" + std::to_string(i) + ", " + std::to_string(column) + "]",
+                          (*pages)[static_cast<std::size_t>(i * columns + column)], 0, p.k_cache.shape[0] - 1,
+                          "the pages of k_cache"));
+  }
+  return {};
+}
+
 Status RopeCachePlan::run(const RopeCacheTensors& t, Stream stream) const {
   auto given = RopeCacheProblem::of(t, problem.options);
   if (!given) return given.error();
@@ -264,6 +294,7 @@ Status RopeCachePlan::run(const RopeCacheTensors& t, Stream stream) const {
                            "as planned, " + problem.text());
   if (t.q.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
   if (grid == 0) return {};
+  if (checked) RIDGE_TRY(check_tokens(problem, t, stream));
   return on_backend(device.id, [&](auto backend) { return launch_cache<decltype(backend)>(*this, t, stream); });
 }
 
@@ -383,7 +414,9 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!request) return request.error();
   auto problem = RopeCacheProblem::of(tensors_of(*request, in, out), request->rotation);
   if (!problem) return problem.error();
-  auto plan = plan_rope_cache(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto checked = options.flag_if_given(op, "checked");
+  if (!checked) return checked.error();
+  auto plan = plan_rope_cache(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [r = *request](const RopeCachePlan& p, Views x, Views y, const Workspace&,
                                                        Stream stream) { return p.run(tensors_of(r, x, y), stream); });
@@ -402,7 +435,10 @@ static const RegisterOp registered(
                  {"rows", "whole number", "of the caches; default as many as tokens"},
                  {"pages", "whole number", "with block_table: pages of the caches"},
                  {"page", "whole number", "with block_table: rows of a page, a power of two from 16"},
-                 {"layout", "bhsd|bshd", "the order of axes of caches without pages; default bhsd"}},
+                 {"layout", "bhsd|bshd", "the order of axes of caches without pages; default bhsd"},
+                 {"checked", "0|1",
+                  "tokens without a row of the caches or of the tables are refused, for which a GPU is waited for; "
+                  "default 0"}},
      .variants = variant_infos(cache_variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

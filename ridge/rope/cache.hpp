@@ -15,7 +15,8 @@
 //           turned, and to which row of its sequence its k and v go.
 // Outside   A token's k and v are not written where its position is negative or behind the sequence's rows (`rows`, or
 //           n * page), or where its page is none of the cache's. Its q is turned all the same. Whatever positions and
-//           tables hold, nothing outside of the tensors is read or written.
+//           tables hold, nothing outside of the tensors is read or written. A plan that is asked to be checked refuses
+//           such positions and pages, and positions outside of cos and sin.
 // Caches    Rows that no token goes to stay as they are. Where two tokens go to one row, each of its elements is that
 //           of one of them, and which one's is not said.
 // Angles    Pairs, rotary_dim, base and the tables cos and sin are as in rope.hpp, for q and k alike. A position
@@ -62,6 +63,7 @@ class RopeCachePlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in cache_variants.hpp
   std::int64_t grid = 0;  // blocks
+  bool checked = false;   // tokens without a row of the caches, or of the tables, are refused
 };
 
 RIDGE_API Result<RopeCachePlan> plan_rope_cache(const RopeCacheProblem&, const DeviceInfo&, const PlanOptions& = {});

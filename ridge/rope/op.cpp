@@ -38,25 +38,30 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!given) return given.error();
   auto problem = RopeProblem::of(tensors_of(in, out), *given);
   if (!problem) return problem.error();
-  auto plan = plan_rope(*problem, device, {.variant = std::string(options.text("variant"))});
+  auto checked = options.flag_if_given("rope", "checked");
+  if (!checked) return checked.error();
+  auto plan = plan_rope(*problem, device, {.variant = std::string(options.text("variant")), .checked = *checked});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [](const RopePlan& p, Views x, Views y, Workspace, Stream stream) {
     return p.run(tensors_of(x, y), stream);
   });
 }
 
-static const RegisterOp registered({.name = "rope",
-                                    .family = "rope",
-                                    .summary = "rotary embedding: pairs of a head's elements turned by the position",
-                                    .inputs = {"x", "positions", "cos", "sin"},
-                                    .outputs = {"y"},
-                                    .dtypes = {f32, f16, bf16},
-                                    .options = {{"style", "neox|gptj", "pairs are halves or neighbours; default neox"},
-                                                {"rotary_dim", "even number", "elements turned; default all"},
-                                                {"base", "number", "default 10000"}},
-                                    .variants = variant_infos(variants, checklist_item),
-                                    .infer = infer,
-                                    .plan = plan_by_name,
-                                    .takes = takes});
+static const RegisterOp registered(
+    {.name = "rope",
+     .family = "rope",
+     .summary = "rotary embedding: pairs of a head's elements turned by the position",
+     .inputs = {"x", "positions", "cos", "sin"},
+     .outputs = {"y"},
+     .dtypes = {f32, f16, bf16},
+     .options = {{"style", "neox|gptj", "pairs are halves or neighbours; default neox"},
+                 {"rotary_dim", "even number", "elements turned; default all"},
+                 {"base", "number", "default 10000"},
+                 {"checked", "0|1",
+                  "positions outside of the tables are refused, for which a GPU is waited for; default 0"}},
+     .variants = variant_infos(variants, checklist_item),
+     .infer = infer,
+     .plan = plan_by_name,
+     .takes = takes});
 
 }  // namespace ridge

@@ -131,7 +131,7 @@ Result<RopePlan> plan_rope(const RopeProblem& p, const DeviceInfo& device, const
   if (grid > max_grid)
     return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
                            "of at most " + std::to_string(max_grid * c.threads) + " pairs for this variant");
-  return RopePlan{p, device, *chosen, grid};
+  return RopePlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }
 
 Explanation RopePlan::explain() const {
@@ -158,6 +158,7 @@ Status RopePlan::run(const RopeTensors& t, Stream stream) const {
                            "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
   if (t.x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
   if (grid == 0) return {};
+  if (checked) RIDGE_TRY(check_positions(op, {t.positions, t.cos, t.sin}, problem.x.shape[1], stream));
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, stream); });
 }
 

@@ -10,7 +10,8 @@
 // Types     f32 f16 bf16; y has x's type. Computed in float32 and rounded once.
 // Positions 0 ... s-1, or given: i32 or i64, [s] or [b, s], of any size and sign.
 // Angles    computed in 64-bit fixed point, as parts of a turn: they are as good at position 2^36 as at 1. Or given as
-//           tables cos and sin, [positions, rotary_dim / 2], f32 or of x's type; a position outside of them gives NaN.
+//           tables cos and sin, [positions, rotary_dim / 2], f32 or of x's type; a position outside of them gives NaN,
+//           and is refused by a plan that is asked to be checked.
 // Aliasing  y may be x itself (the same elements); any other overlap is refused.
 // Empty     nothing is launched.
 // Repeats   bit for bit.
@@ -63,6 +64,7 @@ class RopePlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in variants.hpp
   std::int64_t grid = 0;  // blocks
+  bool checked = false;   // positions outside of the tables are refused
 };
 
 RIDGE_API Result<RopePlan> plan_rope(const RopeProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,6 +1,7 @@
 // What rope and rope_cache take alike: options by name, tensors without a batch, positions, tables of angles.
 #pragma once
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/check_indices.hpp>
 #include <ridge/core/options.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/rope/variants.hpp>
@@ -84,6 +85,14 @@ Status check_angles(std::string_view op, const AngleTensors& t, std::int64_t b, 
     RIDGE_TRY(apart(*view, label));
   }
   return {};
+}
+
+// Where tables of angles are given, whether each token's position is one of theirs.
+inline Status check_positions(std::string_view op, const AngleTensors& t, std::int64_t s, Stream stream) {
+  if (!t.cos) return {};
+  const std::int64_t rows = t.cos->size(0);
+  if (t.positions) return check_indices(op, "positions", *t.positions, rows, "the positions of cos and sin", stream);
+  return check_index(op, "the last position", s - 1, 0, rows - 1, "the positions of cos and sin");
 }
 
 }  // namespace ridge::rope_detail

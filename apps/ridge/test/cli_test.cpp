@@ -186,6 +186,25 @@ TEST_F(Cli, GemmTakesTheInputsThatItsOptionsAskFor) {
   EXPECT_EQ(info["optional_inputs"], json({"c", "bias", "residual", "gate"}));
 }
 
+TEST_F(Cli, NumbersOfPlacesAreLookedAt) {
+  const std::string table = folder.write("table.npy", npy_of<float>({2, 1}, {3, 5}));
+  const std::string wrong = folder.write("wrong.npy", npy_of<std::int64_t>({3}, {1, 2, 0}));
+  const Arguments lookup{"run", "embedding", table, wrong, "-o", y, "--device", "cpu"};
+  expect_refused(ridge_program(lookup), "embedding: indices[1] is 2; it must be from 0 to 1, the rows of table");
+  Arguments unchecked = lookup;
+  unchecked.insert(unchecked.end(), {"--opt", "checked=0"});
+  expect_done(ridge_program(unchecked));
+  EXPECT_EQ(values_of<float>(y), (std::vector<float>{5, 0, 3}));
+
+  const std::string q = folder.write("q.npy", npy_of<float>({4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  const std::string ends = folder.write("ends.npy", npy_of<std::int32_t>({3}, {0, 4, 100}));
+  Arguments packed{
+      "run", "attention", q, q, q, ends, ends, "-o", y, "--device", "cpu", "--opt", "inputs=q,k,v,cu_q,cu_k"};
+  expect_refused(ridge_program(packed), "attention: cu_q[2] is 100; it must be from 0 to 4, the rows of q");
+  packed.insert(packed.end(), {"--opt", "checked=0"});
+  expect_done(ridge_program(packed));
+}
+
 TEST_F(Cli, EveryVariantByName) {
   const auto info = json::parse(ridge_program({"ops", "relu", "--json"}).out)["operators"][0];
   ASSERT_GT(info["variants"].size(), 1u);
