@@ -71,6 +71,9 @@ struct CaseSequences {
         if (used) numbers.pop_back();
       }
   }
+  static bool any(const check::Case& c) {
+    return brings(c, "cu_q") || brings(c, "cu_k") || brings(c, "lengths") || brings(c, "block_table");
+  }
   static bool brings(const check::Case& c, std::string_view name) {
     const std::string list = "," + std::string(c.options.text("inputs")) + ",";
     return list.find("," + std::string(name) + ",") != std::string::npos;
@@ -104,7 +107,18 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   auto request = request_of(c.operator_options());
   if (!request) return request.error();
   const Sizes s(c);
-  const CaseSequences sequences(c);
+  check::Case of_sequences = c;
+  if (CaseSequences::any(c)) {  // each of which is drawn
+    constexpr std::int64_t most = 1 << 20, longest = std::int64_t{1} << 31;
+    if (s.b > most) return Status::invalid("attention", "b", std::to_string(s.b), "at most 2^20 in a case of sequences");
+    if (s.sq > longest || s.sk > longest)
+      return Status::invalid("attention", "sq, sk", std::to_string(s.sq) + ", " + std::to_string(s.sk),
+                             "at most 2^31 in a case of sequences");
+  } else {
+    for (auto& [key, size] : of_sequences.dims)
+      if (key == "b") size = 0;
+  }
+  const CaseSequences sequences(of_sequences);
   const auto tensor = [&](std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return request->rows_first ? TensorType{c.dtype, {s.b, rows, heads, columns}}
                                : TensorType{c.dtype, {s.b, heads, rows, columns}};

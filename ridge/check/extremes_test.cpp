@@ -51,8 +51,7 @@ bool plans(const OpInfo& op, const CaseBook& book, const Case& c, const DeviceIn
 
 class Extremes : public testing::TestWithParam<const CaseBook*> {};
 
-// Not among those that run by themselves: at such sizes attention takes minutes to plan, which is to be mended first.
-TEST_P(Extremes, DISABLED_APlanOrASentence) {
+TEST_P(Extremes, APlanOrASentence) {
   const CaseBook& book = *GetParam();
   const auto op = find_op(book.op);
   ASSERT_TRUE(op);
