@@ -35,6 +35,8 @@ class ChecklistPlan {
  public:
   // The views must be contiguous and of the plan's sizes and types.
   RIDGE_API Status run(Views inputs, const TensorView& y, Stream = {}) const;
+  // Whether run() would take them.
+  RIDGE_API Status check(Views inputs, const TensorView& y) const;
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return 0; }
 

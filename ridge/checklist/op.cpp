@@ -37,11 +37,13 @@ template <Lesson L> static Result<std::vector<TensorType>> infer(Views in, const
 }
 
 template <Lesson L>
-static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views, const Options& options, const DeviceInfo& device) {
+static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
+                                                    const DeviceInfo& device) {
   auto problem = problem_of(L, in, options);
   if (!problem) return problem.error();
   auto plan = plan_checklist(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
+  RIDGE_TRY(plan->check(in, out[0]));
   return make_op_plan(std::move(*plan), [](const ChecklistPlan& made, Views x, Views y, Workspace, Stream stream) {
     return made.run(x, y[0], stream);
   });

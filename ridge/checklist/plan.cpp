@@ -101,13 +101,13 @@ Explanation ChecklistPlan::explain() const {
   return e;
 }
 
-Status ChecklistPlan::run(Views inputs, const TensorView& y, Stream stream) const {
+Status ChecklistPlan::check(Views inputs, const TensorView& y) const {
   const std::string_view op = name(problem.lesson);
   const bool counts = problem.lesson == Lesson::histogram, whole = problem.lesson == Lesson::branch;
   const DType in = counts ? u8 : whole ? i32 : f32, out = counts || whole ? i32 : f32;
   const std::size_t want = problem.lesson == Lesson::vecadd ? 2 : 1;
   if (inputs.size() != want) return Status::invalid(op, "inputs", std::to_string(inputs.size()), std::to_string(want));
-  const auto check = [&](const TensorView& view, std::string_view label, DType dtype, std::int64_t n) -> Status {
+  const auto check_view = [&](const TensorView& view, std::string_view label, DType dtype, std::int64_t n) -> Status {
     if (view.dtype != dtype)
       return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view.dtype)),
                              std::string(name(dtype)));
@@ -121,13 +121,19 @@ Status ChecklistPlan::run(Views inputs, const TensorView& y, Stream stream) cons
     return {};
   };
   for (const TensorView& x : inputs) {
-    RIDGE_TRY(check(x, "x", in, problem.n));
+    RIDGE_TRY(check_view(x, "x", in, problem.n));
     if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping an input", "apart from it");
   }
-  RIDGE_TRY(check(y, "y", out, counts ? bins : problem.n));
+  return check_view(y, "y", out, counts ? bins : problem.n);
+}
+
+Status ChecklistPlan::run(Views inputs, const TensorView& y, Stream stream) const {
+  RIDGE_TRY(check(inputs, y));
+  const bool counts = problem.lesson == Lesson::histogram;
   if (problem.n == 0 && !counts) return {};
   return on_backend(device.id, [&](auto backend) {
-    return launch<decltype(backend)>(*this, inputs[0].data, want == 2 ? inputs[1].data : nullptr, y.data, stream);
+    return launch<decltype(backend)>(*this, inputs[0].data, inputs.size() == 2 ? inputs[1].data : nullptr, y.data,
+                                     stream);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/checklist/checklist.hpp>
 #include <ridge/checklist/variants.hpp>
+#include <ridge/core/op.hpp>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +51,9 @@ TEST(Checklist, StridedAndOverlappingViewsAreRefused) {
   EXPECT_EQ(plan->run(std::vector{strided}, view(y.data(), {50})).argument(), "x.strides");
   EXPECT_EQ(plan->run(std::vector{view(x.data(), {50})}, view(x.data(), {50})).argument(), "y");
   EXPECT_TRUE(plan->run(std::vector{view(x.data(), {50})}, view(y.data(), {50})).ok());
+  // By name the views are known when it is planned, and so is the refusal.
+  const std::vector in{strided}, out{view(y.data(), {50})};
+  EXPECT_EQ(plan_op(**find_op("checklist_copy"), in, out, {}, cpu()).error().argument(), "x.strides");
 }
 
 }  // namespace
