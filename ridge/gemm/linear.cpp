@@ -37,7 +37,8 @@ Layout leading(const Layout& layout) {
 
 // gemm's sentence, in linear's names.
 Status renamed(const Status& status) {
-  if (status.ok() || status.op() != "gemm") return status;
+  if (status.ok()) return status;
+  if (status.op() != "gemm") return in_name_of("linear", status);
   std::string argument(status.argument());
   for (const auto& [theirs, ours] : {std::pair('a', 'x'), {'b', 'w'}, {'d', 'y'}})
     if (argument[0] == theirs && (argument.size() == 1 || argument[1] == '.')) {

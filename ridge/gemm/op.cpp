@@ -16,7 +16,8 @@ template <bool Grouped> static Result<std::vector<std::string_view>> takes(const
 
 // What the plan says of groups, in the name of the operator that was asked for.
 template <bool Grouped> static Status named(const Status& status) {
-  if (!Grouped || status.op() != "gemm") return status;
+  if (!Grouped || status.ok()) return status;
+  if (status.op() != "gemm") return in_name_of("grouped_gemm", status);
   return Status::refuse(status.code(), "grouped_gemm", std::string(status.argument()), std::string(status.value()),
                         std::string(status.constraint()));
 }

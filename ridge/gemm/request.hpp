@@ -3,6 +3,7 @@
 #include <ridge/core/options.hpp>
 #include <ridge/gemm/gemm.hpp>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -97,6 +98,13 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
   }
   r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;
   return r;
+}
+
+// gemm's plain sentence, in the name of the operator that was asked for.
+inline Status in_name_of(std::string_view op, const Status& status) {
+  constexpr std::string_view ours = "gemm:";
+  if (!status.message().starts_with(ours)) return status;
+  return Status::error(status.code(), std::string(op) + ":" + std::string(status.message().substr(ours.size())));
 }
 
 }  // namespace ridge::gemm_detail
