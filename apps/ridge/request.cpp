@@ -101,12 +101,13 @@ Result<Explanation> explain_case(const KnownCase& known, const DeviceInfo& devic
   RIDGE_CLI_TAKE(place, check::place_of(known.c));
   std::uintptr_t at = std::uintptr_t{1} << 40;
   const bool plain = place == check::Place::plain;
-  const auto views = [&](const std::vector<TensorType>& types, check::Place lies) {
-    return plain ? planning_views(types, device.id) : check::views_to_plan(types, lies, device.id, at);
+  const auto views = [&](const std::vector<TensorType>& types, check::Place lies, bool outputs) {
+    if (plain) return planning_views(types, device.id);
+    return check::views_to_plan(types, lies, device.id, at, check::salt_of(known.c, 0, outputs));
   };
-  const auto inputs = views(known.inputs, place);
+  const auto inputs = views(known.inputs, check::place_of_inputs(place), false);
   RIDGE_CLI_TAKE(output_types, infer_op(*known.op, inputs, options));
-  auto outputs = views(output_types, check::place_of_outputs(place));
+  auto outputs = views(output_types, check::place_of_outputs(place), true);
   if (place == check::Place::inplace && !outputs.empty()) outputs[0] = inputs[0];
   RIDGE_CLI_TAKE(plan, plan_op(*known.op, inputs, outputs, options, device));
   Explanation explanation = plan->explain();

@@ -19,7 +19,8 @@ Result<Tensors> make_tensors(const KnownCase& known, const DeviceInfo& device) {
   RIDGE_CLI_TAKE(host, check::fill_inputs(*known.book, known.c));
   Tensors tensors;
   for (const check::HostTensor& tensor : host) {
-    RIDGE_CLI_TAKE(placed, check::Placed::make(tensor.type, place, device.id));
+    RIDGE_CLI_TAKE(placed, check::Placed::make(tensor.type, check::place_of_inputs(place), device.id,
+                                               check::salt_of(known.c, tensors.in.size(), false)));
     RIDGE_TRY(placed.write(tensor.values));
     tensors.in.push_back(placed.view());
     tensors.placed.push_back(std::move(placed));
@@ -30,7 +31,8 @@ Result<Tensors> make_tensors(const KnownCase& known, const DeviceInfo& device) {
       tensors.out.push_back(tensors.in[0]);
       continue;
     }
-    RIDGE_CLI_TAKE(placed, check::Placed::make(type, place, device.id));
+    RIDGE_CLI_TAKE(placed, check::Placed::make(type, check::place_of_outputs(place), device.id,
+                                               check::salt_of(known.c, tensors.out.size(), true)));
     tensors.out.push_back(placed.view());
     tensors.placed.push_back(std::move(placed));
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <span>
+#include <utility>
 
 namespace ridge::attention_detail {
 
@@ -110,14 +111,21 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   check::Case of_sequences = c;
   if (CaseSequences::any(c)) {  // each of which is drawn
     constexpr std::int64_t most = 1 << 20, longest = std::int64_t{1} << 31;
-    if (s.b > most) return Status::invalid("attention", "b", std::to_string(s.b), "at most 2^20 in a case of sequences");
+    if (s.b > most)
+      return Status::invalid("attention", "b", std::to_string(s.b), "at most 2^20 in a case of sequences");
     if (s.sq > longest || s.sk > longest)
       return Status::invalid("attention", "sq, sk", std::to_string(s.sq) + ", " + std::to_string(s.sk),
                              "at most 2^31 in a case of sequences");
+    if (CaseSequences::brings(c, "block_table") && c.dim("paged", 16) > 0 && s.sk / c.dim("paged", 16) > 4 * most / std::max<std::int64_t>(1, s.b))
+      return Status::invalid("attention", "sk", std::to_string(s.sk), "of at most 2^22 pages in all sequences");
   } else {
     for (auto& [key, size] : of_sequences.dims)
       if (key == "b") size = 0;
   }
+  for (const auto& [key, size] : {std::pair{"max_q", s.sq}, {"max_k", s.sk}})
+    if (auto given = c.options.integer(c.op, key, size); given && *given >= 0 && *given < size)
+      return Status::invalid(c.op, key, std::to_string(*given),
+                             "at least " + std::to_string(size) + ", which the case's sequences may have");
   const CaseSequences sequences(of_sequences);
   const auto tensor = [&](std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return request->rows_first ? TensorType{c.dtype, {s.b, rows, heads, columns}}

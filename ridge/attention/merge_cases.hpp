@@ -38,7 +38,7 @@ inline void adjust_merge(const check::Case& c, std::vector<check::HostTensor>& i
 }
 
 // In units u of float32: a weight exp(x) errs by x u and 4 u, their sum by as much, and the quotient, products and the
-// sum of two by 6 u. Weights below 2^-126 may be 0.
+// sum of two by 6 u. Weights below 2^-126 may be 0, and products below it are whole multiples of 2^-149.
 inline std::vector<check::Expected> merge_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::int64_t b = c.dim("b"), h = c.dim("hq"), s = c.dim("sq"), dv = c.dim("dv");
   const bool rows_first = c.options.text("layout", "bhsd") == "bshd";
@@ -64,7 +64,7 @@ inline std::vector<check::Expected> merge_oracle(const check::Case& c, const std
         size += weights.weights[part] * std::fabs(value);
         all += std::fabs(value);
       }
-      const double tolerance = error * size + 0x1p-126 * all;
+      const double tolerance = error * size + 0x1p-126 * all + 2 * 0x1p-149;
       o.value[row * dv + column] = want;
       o.tolerance[row * dv + column] =
           std::isfinite(want) ? tolerance + check::rounding_error(c.dtype, std::fabs(want) + tolerance) : 0;
@@ -89,6 +89,7 @@ inline check::CaseBook merge_book() {
       test(std::string(type) + ":" + size);
     test(std::string(type) + ":b=2,hq=2,sq=13,dv=24:fill=nan");
     test(std::string(type) + ":b=1,hq=2,sq=13,dv=24:fill=constant,-3");
+    test(std::string(type) + ":b=1,hq=2,sq=13,dv=24:fill=denormal");
     for (const char* place : {"offset", "padded", "strided", "reversed"})
       test(std::string(type) + ":b=2,hq=3,sq=5,dv=20:layout=bshd:place=" + place);
     test(std::string(type) + ":b=1,hq=2,sq=13,dv=24:warp=64");

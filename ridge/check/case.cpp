@@ -76,7 +76,7 @@ std::int64_t Case::dim(std::string_view key, std::int64_t otherwise) const {
 }
 
 bool Case::is_harness_option(std::string_view key) {
-  return key == "fill" || key == "seed" || key == "warp" || key == "place";
+  return key == "fill" || key == "seed" || key == "warp" || key == "place" || key == "via";
 }
 
 }  // namespace ridge::check

@@ -27,8 +27,10 @@ struct Case {
   bool has(std::string_view key) const;
   std::int64_t dim(std::string_view key, std::int64_t otherwise = 1) const;
 
-  // The options that are the harness's own: how inputs are filled and placed, and on how wide a warp.
-  //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  place=plain|offset|padded|packed|strided|reversed|inplace
+  // The options that are the harness's own: how inputs are filled and placed, on how wide a warp it
+  // runs, and whether through the C ABI.
+  //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  via=c
+  //   place=plain|offset|padded|packed|strided|reversed|inplace|scattered|broadcast|windows|tangled
   static bool is_harness_option(std::string_view key);
   // The others, and variant; and each size that the operator knows as an option (histogram's bins).
   Options operator_options() const;

@@ -52,6 +52,9 @@ struct CaseBook {
   // adjust sets small tensors of integers and looks at nothing else: so it serves too where others are too large to be
   // filled one by one, and have no values.
   bool adjusts_small = false;
+  // Numbers near the end of the range may leave it on the way to a result that does not: partial sums of both signs, in
+  // an order that is not laid down, or a factor. Nothing is promised then, and `ridge fuzz` leaves such fills out.
+  bool may_leave_range = false;
   // A problem such as models have, at random: a case's text without the operator. Null: nobody has said what those are.
   std::string (*draw)(Draw&) = nullptr;
 };

@@ -2,6 +2,7 @@
 #include <ridge/check/harness.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -13,7 +14,8 @@ namespace ridge::check {
 namespace {
 
 constexpr const char* known_fills =
-    "normal uniform ints ones constant,X shifted,X scaled,X alternating,X nan inf overflow denormal zipf far";
+    "normal uniform ints ones constant,X shifted,X scaled,X alternating,X rows ties special lowest greatest nan inf "
+    "overflow denormal zipf far";
 
 // The greatest finite value, and the least positive subnormal, of a type.
 double greatest(DType dtype) {
@@ -32,6 +34,27 @@ double greatest(DType dtype) {
   }
   return 0;
 }
+double lowest(DType dtype) {
+  switch (dtype) {
+    case DType::u8:
+    case DType::boolean: return 0;
+    case DType::i64: return -0x1p63;
+    case DType::i32: return -2147483648.0;
+    case DType::i8: return -128;
+    default: return -greatest(dtype);
+  }
+}
+double least_normal(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 0x1p-1022;
+    case DType::f32:
+    case DType::bf16: return 0x1p-126;
+    case DType::f16: return 0x1p-14;
+    case DType::f8e4m3: return 0x1p-6;
+    case DType::f8e5m2: return 0x1p-14;
+    default: return 1;
+  }
+}
 double least_subnormal(DType dtype) {
   switch (dtype) {
     case DType::f64: return 0x1p-1074;
@@ -47,11 +70,19 @@ double least_subnormal(DType dtype) {
 // One value in double; the caller rounds it into the dtype.
 class Source {
  public:
-  Source(DType dtype, std::string_view name, double constant, std::uint64_t seed)
-      : dtype_(dtype), name_(name), constant_(constant), random_(seed) {}
+  Source(DType dtype, std::int64_t cols, std::string_view name, double constant, std::uint64_t seed)
+      : dtype_(dtype), cols_(cols), name_(name), constant_(constant), random_(seed) {}
 
   double operator()(std::int64_t index) {
     if (name_ == "ones") return 1;
+    if (name_ == "lowest") return lowest(dtype_);
+    if (name_ == "greatest") return greatest(dtype_);
+    if (name_ == "special") return special();
+    if (name_ == "ties") return tie();
+    if (name_ == "rows") {  // all of a row are one number
+      if (index % cols_ == 0) row_ = is_floating(dtype_) ? normal_(random_) : uniform();
+      return row_;
+    }
     if (name_ == "constant") return constant_;
     if (name_ == "ints") return std::uniform_int_distribution<int>(dtype_ == DType::u8 ? 0 : -4, 4)(random_);
     if (name_ == "zipf") return zipf();
@@ -83,13 +114,36 @@ class Source {
       default: return std::uniform_real_distribution<double>(0, 1)(random_);
     }
   }
+  // Each of what a type has beside ordinary numbers, and the neighbours of 1.
+  double special() {
+    if (!is_floating(dtype_)) return std::array{lowest(dtype_), greatest(dtype_), 0.0, 1.0}[random_() % 4];
+    const double sign = random_() % 2 ? -1 : 1, nan = std::numeric_limits<double>::quiet_NaN();
+    const double magnitudes[] = {0,
+                                 HUGE_VAL,
+                                 nan,
+                                 greatest(dtype_),
+                                 least_normal(dtype_),
+                                 least_subnormal(dtype_),
+                                 1,
+                                 1 + 2 * roundoff(dtype_),
+                                 1 - roundoff(dtype_)};
+    return sign * magnitudes[random_() % std::size(magnitudes)];
+  }
+  // Halves, many of them equal, some a unit in the last place beside: what sorts, and what rounds to even.
+  double tie() {
+    const auto half = static_cast<double>(random_() % 8);
+    if (!is_floating(dtype_)) return half;
+    const double sign = random_() % 2 ? -1 : 1;
+    return sign * (half + 0.5) * (random_() % 4 == 0 ? 1 + 2 * roundoff(dtype_) : 1);
+  }
   double zipf() {  // integers k >= 0 with probability about 1 / (k + 1), capped as a byte would cap them
     const double u = std::uniform_real_distribution<double>(0, 1)(random_);
     return std::min(255.0, std::floor(std::pow(256.0, u)) - 1);
   }
   DType dtype_;
+  std::int64_t cols_;
   std::string_view name_;
-  double constant_;
+  double constant_, row_ = 0;
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
 };
@@ -139,8 +193,9 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
       return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal",      "uniform", "ints", "ones",     "constant", "shifted", "scaled",
-                                    "alternating", "nan",     "inf",  "overflow", "denormal", "zipf",    "far"};
+  const std::string_view known[] = {"normal", "uniform", "ints",    "ones",   "constant", "shifted",
+                                    "scaled", "alternating", "rows", "ties", "special", "lowest",
+                                    "greatest", "nan", "inf", "overflow", "denormal", "zipf", "far"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);
@@ -154,7 +209,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     // Integers have no NaN and no infinity; those fills give them their usual values.
     const bool special = fill == "nan" || fill == "inf" || fill == "denormal" || fill == "far";
     const std::string_view legal = special && !is_floating(tensor.type.dtype) ? "uniform" : fill;
-    Source source(tensor.type.dtype, legal, constant, static_cast<std::uint64_t>(*seed) * 1000 + i);
+    Source source(tensor.type.dtype, std::max<std::int64_t>(tensor.cols(), 1), legal, constant,
+                  static_cast<std::uint64_t>(*seed) * 1000 + i);
     tensor.values.resize(static_cast<std::size_t>(count));
     for (std::int64_t k = 0; k < count; ++k) tensor.values[k] = source(k);
     inputs.push_back(std::move(tensor));

@@ -1,7 +1,9 @@
+#include <ridge/check/c_face.hpp>
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
 #include <ridge/core/text.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace ridge::check {
@@ -9,8 +11,11 @@ namespace ridge::check {
 namespace {
 
 // Whether an element is what the oracle asks for; `ratio` becomes its error over its tolerance.
-bool matches(double got, double want, double tolerance, double& ratio) {
+bool matches(DType dtype, double got, double want, double tolerance, double& ratio) {
   ratio = 0;
+  if (std::isinf(tolerance)) return true;  // what nobody promised anything of
+  // Beyond the type's range a result is rounded to infinity.
+  if (std::isinf(got) && std::isfinite(want)) return round_to(dtype, want + std::copysign(tolerance, got)) == got;
   if (std::isnan(want)) return std::isnan(got);
   if (std::isinf(want) || std::isinf(got)) return got == want;
   if (std::isnan(got)) return false;
@@ -23,7 +28,8 @@ bool matches(double got, double want, double tolerance, double& ratio) {
 std::string number(double x) { return format("%.9g", x); }
 
 // Compares one output; empty when all is well.
-std::string compare(const Placed::Read& read, const Expected& expected, std::string_view output, Outcome& outcome) {
+std::string compare(DType dtype, const Placed::Read& read, const Expected& expected, std::string_view output,
+                    Outcome& outcome) {
   if (!read.canaries_intact) return std::string(output) + ": written outside its elements";
   if (read.values.size() != expected.value.size())
     return std::string(output) + ": the oracle gives " + std::to_string(expected.value.size()) +
@@ -32,7 +38,7 @@ std::string compare(const Placed::Read& read, const Expected& expected, std::str
   std::string first;
   for (std::size_t i = 0; i < read.values.size(); ++i) {
     double ratio;
-    const bool good = matches(read.values[i], expected.value[i], expected.tolerance[i], ratio);
+    const bool good = matches(dtype, read.values[i], expected.value[i], expected.tolerance[i], ratio);
     outcome.worst = std::max(outcome.worst, ratio);
     if (good) continue;
     if (wrong++ == 0)
@@ -43,6 +49,11 @@ std::string compare(const Placed::Read& read, const Expected& expected, std::str
   if (wrong == 0) return {};
   return std::string(output) + ": " + std::to_string(wrong) + " of " + std::to_string(read.values.size()) +
          " elements are wrong; " + first;
+}
+
+// Whether there are more elements than places for them.
+bool shares_places(const std::vector<TensorView>& views) {
+  return std::ranges::any_of(views, [](const TensorView& v) { return v.count() > v.layout.span(); });
 }
 
 struct Prepared {
@@ -68,10 +79,15 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   auto host = fill_inputs(**book, c);
   if (!host) return host.error();
   p.host = std::move(*host);
-  for (const HostTensor& tensor : p.host) {
-    auto placed = Placed::make(tensor.type, *place, device.id);
+  for (HostTensor& tensor : p.host) {
+    auto placed = Placed::make(tensor.type, place_of_inputs(*place), device.id, salt_of(c, p.in.size(), false));
     if (!placed) return placed.error();
     RIDGE_TRY(placed->write(tensor.values));
+    if (shares_elements(*place)) {  // the last value that a place was given is all its elements'
+      auto read = placed->read();
+      if (!read) return read.error();
+      tensor.values = std::move(read->values);
+    }
     p.in.push_back(placed->view());
     p.inputs.push_back(std::move(*placed));
   }
@@ -86,13 +102,20 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
       p.out.push_back(p.in[0]);
       continue;
     }
-    auto placed = Placed::make(type, place_of_outputs(*place), device.id);
+    auto placed = Placed::make(type, place_of_outputs(*place), device.id, salt_of(c, p.out.size(), true));
     if (!placed) return placed.error();
     p.out.push_back(placed->view());
     p.outputs.push_back(std::move(*placed));
   }
   p.expected = (*book)->oracle(c, p.host);
   return p;
+}
+
+// By the operator's name, or as C has it.
+Result<std::unique_ptr<OpPlan>> plan_as_asked(const Case& c, const Prepared& p, const Options& options,
+                                              const DeviceInfo& device) {
+  if (c.options.text("via") == "c") return plan_through_c(*p.op, p.in, p.out, options);
+  return plan_op(*p.op, p.in, p.out, options, device);
 }
 
 // Restores inputs, poisons outputs and runs one variant.
@@ -110,7 +133,7 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
   };
   Options options = c.operator_options();
   options.set("variant", variant);
-  auto plan = plan_op(*p.op, p.in, p.out, options, device);
+  auto plan = plan_as_asked(c, p, options, device);
   if (!plan) {
     if (plan.error().code() != Code::unsupported) return fail(std::string(plan.error().message()));
     outcome.kind = Outcome::refused;
@@ -144,7 +167,8 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
     const Placed& placed = in_place ? (i == 0 ? p.inputs[0] : p.outputs[i - 1]) : p.outputs[i];
     auto read = placed.read();
     if (!read) return fail(std::string(read.error().message()));
-    if (std::string why = compare(*read, expected[i], p.output_names[i], outcome); !why.empty()) return fail(why);
+    if (std::string why = compare(p.out[i].dtype, *read, expected[i], p.output_names[i], outcome); !why.empty())
+      return fail(why);
   }
   for (std::size_t i = in_place ? 1 : 0; i < p.inputs.size(); ++i) {
     auto read = p.inputs[i].read();
@@ -169,12 +193,33 @@ std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_v
     }
     device.warp = static_cast<int>(*warp);
   }
+  // A request that no plan takes may be one that no oracle can answer: it is refused before there are tensors.
+  Options without_variant = c.operator_options();
+  without_variant.erase("variant");
+  const auto request = placed_request(c, device.id);
+  Status refusal = request ? Status() : request.error();
+  if (request)
+    if (auto plan = plan_op(*request->op, request->inputs, request->outputs, without_variant, device); !plan)
+      refusal = plan.error();
+  if (!refusal.ok()) {
+    const bool named = c.options.has("variant") && refusal.code() == Code::unsupported;
+    if (named || c.options.text("place") == "tangled") wrong.kind = Outcome::refused;
+    wrong.why = refusal.message();
+    return {wrong};
+  }
   auto prepared = prepare(c, device);
   if (!prepared) {
     wrong.why = prepared.error().message();
     return {wrong};
   }
   std::vector<Outcome> outcomes;
+  if (shares_places(prepared->out)) {
+    wrong.kind = Outcome::refused;
+    auto plan = plan_as_asked(c, *prepared, c.operator_options(), device);
+    if (!plan) wrong.why = plan.error().message();
+    else wrong.kind = Outcome::failed, wrong.why = "outputs whose elements share places in memory were planned";
+    return {wrong};
+  }
   if (c.options.has("variant")) {
     outcomes.push_back(run_variant(c, *prepared, device, std::string(c.options.text("variant"))));
     return outcomes;

@@ -47,7 +47,8 @@ inline check::CaseBook book_of(Lesson lesson) {
                        .oracle = case_oracle,
                        .adjust = nullptr,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .may_leave_range = lesson == Lesson::vecadd || lesson == Lesson::window};
   const std::string type = lesson == Lesson::histogram ? "u8" : lesson == Lesson::branch ? "i32" : "f32";
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + type + ":" + rest); };
   // Around a warp, a block, and what a block takes when a thread takes 2, 4, 8 or 32 elements.

@@ -206,7 +206,8 @@ inline check::CaseBook book() {
                        .adjust = nullptr,
                        .tolerances = case_tolerances,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const char* const both[] = {"", ":backward"};
   const char* const layouts[] = {"", ":layout=nhwc"};

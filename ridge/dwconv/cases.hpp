@@ -137,7 +137,8 @@ inline check::CaseBook book() {
                        .adjust = nullptr,
                        .tolerances = case_tolerances,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   // Empty and one; around chunks of 64, tiles of 256 and strips of 256 and 512; batches around 8 and 32; filters that
   // are shorter and longer than the signal.

@@ -8,7 +8,11 @@
 
 namespace ridge::rope_detail {
 
-inline std::int64_t pairs_of(const check::Case& c) { return *c.options.integer(c.op, "rotary_dim", c.dim("d")) / 2; }
+// 0 is all of a head; what is no number the plan refuses.
+inline std::int64_t pairs_of(const check::Case& c) {
+  const auto given = c.options.integer(c.op, "rotary_dim", 0);
+  return (given && *given > 0 ? *given : c.dim("d")) / 2;
+}
 
 struct RotationOfCase {
   DType dtype;

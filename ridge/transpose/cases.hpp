@@ -146,6 +146,7 @@ inline check::CaseBook permute_book() {
     for (const char* type : {"f32", "bf16", "u8"})
       for (const char* rest : {"d0=5,d1=36,d2=20:axes=2,0,1", "d0=5,d1=6,d2=16:axes=1,0,2", "d0=640:axes=0"})
         test(std::string(type) + ":" + rest + ":place=" + place);
+  test("bool:d0=0,d1=1,d2=1:place=scattered:seed=49021");  // no element, wherever it is not
   test("f32:d0=6,d1=7,d2=8:axes=1,0,2:warp=64");
   test("f32:d0=6,d1=7,d2=8:axes=2,1,0:warp=64");
   book.benches = {"permute:bf16:d0=8,d1=4096,d2=32,d3=128:axes=0,2,1,3",  // heads before the sequence

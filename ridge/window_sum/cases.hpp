@@ -45,7 +45,8 @@ inline check::CaseBook book() {
                        .oracle = case_oracle,
                        .adjust = nullptr,
                        .tests = {},
-                       .benches = {}};
+                       .benches = {},
+                       .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const std::vector<std::string> types{"f32", "f16", "bf16", "i32"};
   // Around a piece (8), a tile (1,024 and 4,096), and windows wider than all there is.
