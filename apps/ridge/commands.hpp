@@ -19,6 +19,7 @@ void add_ops(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
+void add_fuzz(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_survey(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   add_devices(app, action);
   add_run(app, action);
   add_check(app, action);
+  add_fuzz(app, action);
   add_explain(app, action);
   add_survey(app, action);
   add_bench(app, action);

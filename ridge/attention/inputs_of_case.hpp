@@ -116,7 +116,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
     if (s.sq > longest || s.sk > longest)
       return Status::invalid("attention", "sq, sk", std::to_string(s.sq) + ", " + std::to_string(s.sk),
                              "at most 2^31 in a case of sequences");
-    if (CaseSequences::brings(c, "block_table") && c.dim("paged", 16) > 0 && s.sk / c.dim("paged", 16) > 4 * most / std::max<std::int64_t>(1, s.b))
+    if (CaseSequences::brings(c, "block_table") && c.dim("paged", 16) > 0 &&
+        s.sk / c.dim("paged", 16) > 4 * most / std::max<std::int64_t>(1, s.b))
       return Status::invalid("attention", "sk", std::to_string(s.sk), "of at most 2^22 pages in all sequences");
   } else {
     for (auto& [key, size] : of_sequences.dims)

@@ -29,9 +29,9 @@ if(RIDGE_TESTS)
 endif()
 
 # Of every operator by name: what options it refuses, that no locale changes what it reads and writes, sizes that no
-# memory has, and sizes of 0.
+# memory has, and sizes of 0; and the parts of what tries cases at random, `ridge fuzz`.
 if(RIDGE_TESTS)
-  foreach(test options locale extremes zero_sizes)
+  foreach(test options locale extremes zero_sizes fuzz)
     add_executable(${test}_test ${CMAKE_CURRENT_LIST_DIR}/${test}_test.cpp)
     ridge_test_options(${test}_test)
     target_link_libraries(${test}_test PRIVATE ridge_check ridge GTest::gtest_main)

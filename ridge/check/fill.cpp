@@ -193,9 +193,9 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
       return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
     fill = fill.substr(0, comma);
   }
-  const std::string_view known[] = {"normal", "uniform", "ints",    "ones",   "constant", "shifted",
-                                    "scaled", "alternating", "rows", "ties", "special", "lowest",
-                                    "greatest", "nan", "inf", "overflow", "denormal", "zipf", "far"};
+  const std::string_view known[] = {"normal",      "uniform",  "ints",     "ones",    "constant", "shifted",  "scaled",
+                                    "alternating", "rows",     "ties",     "special", "lowest",   "greatest", "nan",
+                                    "inf",         "overflow", "denormal", "zipf",    "far"};
   if (std::ranges::find(known, fill) == std::end(known))
     return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", std::string("one of ") + known_fills);
   auto seed = c.options.integer(c.op, "seed", 1);

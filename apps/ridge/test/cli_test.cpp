@@ -657,6 +657,22 @@ TEST_F(Cli, ASweepThatFindsAMismatchExitsWith1) {
   EXPECT_EQ(json::parse(report.out)["failed"], 3);
 }
 
+TEST_F(Cli, FuzzFindsAFaultAndMakesItSimple) {
+  const auto failed = faulty_program({"fuzz", "faulty", "--cases", "20"});
+  EXPECT_EQ(failed.code, 1) << failed.err;
+  const auto lines = lines_of(failed.out);
+  ASSERT_GE(lines.size(), 3u) << failed.out;
+  EXPECT_TRUE(contains(lines[0], "wrong     faulty:f32:n=1:")) << failed.out;
+  EXPECT_TRUE(contains(lines[1], "y: 1 of 1 elements are wrong")) << failed.out;
+  const std::string found = lines[0].substr(10);
+  EXPECT_EQ(faulty_program({"check", found, "--device", "cpu"}).code, 1) << found;
+  expect_done(ridge_program({"fuzz", "relu", "--cases", "20", "--seed", "3"}));
+  const auto listed = lines_of(ridge_program({"fuzz", "relu", "add", "--cases", "6", "--list"}).out);
+  ASSERT_EQ(listed.size(), 6u);
+  EXPECT_EQ(lines_of(ridge_program({"fuzz", "relu", "add", "--first", "4", "--cases", "1", "--list"}).out)[0],
+            listed[4]);
+}
+
 TEST_F(CliOnGpu, ASweepIsMeasured) {
   const std::string results = folder / "sweep.json";
   const auto done = ridge_program(
