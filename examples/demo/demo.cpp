@@ -9,8 +9,9 @@
 //
 //   ridge_demo [RIDGE_PROGRAM]
 #include "npy.hpp"
-#include "output_file.hpp"
 #include "table.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -67,7 +68,7 @@ std::vector<float> next_byte_logits(const std::vector<fs::path>& files) {
 }
 
 void write_npy(const fs::path& path, const ridge::TensorType& type, const void* values, std::size_t bytes) {
-  auto file = ridge::cli::OutputFile::create(path);
+  auto file = ridge::OutputFile::create(path);
   if (!file) throw std::runtime_error(std::string(file.error().message()));
   for (const auto& status : {file->write(ridge::npy::make_header(type)), file->write(values, bytes), file->commit()})
     if (!status.ok()) throw std::runtime_error(std::string(status.message()));

@@ -258,6 +258,10 @@ struct Reference {
     const bool is_near = fabsf(scaled) <= far;
     return {is_near || top == minus_infinity ? 0 : top, is_near ? scaled : 0};
   }
+  // Whether a score's offset is beyond that.
+  static __device__ __forceinline__ bool is_far(float score, float factor) {
+    return fabsf(score * factor) > far && score > minus_infinity;
+  }
   // A score, relative to the base.
   __device__ __forceinline__ float relative(float score) const {
     const float difference = score - base;
@@ -288,7 +292,18 @@ struct RunningRow {
     const bool had_none = top == minus_infinity;
     top = to;
     offset = Reference::of(to, factor).offset;
-    const float change = had_none ? 0 : before.change_to(reference(), factor);
+    return scaled(had_none ? 0 : before.change_to(reference(), factor));
+  }
+  // The same where neither maximum is far from 0: less to wait for. Whether one is, threads that share a row find out
+  // by the greatest of their own scores and the last maximum (Reference::is_far), before they share the new one.
+  __device__ __forceinline__ float raise_near(float to, float factor) {
+    const float now = to == minus_infinity ? 0 : to * factor;
+    const float change = top == minus_infinity ? 0 : simt::fast_exp2(offset - now);
+    top = to;
+    offset = now;
+    return scaled(change);
+  }
+  __device__ __forceinline__ float scaled(float change) {
     sum *= change;
     return change;
   }

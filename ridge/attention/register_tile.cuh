@@ -175,6 +175,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const Tile mine;
   const Scores<float> scores(a);
   RunningRow running[RM];
+  bool is_far = false;  // whether a row is
   float o[RM][RV];
   RIDGE_UNROLL_ON_GPU
   for (int r = 0; r < RM; ++r) {
@@ -224,21 +225,27 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         for (int j = 0; j < RN; ++j) s[r][j] = span.contains(mine.column(j)) ? s[r][j] : minus_infinity;
       }
     }
-    float change[RM];
-    bool far = false;
+    float top[RM], change[RM];
+    const bool was_far = is_far;
+    is_far = false;
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) {
-      float top = running[r].top;
+      top[r] = running[r].top;
       RIDGE_UNROLL_ON_GPU
-      for (int j = 0; j < RN; ++j) top = fmaxf(top, s[r][j]);
-      top = Tile::reduce(top, [](float x, float y) { return fmaxf(x, y); });
-      change[r] = running[r].raise(top, scores.factor);
-      far = far || running[r].base() != 0;
+      for (int j = 0; j < RN; ++j) top[r] = fmaxf(top[r], s[r][j]);
+      top[r] = Tile::reduce(top[r], [](float x, float y) { return fmaxf(x, y); });
+      is_far = is_far || Reference::is_far(top[r], scores.factor);
     }
-    if (far) {
+    if (is_far || was_far) {
       RIDGE_UNROLL_ON_GPU
-      for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
-      for (int j = 0; j < RN; ++j) s[r][j] = running[r].relative(s[r][j]);
+      for (int r = 0; r < RM; ++r) {
+        change[r] = running[r].raise(top[r], scores.factor);
+        RIDGE_UNROLL_ON_GPU
+        for (int j = 0; j < RN; ++j) s[r][j] = running[r].relative(s[r][j]);
+      }
+    } else {
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < RM; ++r) change[r] = running[r].raise_near(top[r], scores.factor);
     }
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU

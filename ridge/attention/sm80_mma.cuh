@@ -181,22 +181,31 @@ template <class Row, class T> class MmaWarp {
   // Scores become weights; O so far is brought to their scale, where a maximum has risen.
   template <bool MayMiss> __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
-    float change[rows];
+    float top[rows], change[rows];
     bool rescale = false, far = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float top = running[r].top;
+      top[r] = running[r].top;
 #pragma unroll
       for (int n = 0; n < 2 * N; ++n) {
         const float* pair = &s_[r / 2][n][r % 2 * 2];
-        top = fmaxf(top, fmaxf(pair[0], pair[1]));
+        top[r] = fmaxf(top[r], fmaxf(pair[0], pair[1]));
       }
-      top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
-      change[r] = running[r].raise(top, factor);
-      rescale = rescale || !(change[r] == 1);
-      far = far || running[r].base() != 0;
+      far = far || Reference::is_far(top[r], factor);
+      top[r] = quad.reduce(top[r], [](float x, float y) { return fmaxf(x, y); });
     }
-    if (simt::tile<32>().any(far)) for_scores([&](int r, int, float score) { return running[r].relative(score); });
+    const bool was_far = is_far_;
+    is_far_ = simt::tile<32>().any(far);
+    if (is_far_ || was_far) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) change[r] = running[r].raise(top[r], factor);
+      for_scores([&](int r, int, float score) { return running[r].relative(score); });
+    } else {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) change[r] = running[r].raise_near(top[r], factor);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r) rescale = rescale || !(change[r] == 1);
     if (simt::tile<32>().any(rescale)) {
 #pragma unroll
       for (int r = 0; r < rows; ++r)
@@ -338,6 +347,7 @@ template <class Row, class T> class MmaWarp {
   }
 
   int first_, lane_;
+  bool is_far_ = false;                // whether a row of this warp is
   unsigned from_q_, from_k_, from_v_;  // where this lane reads in their tiles
   unsigned q_[keeps_q ? D : 1][M][4];
   float s_[M][2 * N][4], o_[M][2 * V][4];  // [16 queries][8 keys or columns]

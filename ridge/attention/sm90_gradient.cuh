@@ -63,10 +63,10 @@ template <class Row, class T, bool AsIs> class GradientMultiplier : public Gradi
 
   // Products become weights, rounded: kept so, they leave room for the products under way. span(r): of the tile's
   // queries, those that meet row r.
-  template <bool MayMiss, class SpanOf>
+  template <bool MayMiss, bool Far, class SpanOf>
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const TileFacts* facts, const float* bases,
                                         unsigned mask, SpanOf span) {
-    this->template weigh_each<MayMiss>(
+    this->template weigh_each<MayMiss, Far>(
         s_, scores, facts, bases, mask, span, [&](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(weight[0], weight[1]);
           if constexpr (!AsIs)
@@ -279,13 +279,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
     if (walk.steps > 0) {
       sm90::wait(&sync.full_kv, 0);
       start_scores(at);
+      bool far = m.any_base(stage_facts(at.stage));  // looked up while products are under way
       for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
         const unsigned q = address(stage_q(at.stage)), grad_o = address(stage_o(at.stage));
         const TileFacts* facts = stage_facts(at.stage);
         unsigned char* dx = shared + K::x_at + at.stage * K::x_bytes;
         const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
 
-        const float* bases = m.any_base(facts) ? work.bases + walk.place(work) * c.bn : nullptr;
         sm90::wait(sync.full_o + at.stage, at.parity);
         if (!c.masks && at_edge && multiplier == 0 && speaks) sm90::arrive(sync.arrived + at.stage);
         // The scores. nvcc wants no product under way behind those that a former step started: it would have each wait.
@@ -293,8 +293,10 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::fence_sums();
         m.start_dp(base + K::v_at, grad_o);
         if constexpr (c.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
-        if (whole) m.template weigh<false>(scores, facts, bases, base + K::mask_at, span);
-        else m.template weigh<true>(scores, facts, bases, base + K::mask_at, span);
+        const float* const bases = work.bases + walk.place(work) * c.bn;
+        if (far) m.template weigh<true, true>(scores, facts, bases, base + K::mask_at, span);
+        else if (whole) m.template weigh<false, false>(scores, facts, bases, base + K::mask_at, span);
+        else m.template weigh<true, false>(scores, facts, bases, base + K::mask_at, span);
         sm90::wait_products<0>();
         if (whole) m.template take_gradient<false>(facts, span);
         else m.template take_gradient<true>(facts, span);
@@ -329,6 +331,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::RingPlace<c.stages> next = at;
         if (step + 1 < walk.steps) next.next();
         start_scores(next);
+        far = m.any_base(stage_facts(next.stage));
         sm90::wait_products<2>();  // dQ
         const int place = step % K::sums_stages, barrier = place * K::multipliers + multiplier;
         float* const sums = reinterpret_cast<float*>(shared + K::sums_at + place * K::sums_bytes);

@@ -4,7 +4,6 @@
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_wgmma.cuh>
-#include <ridge/tile/extreme.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/turn.cuh>
@@ -236,56 +235,46 @@ template <class Row, class T, bool AsIs> class GradientSteps {
     return simt::tile<32>().any(any);
   }
   // Products become weights and the slopes of their scores: keep(n, r, weight, slope) has two neighbours of each.
-  // bases: of the tile's queries, null: they are 0. span(r): of the tile's queries, those that meet row r. mask: where
-  // its tile is in shared memory, of Config::masks. Who does not meet has the weight no_weight. With bases no
-  // weight is more than 1, as of weight_of().
-  template <bool MayMiss, class SpanOf, class Keep>
-  __device__ __forceinline__ void weigh_each(float (&products)[c.bn / 2], const Scores<T>& scores,
-                                             const TileFacts* facts, const float* bases, [[maybe_unused]] unsigned mask,
-                                             SpanOf span, Keep keep) const {
+  // bases: of the tile's queries, of which some are not 0 (Far); then no weight is more than 1, as of weight_of().
+  // span(r): of the tile's queries, those that meet row r. mask: where its tile is in shared memory, of Config::masks.
+  // Who does not meet has the weight no_weight.
+  template <bool MayMiss, bool Far, class SpanOf, class Keep>
+  __device__ __forceinline__ void weigh_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
+                                             const TileFacts* facts, [[maybe_unused]] const float* bases,
+                                             [[maybe_unused]] unsigned mask, SpanOf span, Keep keep) const {
     const Span of[2] = {span(0), span(1)};
-    const auto bases_of = [&](int n) {
-      return bases == nullptr ? simt::vec<float, 2>{0, 0} : simt::load<2>(bases + pair(n));
-    };
-    constexpr bool takes_base_first = AsIs && !c.masks;  // no instruction in the midst of all others
-    [[maybe_unused]] const float most = bases == nullptr ? -minus_infinity : 0;
-    if (takes_base_first && bases != nullptr) {
-#pragma unroll
-      for (int n = 0; n < c.bn / 8; ++n) {
-        const auto base = bases_of(n);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& product = products[4 * n + i];
-          product -= base[i % 2];
-          if (base[i % 2] != 0 && product > 0) product = 0;
-        }
-      }
-    }
+    // Masks that are added keep the scale out of the exponent's factor.
+    const float factor = AsIs && c.masks && !Far ? scores.scale * scores.factor : scores.factor;
     [[maybe_unused]] unsigned masks[4];  // of two n: of each the pairs of both rows
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n) {
       if constexpr (c.masks)
         if (n % 2 == 0) tile::sm80::load_matrices<true>(masks, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
       const auto two = simt::load<4>(reinterpret_cast<const float*>(facts + pair(n)));
-      [[maybe_unused]] const auto base = takes_base_first ? simt::vec<float, 2>{0, 0} : bases_of(n);
+      simt::vec<float, 2> base{0, 0};
+      if constexpr (Far) base = simt::load<2>(bases + pair(n));
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float weight[2], slope[2], more[2] = {0, 0};
         if constexpr (c.masks) tile::unpack_pair<T>(masks[n % 2 * 2 + r], more[0], more[1]);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          const float product = products[4 * n + 2 * r + e], offset = two[2 * e];
-          if constexpr (takes_base_first) {
-            slope[e] = 1;
-            weight[e] = simt::fast_exp2(fmaf(product, scores.factor, -offset));
-          } else {
-            const float score = AsIs ? 0 : scores.of(product);
-            const float ratio = AsIs || scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
+          const float product = products[4 * n + 2 * r + e];
+          float score = AsIs ? product : scores.of(product);
+          slope[e] = 1;
+          if constexpr (!AsIs) {
+            const float ratio = scores.softcap == 0 ? 0 : __fdividef(score, scores.softcap);
             slope[e] = fmaf(-ratio, ratio, 1);
-            const float with_mask = AsIs ? fmaf(product, scores.scale, more[e]) : c.masks ? score + more[e] : score;
-            const float exponent = fmaf(with_mask - base[e], scores.factor, -offset);
-            weight[e] = simt::fast_exp2(tile::Extreme<false>::pick(exponent, most));
           }
+          float exponent;
+          if constexpr (Far) {
+            if constexpr (c.masks) score = AsIs ? fmaf(product, scores.scale, more[e]) : score + more[e];
+            exponent = fmaf(score - base[e], factor, -two[2 * e]);
+            if (base[e] != 0 && exponent > 0) exponent = 0;
+          } else {
+            exponent = fmaf(score, factor, c.masks ? fmaf(more[e], log2_e, -two[2 * e]) : -two[2 * e]);
+          }
+          weight[e] = simt::fast_exp2(exponent);
           const bool is_missed = (MayMiss && !of[r].contains(pair(n) + e)) || (c.masks && more[e] == minus_infinity);
           if (is_missed) weight[e] = no_weight, slope[e] = 1;
         }

@@ -121,11 +121,11 @@ template <class Row, class T, bool AsIs> class GradientWeights : public Gradient
   // Starts dv += p grad_o, with the weights that are kept.
   __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<T, c.dv>(dv_, p_, grad_o); }
   // Products become weights. Rounded and times the slopes of their scores they go to shared memory.
-  template <bool MayMiss, class SpanOf>
+  template <bool MayMiss, bool Far, class SpanOf>
   __device__ __forceinline__ void weigh(const Scores<T>& scores, const TileFacts* facts, const float* bases,
                                         unsigned mask, SpanOf span, unsigned to) {
     unsigned four[4];
-    this->template weigh_each<MayMiss>(
+    this->template weigh_each<MayMiss, Far>(
         s_, scores, facts, bases, mask, span,
         [&, row = this->matrices_at(to, 0)](int n, int r, const float(&weight)[2], const float(&slope)[2]) {
           s_[4 * n + 2 * r] = weight[0];
@@ -409,17 +409,18 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
         sm90::fence_sums();
         m.start_scores(base, address(stage_q(stage_of(step))));
       };
-      const auto weigh = [&](int step) {
+      const auto weigh = [&](int step, bool far) {
         const int x = step % K::x_stages;
         const unsigned to = address(stage_x(x));
         if (step >= K::x_stages) sm90::await_named<256>(K::read + x);
         edge = walk.at_edge();
         const TileFacts* facts = stage_facts(stage_of(step));
-        const float* bases = m.any_base(facts) ? work.bases + walk.place(work) * c.bn : nullptr;
+        const float* const bases = work.bases + walk.place(work) * c.bn;
         if constexpr (Row::config.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
-        if (walk.whole(walk.first_key, c.bm))
-          m.template weigh<false>(scores, facts, bases, base + K::mask_at, span_of_row, to);
-        else m.template weigh<true>(scores, facts, bases, base + K::mask_at, span_of_row, to);
+        if (far) m.template weigh<true, true>(scores, facts, bases, base + K::mask_at, span_of_row, to);
+        else if (walk.whole(walk.first_key, c.bm))
+          m.template weigh<false, false>(scores, facts, bases, base + K::mask_at, span_of_row, to);
+        else m.template weigh<true, false>(scores, facts, bases, base + K::mask_at, span_of_row, to);
         m.settle();
         if constexpr (Row::config.masks) {
           __syncwarp();
@@ -439,16 +440,18 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       if (walk.steps > 0) {
         sm90::wait(&sync.full_k, 0);
         start_scores(0);
+        const bool first_far = m.any_base(stage_facts(0));
         sm90::wait_products<0>();
-        weigh(0);
+        weigh(0, first_far);
         m.keep_weights();
         for (int step = 1; step < walk.steps; ++step) {
           prepare_dv(step - 1);
           start_scores(step);
           start_dv(step - 1);
           walk.next();
+          const bool far = m.any_base(stage_facts(stage_of(step)));  // while products are under way
           sm90::wait_products<1>();
-          weigh(step);
+          weigh(step, far);
           sm90::wait_products<0>();
           m.keep_weights();
           if (speaks) sm90::arrive(sync.empty_o + stage_of(step - 1));

@@ -61,6 +61,7 @@ template <class Row, class T> class WgmmaMultiplier {
   __device__ __forceinline__ void clear() {
 #pragma unroll
     for (int r = 0; r < rows; ++r) running[r] = RunningRow::nothing();
+    is_far_ = false;
 #pragma unroll
     for (int i = 0; i < c.dv / 2; ++i) o_[i] = 0;
   }
@@ -156,6 +157,7 @@ template <class Row, class T> class WgmmaMultiplier {
   // for rescale().
   __device__ __forceinline__ void weigh(float factor) {
     const simt::tiles<4> quad;  // lanes that share a row
+    float top[rows];
     bool far = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -165,12 +167,20 @@ template <class Row, class T> class WgmmaMultiplier {
         const float pair = fmaxf(s_[4 * n + 2 * r], s_[4 * n + 2 * r + 1]);
         part[n % 4] = n < 4 ? pair : fmaxf(part[n % 4], pair);
       }
-      float top = fmaxf(fmaxf(running[r].top, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
-      top = quad.reduce(top, [](float x, float y) { return fmaxf(x, y); });
-      change_[r] = running[r].raise(top, factor);
-      far = far || running[r].base() != 0;
+      top[r] = fmaxf(fmaxf(running[r].top, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
+      far = far || Reference::is_far(top[r], factor);
+      top[r] = quad.reduce(top[r], [](float x, float y) { return fmaxf(x, y); });
     }
-    if (simt::tile<32>().any(far)) for_scores([&](int r, int, float score) { return running[r].relative(score); });
+    const bool was_far = is_far_;
+    is_far_ = simt::tile<32>().any(far);
+    if (is_far_ || was_far) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) change_[r] = running[r].raise(top[r], factor);
+      for_scores([&](int r, int, float score) { return running[r].relative(score); });
+    } else {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) change_[r] = running[r].raise_near(top[r], factor);
+    }
     for_scores([&](int r, int, float score) {
       const float weight = running[r].weight(score, factor);
       running[r].sum += weight;
@@ -268,6 +278,7 @@ template <class Row, class T> class WgmmaMultiplier {
   }
 
   int first_, lane_, warp_;
+  bool is_far_;  // whether a row of this warp is
   float change_[rows];
   float s_[c.bn / 2], o_[c.dv / 2];  // sums of wgmma: [64][bn] and [64][dv] of the warpgroup
   unsigned p_[c.bn / 16][4];         // weights [64][bn], by 16 keys
