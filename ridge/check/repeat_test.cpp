@@ -51,7 +51,7 @@ std::vector<Case> cases_to_run(const CaseBook& book) {
     if (!types.ok()) continue;
     std::int64_t elements = 0;
     for (const TensorType& type : *types) elements += Layout::contiguous(type.shape).count();
-    constexpr std::int64_t enough = 4096, too_many = 1 << 18;
+    constexpr std::int64_t enough = 4096, too_many = 1 << 16;
     if (elements > too_many) continue;
     sized.emplace_back(elements < enough ? enough * enough - elements : elements, std::move(*c));
   }
@@ -106,7 +106,7 @@ TEST_P(Repeat, EveryRowGivesTheSameBits) {
       const auto first = bytes_of_run(*tensors, **plan, device.id);
       ASSERT_TRUE(first.ok()) << text << ": " << first.error().message();
       for (const Schedule s :
-           {Schedule{"1", "0"}, {"2", "0"}, {"5", "0"}, {"1", "7"}, {"2", "77"}, {"5", own.c_str()}}) {
+           {Schedule{"1", "7"}, {"2", "77"}, {"5", own.c_str()}}) {
         set(s);
         const auto again = bytes_of_run(*tensors, **plan, device.id);
         ASSERT_TRUE(again.ok()) << text << ": " << again.error().message();
