@@ -247,6 +247,7 @@ Case fuzz_case(const CaseBook& book, Draw& d, const DeviceInfo& device, Room roo
   }
   while (!op.options.empty() && d.chance(25)) {
     const OptionInfo& option = any_of(op.options, d);
+    if (option.name == "checked") continue;  // cases' indices lead nowhere on purpose, and are refused then
     if (!c.has(option.name)) c.options.set(std::string(option.name), any_value(option.values, d));
   }
 

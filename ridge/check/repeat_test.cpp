@@ -105,8 +105,7 @@ TEST_P(Repeat, EveryRowGivesTheSameBits) {
       set({"1", "0"});
       const auto first = bytes_of_run(*tensors, **plan, device.id);
       ASSERT_TRUE(first.ok()) << text << ": " << first.error().message();
-      for (const Schedule s :
-           {Schedule{"1", "7"}, {"2", "77"}, {"5", own.c_str()}}) {
+      for (const Schedule s : {Schedule{"1", "7"}, {"2", "77"}, {"5", own.c_str()}}) {
         set(s);
         const auto again = bytes_of_run(*tensors, **plan, device.id);
         ASSERT_TRUE(again.ok()) << text << ": " << again.error().message();

@@ -44,19 +44,21 @@ struct Roundings {
 //   base      distances are taken from the mean as it was rounded, `slip` off, or from the row's first element
 //   offset    the mean of these distances: a sum; their own rounding too
 //   scale     relative: the sum of squares, of distances each rounded; then the root, 4 u
+// In long double: squares of float64's largest numbers are beyond its range.
 struct RowErrors {
-  double slip, offset, scale, distance;
+  long double slip, offset, scale, distance;
   RowErrors(const RowOracle& row, std::int64_t cols, double eps, const Roundings& r) {
-    const double summed = Roundings::summed(cols), u = r.u;
+    const long double summed = Roundings::summed(cols), u = r.u;
     slip = summed * u * (std::fabs(row.mean) + row.apart);
     distance = 2 * row.furthest + slip;
     offset = summed * u * (row.apart + row.furthest + slip) + u * distance;
-    const double squares = row.variance + slip * slip, divisor = row.variance + eps;
+    const long double variance = std::isinf(row.variance) ? 1 / (row.exact_scale * row.exact_scale) : row.variance;
+    const long double squares = variance + slip * slip, divisor = variance + eps;
     scale = divisor > 0 ? ((summed + 8) * u * squares + 2 * u * distance * row.apart) / divisor / 2 + 4 * u : 4 * u;
   }
   // Of x normalised to n: the difference rounded, the offset, the scale, the product.
   double normalised(const RowOracle& row, double n, double u) const {
-    return row.scale * (2 * u * distance + offset) + std::fabs(n) * (scale + 2 * u);
+    return static_cast<double>(row.exact_scale * (2 * u * distance + offset) + std::fabs(n) * (scale + 2 * u));
   }
 };
 
