@@ -148,8 +148,11 @@ template <class T> __device__ __forceinline__ void copy_unit(const ImageCopy& jo
 // A line of channels of turn_pixels pixels.          from: [n][channels][width]  to: [n][width][copied_channels]
 template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& job, unsigned block) {
   constexpr int V = 16 / sizeof(T), channels = turn_line / sizeof(T), line_units = turn_line / 16;
-  __shared__ T tile[channels][turn_pixels + 4 / sizeof(T)];  // a bank more to a row
-  const unsigned line = job.columns.divide(block);           // block: the pixels' tile
+  constexpr int pitch = turn_pixels + 4 / sizeof(T);  // a bank more to a row
+  // [channels][pitch], as bytes: g++ guards the first use of a class's array, and threads would meet at the guard.
+  __shared__ __align__(16) unsigned char bytes[channels * pitch * sizeof(T)];
+  T* const tile = reinterpret_cast<T*>(bytes);
+  const unsigned line = job.columns.divide(block);  // block: the pixels' tile
   unsigned channel_tile = line;
   const unsigned n = job.rows.divide(channel_tile);
   const int first_pixel = static_cast<int>(block) * turn_pixels, first = static_cast<int>(channel_tile) * channels;
@@ -161,7 +164,7 @@ template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& j
   const bool inside = first_pixel + pixel < job.width;
   RIDGE_UNROLL_ON_GPU
   for (int c = 0; c < channels; c += pace, from += pace * job.strides[1])
-    tile[thread / turn_pixels + c][pixel] = inside && c < left ? *from : T(0.0f);
+    tile[(thread / turn_pixels + c) * pitch + pixel] = inside && c < left ? *from : T(0.0f);
   __syncthreads();
   const int c = thread % line_units * V;
   if (first + c >= job.copied_channels) return;
@@ -170,7 +173,7 @@ template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& j
   for (int p = thread / line_units; p < turn_pixels; p += copy_image_threads / line_units) {
     simt::vec<T, V> values;
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) values[v] = tile[c + v][p];
+    for (int v = 0; v < V; ++v) values[v] = tile[(c + v) * pitch + p];
     if (first_pixel + p < job.width) simt::store(to + std::int64_t{first_pixel + p} * job.copied_channels, values);
   }
 }
