@@ -151,13 +151,33 @@ void Pool::decline(Job& job, Seat& seat, const char* lacking) {
   else if (job.declined == job.called) job.fail(0, told([&] { return Status::error(Code::out_of_memory, lacking); }));
 }
 
-Status Pool::run(Job& job) {
-  std::unique_lock turn(one_job_, std::defer_lock);
-  if (!can_be_interrupted()) turn.lock();
-  while (!turn) {  // behind somebody else's job, which may be a long one
-    if (is_interrupted()) return interruption();
-    (void)turn.try_lock_for(std::chrono::milliseconds(50));
+// Whoever can be interrupted is asked at once, and again while somebody else's launch, which may be a long one, goes on.
+Pool::Turn::Turn(Pool& pool) : pool_(pool) {
+  const auto is_free = [&] { return !pool_.turn_is_taken_; };
+  const bool asks = can_be_interrupted();
+  if (asks && is_interrupted()) return;
+  std::unique_lock hold(pool_.turns_);
+  if (!asks) pool_.turn_ended_.wait(hold, is_free);
+  while (!pool_.turn_ended_.wait_for(hold, std::chrono::milliseconds(50), is_free)) {
+    hold.unlock();  // others come and go while the caller thinks
+    if (is_interrupted()) return;
+    hold.lock();
   }
+  taken_ = pool_.turn_is_taken_ = true;
+}
+
+Pool::Turn::~Turn() {
+  if (!taken_) return;
+  {
+    std::lock_guard hold(pool_.turns_);
+    pool_.turn_is_taken_ = false;
+  }
+  pool_.turn_ended_.notify_one();
+}
+
+Status Pool::run(Job& job) {
+  const Turn turn(*this);
+  if (!turn) return interruption();
   const std::size_t wanted = std::min(job.blocks, static_cast<std::size_t>(job.settings.workers));
   RIDGE_TRY(seat_workers(wanted));
   tsan::release(&job);
