@@ -22,6 +22,7 @@ void add_check(CLI::App& app, Action& action);
 void add_fuzz(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_survey(CLI::App& app, Action& action);
+void add_plans(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);

@@ -82,6 +82,7 @@ int run(int argc, char** argv) {
   add_fuzz(app, action);
   add_explain(app, action);
   add_survey(app, action);
+  add_plans(app, action);
   add_bench(app, action);
   add_trace(app, action);
   add_ladder(app, action);

@@ -1,12 +1,7 @@
 // ridge survey: of many shapes, those whose predicted time is furthest from the least there is. A benchmark shows the
 // shapes that somebody thought of; a hole in the table of kernels is where nobody looked.
-//
-// A pattern is a case whose braces list alternatives: "softmax:{f32,bf16}:rows={1,64},cols={17,4096}" is eight cases.
-// A file beside an operator's kernels has a pattern a line, and how far off the furthest of its cases may be:
-//
-//   PATTERN | most times the least | why no less
-#include "bar_line.hpp"
 #include "commands.hpp"
+#include "patterns.hpp"
 #include "request.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -15,11 +10,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,17 +22,10 @@ namespace {
 // No call is held to less than this: a launch, a trip to memory and back, and a second kernel where one is needed.
 constexpr double least_worth_us = 5;
 
-constexpr std::size_t most_cases = 100'000;  // of one pattern: a slip in its braces should not take an hour
-
 struct Request {
   std::vector<std::string> places;
   std::string on;
   std::size_t worst = 20;
-};
-
-struct Pattern {
-  std::string text;
-  double most = std::numeric_limits<double>::infinity();
 };
 
 struct Finding {
@@ -49,53 +34,6 @@ struct Finding {
 
   double times() const { return predicted_us / std::max(least_us, least_worth_us); }
 };
-
-Result<std::vector<std::string>> cases_of(const std::string& pattern) {
-  std::vector<std::string> texts{""};
-  for (std::size_t at = 0; at < pattern.size();) {
-    const std::size_t open = std::min(pattern.find('{', at), pattern.size());
-    for (std::string& text : texts) text += pattern.substr(at, open - at);
-    if (open == pattern.size()) break;
-    const std::size_t close = pattern.find_first_of("{}", open + 1);
-    if (close == std::string::npos || pattern[close] == '{')
-      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", "a case with lists {a,b} that hold no braces");
-    std::vector<std::string> longer;
-    for (std::size_t begin = open + 1; begin <= close;) {
-      const std::size_t end = std::min(pattern.find(',', begin), close);
-      for (const std::string& text : texts) longer.push_back(text + pattern.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    if (longer.size() > most_cases)
-      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", fmt::format("of at most {} cases", most_cases));
-    texts = std::move(longer);
-    at = close + 1;
-  }
-  return texts;
-}
-
-Result<std::vector<Pattern>> patterns_in(const std::string& place) {
-  if (place.find(':') != std::string::npos) return std::vector{Pattern{place}};
-  std::ifstream in(place);
-  if (!in) return Status::error(Code::io, fmt::format("'{}' is no pattern OP:DTYPE:k=v and no file to read", place));
-  std::vector<Pattern> patterns;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    const std::vector<std::string> cells = bar_cells(line);
-    if (cells.empty()) continue;
-    Pattern pattern{cells[0]};
-    if (cells.size() > 1) {
-      const auto [end, error] = std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), pattern.most);
-      if (error != std::errc() || end != cells[1].data() + cells[1].size() || !(pattern.most >= 1))
-        return Status::error(Code::io,
-                             fmt::format("{}:{}: '{}' is no number of times from 1; a line has PATTERN | most "
-                                         "| why, or a pattern alone",
-                                         place, number, cells[1]));
-    }
-    patterns.push_back(std::move(pattern));
-  }
-  return patterns;
-}
 
 Result<Finding> look(const std::string& case_text, const DeviceInfo& on) {
   RIDGE_CLI_TAKE(known, find_case(case_text));
