@@ -40,7 +40,7 @@ struct CaseSequences {
         lengths(brings(c, "lengths")),
         paged(brings(c, "block_table")),
         page(c.dim("paged", 16)),
-        columns(page > 0 ? (c.dim("sk") + page - 1) / page : 0) {
+        columns(pages_for(c.dim("sk"))) {
     const Sizes s(c);
     auto seed = c.options.integer("attention", "seed", 1);
     std::mt19937_64 random(seed ? static_cast<std::uint64_t>(*seed) : 1);
@@ -61,7 +61,7 @@ struct CaseSequences {
     if (!paged || page <= 0) return;
     // Pages in any order, two of which are nobody's; behind a sequence's there are numbers of none.
     std::vector<std::int64_t> numbers(2);
-    for (std::int64_t keys : k) numbers.resize(numbers.size() + static_cast<std::size_t>((keys + page - 1) / page));
+    for (std::int64_t keys : k) numbers.resize(numbers.size() + static_cast<std::size_t>(pages_for(keys)));
     pages = static_cast<std::int64_t>(numbers.size());
     for (std::int64_t n = 0; n < pages; ++n) numbers[n] = n;
     std::shuffle(numbers.begin(), numbers.end(), random);
@@ -72,6 +72,8 @@ struct CaseSequences {
         if (used) numbers.pop_back();
       }
   }
+  // Whatever both are: a page may be of 2^63 - 1 keys.
+  std::int64_t pages_for(std::int64_t keys) const { return page > 0 ? keys / page + (keys % page > 0 ? 1 : 0) : 0; }
   static bool any(const check::Case& c) {
     return brings(c, "cu_q") || brings(c, "cu_k") || brings(c, "lengths") || brings(c, "block_table");
   }

@@ -13,7 +13,8 @@
 //           than the deviations costs no digits. A first value far from all others costs var none; mean is right to the
 //           last bits of that distance.
 // Values    var + eps below 0 gives NaN. A channel with NaN or an infinity has NaN for mean and var; a variance beyond
-//           float32 is not finite.
+//           float32 is not finite, and y is then beta or NaN. gamma / sqrt(var + eps) is a float32 of its own: beyond
+//           that range y has values of no meaning.
 // Empty     statistics of no elements are NaN. Otherwise nothing is launched.
 // Aliasing  y may be x itself (the same elements); any other overlap is refused.
 // Repeats   bit for bit on one device.

@@ -15,15 +15,18 @@
 //           of x - mean; one whose first element lies far from the others, to those of that distance. Gradients may
 //           see a row from the mean of 32 elements: where just these lie far from the others, its variance errs by
 //           cols / 32 roundings. A constant row, or one of one element, gives beta. Rows with NaN or an infinity give
-//           NaN (rms_norm with an infinity: NaN there and beta elsewhere). Rows whose squares leave the range of
+//           NaN (rms_norm with an infinity: NaN there and beta elsewhere); infinite gamma does so where what it
+//           multiplies is 0 or below the normal numbers. Rows whose squares leave the range of
 //           float32 (f64: its own), large or small, have their statistics taken again in float64 (f64: of x by a power
-//           of two); but those in place that Hopper's clusters share have an infinite variance or none.
+//           of two); but those in place that Hopper's clusters share have an infinite variance or none. Of gradients dx
+//           has no meaning where dy gamma, or its sum over a row, by itself or times x - mean, leaves that range.
 // Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale
 //           as two floats: an element of y is off by two roundings of its own, and by terms of the square of float32's
 //           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32, and a row's
-//           standard deviation between 1e-37 and 1e37. Infinite elements of gamma give NaN.
+//           standard deviation between 1e-37 and 1e37. Infinite elements of gamma give NaN or an infinity.
 // eps       finite and not negative, added inside the root; below float32's least normal number (f64: its own), that
-//           number. With 0, a constant row gives NaN.
+//           number. With 0, a constant row gives NaN, and one whose standard deviation is below the normal numbers has
+//           values of no meaning.
 // Aliasing  y and sum may each be x or residual itself (the same elements); any other overlap is refused, and all of it
 //           for gradients.
 // Empty     no rows: dgamma and dbeta are 0, nothing else is written. Rows of no columns: nothing is launched.
