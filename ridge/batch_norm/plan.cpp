@@ -256,22 +256,13 @@ static Result<int> choose_stats(const BatchNormProblem& p, const DeviceInfo& dev
                                 std::vector<Candidate>* record = nullptr) {
   return select<StatsVariant>(
       name(p.function), stats_variants, options, [&](const StatsVariant& row) { return fits(row, p, device); },
-      [&](const StatsVariant& row) {
-        // One element at a time is for what 16 bytes do not take, also where few would take equally long.
-        const double factor = row.config.wide || record ? 1 : row.config.method == Stats::serial ? 10 : 2;
-        return roofline::predict(kernel_of(row, p, device), device).us * factor;
-      },
-      record);
+      [&](const StatsVariant& row) { return roofline::predict(kernel_of(row, p, device), device).us; }, record);
 }
 static Result<int> choose_apply(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
                                 std::vector<Candidate>* record = nullptr) {
   return select<ApplyVariant>(
       name(p.function), apply_variants, options, [&](const ApplyVariant& row) { return fits(row, p); },
-      [&](const ApplyVariant& row) {
-        const double factor = row.config.method == Apply::element && !record ? 2 : 1;
-        return roofline::predict(kernel_of(row, p), device).us * factor;
-      },
-      record);
+      [&](const ApplyVariant& row) { return roofline::predict(kernel_of(row, p), device).us; }, record);
 }
 
 Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options) {

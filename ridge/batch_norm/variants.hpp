@@ -65,11 +65,12 @@ struct ApplyConfig {
 struct ApplyVariant {
   std::string_view name, step;
   ApplyConfig config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr ApplyVariant apply_variants[] = {
-    {"naive", "a thread per element; any strides", {}},
+    {"naive", "a thread per element; any strides", {}, Role::fallback},
     {"planes", "16-byte accesses, two under way; a channel's parameters are fetched once for both", {.method = Apply::planes, .threads = 512, .units = 2}},
     {"channels", "channels innermost: parameters in registers, used in three positions", {.method = Apply::channels, .units = 3}},
 };
@@ -124,15 +125,16 @@ struct StatsConfig {
 struct StatsVariant {
   std::string_view name, step;
   StatsConfig config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr StatsVariant stats_variants[] = {
-    {"naive", "a thread per channel, two passes; any strides", {.threads = 128}},
-    {"planes_scalar", "blocks per channel, one pass, eight elements of a thread at a time", {.method = Stats::planes, .loads = 8, .blocks_per_sm = 5}},
+    {"naive", "a thread per channel, two passes; any strides", {.threads = 128}, Role::lesson},
+    {"planes_scalar", "blocks per channel, one pass, eight elements of a thread at a time", {.method = Stats::planes, .loads = 8, .blocks_per_sm = 5}, Role::fallback},
     {"planes", "16-byte accesses", {.method = Stats::planes, .wide = true, .blocks_per_sm = 5}},
     {"images", "small planes: those of 4 or 8 channels are read as one stretch, 16 bytes of it in several images", {.method = Stats::images, .wide = true}},
-    {"channels_scalar", "channels innermost: a lane per channel", {.method = Stats::channels, .loads = 8, .blocks_per_sm = 5}},
+    {"channels_scalar", "channels innermost: a lane per channel", {.method = Stats::channels, .loads = 8, .blocks_per_sm = 5}, Role::fallback},
     {"channels", "16-byte accesses: 4 or 8 channels per lane", {.method = Stats::channels, .wide = true, .blocks_per_sm = 3}},
 };
 // clang-format on

@@ -23,12 +23,7 @@ Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOpt
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
       op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) {
-        // The steps on the way are for what the last rows do not take, also where little work would take equally long.
-        const bool step = row.config.method == Method::naive || row.config.method == Method::coarse;
-        return predict_us(row, p, device) * (step && !record ? 1.5 : 1);
-      },
-      record);
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
 }
 
 // ---- run ------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,11 @@
 
 namespace ridge {
 
+std::string_view name(Role role) {
+  constexpr std::string_view names[] = {"general", "fallback", "lesson"};
+  return names[static_cast<int>(role)];
+}
+
 namespace {
 std::string bytes_text(double bytes) {
   return bytes >= 1e9   ? format("%.3f GB", bytes * 1e-9)
@@ -65,10 +70,22 @@ std::string Explanation::text() const {
   for (const Candidate& c : candidates) width = std::max(width, c.variant.size());
   for (const Candidate& c : candidates) {
     s += format("    %-*s  ", static_cast<int>(width), c.variant.c_str());
-    s += c.fits() ? format("%10.2f us%s", c.predicted_us, c.variant == variant ? "  <- chosen" : "")
-                  : "no: " + c.refusal;
+    if (c.fits()) {
+      s += format("%10.2f us", c.predicted_us);
+      if (c.role != Role::general) s += "  " + std::string(name(c.role));
+      if (c.variant == variant) s += "  <- chosen";
+    } else {
+      s += "no: " + c.refusal;
+    }
     s += "\n";
   }
+  // A cheaper row that is not chosen stands there for a reason.
+  const auto fits_as = [&](Role role) {
+    return std::ranges::any_of(candidates, [&](const Candidate& c) { return c.fits() && c.role == role; });
+  };
+  if (fits_as(Role::fallback))
+    s += "    fallback: chosen where it is predicted at less than half of what others take\n";
+  if (fits_as(Role::lesson)) s += "    lesson: runs by name, and where nothing else fits\n";
   return s;
 }
 

@@ -116,6 +116,7 @@ std::string json_text(const Explanation& e) {
                  {"candidates", array(e.candidates, [](const Candidate& c) {
                     return object({{"variant", quoted(c.variant)},
                                    {"fits", boolean_text(c.fits())},
+                                   {"role", quoted(name(c.role))},
                                    {"reason", quoted(c.refusal)},
                                    {"predicted_us", c.fits() ? number(c.predicted_us) : "null"}});
                   })}});

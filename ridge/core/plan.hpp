@@ -23,10 +23,20 @@ struct PlanOptions {
   std::optional<bool> checked = {};
 };
 
+// What a row of a table is there for, and so when the plan chooses it among those that fit:
+//   general   where its predicted time is the least
+//   fallback  takes what others refuse, as strides of any kind. Where they refuse nothing, it must be predicted at less
+//             than half of their time: how long its little work takes is the model's least certain figure
+//   lesson    a step of the textbook, which runs by name, and where nothing else fits
+enum class Role : std::uint8_t { general, fallback, lesson };
+inline constexpr double fallback_handicap = 2;
+RIDGE_API std::string_view name(Role);
+
 struct Candidate {
   std::string variant;
   std::string refusal;      // empty: it fits
   double predicted_us = 0;  // meaningful where it fits
+  Role role = Role::general;
   bool fits() const { return refusal.empty(); }
 };
 
@@ -75,7 +85,19 @@ struct Explanation {
   RIDGE_API std::string text() const;
 };
 
-// The row that fits with the least predicted time, or the row that options name.
+template <class Row> constexpr Role role_of(const Row& row) {
+  if constexpr (requires { row.role; }) return row.role;
+  else return Role::general;
+}
+
+// Whether the plan prefers one row to another, of predicted times in us.
+constexpr bool is_preferred(Role role, double us, Role to, double to_us) {
+  if ((role == Role::lesson) != (to == Role::lesson)) return to == Role::lesson;
+  const auto weighted = [](Role r, double time) { return r == Role::fallback ? time * fallback_handicap : time; };
+  return weighted(role, us) < weighted(to, to_us);
+}
+
+// The row that fits and is preferred to the others, or the row that options name.
 //   fits(row) -> std::string, the sentence of a refusal or empty;  predict_us(row) -> double
 // `record`, if given, receives every row with its refusal or predicted time.
 template <class Row, class Fits, class Predict>
@@ -93,12 +115,12 @@ Result<int> select(std::string_view op, std::span<const Row> table, const PlanOp
     if (named && !refusal.empty() && !record)
       return Status::refuse(Code::unsupported, op, "variant", std::string(row.name), "another one here: " + refusal);
     const bool eligible = refusal.empty() && (options.variant.empty() || named);
-    if (eligible && (chosen < 0 || us < least)) {
+    if (eligible && (chosen < 0 || is_preferred(role_of(row), us, role_of(table[chosen]), least))) {
       chosen = i;
       least = us;
     }
     if (!refusal.empty()) refusals += (refusals.empty() ? "" : "; ") + std::string(row.name) + ": " + refusal;
-    if (record) record->push_back(Candidate{std::string(row.name), refusal, us});
+    if (record) record->push_back(Candidate{std::string(row.name), refusal, us, role_of(row)});
   }
   if (chosen >= 0) return chosen;
   if (refusals.empty() && !options.variant.empty()) {

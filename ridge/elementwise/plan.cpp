@@ -168,8 +168,7 @@ Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, cons
   const ElementwiseProblem p = collapsed(problem);
   auto chosen = select<Variant>(
       name(p.function), variants, options, [&](const Variant& row) { return fits(row, p); },
-      // Element by element is for what nothing else takes, also where a few blocks would take equally long.
-      [&](const Variant& row) { return predict_us(row, p, device) * (row.config.access_bytes == 0 ? 2 : 1); });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const std::int64_t per_block = block_elements(variants[*chosen].config, static_cast<int>(size_of(p.dtype)));
   const std::int64_t grid = grid_of(variants[*chosen].config, p);

@@ -22,16 +22,17 @@ struct Variant {
   std::string_view name, step;
   Config config;
   double memory_share;  // of memory's rate, where that is the bound; measured (bench/results/h200/elementwise.json)
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"scalar", "one element per thread", {}, 1},
+    {"scalar", "one element per thread", {}, 1, Role::fallback},
     {"vec4", "16-byte accesses: a quarter of the instructions", {.access_bytes = 16}, 1},
     {"vec4x2", "two accesses in flight per thread", {.access_bytes = 16, .vectors = 2}, 0.955},
     {"broadcast", "16-byte accesses; b is one row, kept in cache",
      {.access_bytes = 16, .vectors = 2, .walk = Walk::broadcast}, 0.95},
-    {"strided", "any strides: an offset per element", {.walk = Walk::strided}, 1},
+    {"strided", "any strides: an offset per element", {.walk = Walk::strided}, 1, Role::fallback},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

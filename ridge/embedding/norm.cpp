@@ -224,10 +224,7 @@ Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem& p, con
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op, variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) {
-        // Element by element is for what nothing else takes, also where a few would take equally long.
-        return predict_us(row, p, device) * (row.config.method == Method::streaming ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);

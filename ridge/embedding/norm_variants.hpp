@@ -20,18 +20,19 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a block per row, which reads the table's row again for every pass; any strides", {}},
+    {"naive", "a block per row, which reads the table's row again for every pass; any strides", {}, Role::fallback},
     {"warp_32", "the row in a warp's registers, by 16-byte accesses: one read, no barrier", {.method = Method::resident, .threads = 128, .rows = 4, .units = 1}},
     {"warp_128", "more registers of each lane", {.method = Method::resident, .threads = 128, .rows = 4, .units = 4}},
     {"block_512", "the row in a block's registers", {.method = Method::resident, .threads = 128, .units = 4}},
     {"block_1k", "more threads: of a few rows, each lane has less to do", {.method = Method::resident, .threads = 256, .units = 4}},
     {"block_2k", "more threads", {.method = Method::resident, .threads = 512, .units = 4}},
     {"block_4k", "as many as a block has", {.method = Method::resident, .threads = 1024, .units = 4}},
-    {"strided", "a warp per row, which reads it again; any strides", {.threads = 128, .rows = 4}},
+    {"strided", "a warp per row, which reads it again; any strides", {.threads = 128, .rows = 4}, Role::fallback},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

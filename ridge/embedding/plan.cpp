@@ -127,10 +127,7 @@ Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op, variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) {
-        // Element by element is for what nothing else takes, also where a few would take equally long.
-        return predict_us(row, p, device) * (row.config.method == Method::element ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);

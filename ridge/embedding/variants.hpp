@@ -19,11 +19,12 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per element; any strides", {}},
+    {"naive", "a thread per element; any strides", {}, Role::fallback},
     {"units", "16-byte accesses", {.method = Method::units}},
     {"units_x2", "two rows' pieces in flight per thread: an index and a row are two trips to memory, one after the other",
      {.method = Method::units, .threads = 512, .units = 2}},

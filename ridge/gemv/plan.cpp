@@ -5,7 +5,6 @@
 #include <ridge/roofline/predict.hpp>
 
 #include <cmath>
-#include <limits>
 
 namespace ridge {
 
@@ -118,11 +117,7 @@ Result<GemvPlan> plan_gemv(const GemvProblem& p, const DeviceInfo& device, const
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       "gemv", variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) {
-        // The textbook's steps teach, and run by name; what takes any strides is for what nothing else takes.
-        if (row.config.textbook) return std::numeric_limits<double>::max();
-        return predict_us(row, p, device) * (row.config.strided ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   GemvPlan plan{.problem = p, .device = device, .variant = *chosen};
   if (p.m == 0) return plan;

@@ -32,16 +32,17 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row: neighbouring threads read addresses a row apart",
-     {.kernel = Kernel::naive, .access_bytes = 0, .strided = true, .textbook = true}},
-    {"warp_k32", "a warp per row, an element per lane: side by side", {.access_bytes = 0, .textbook = true}},
-    {"warp_k128", "16 bytes per lane: a quarter of the loads", {.textbook = true}},
+     {.kernel = Kernel::naive, .access_bytes = 0, .strided = true, .textbook = true}, Role::lesson},
+    {"warp_k32", "a warp per row, an element per lane: side by side", {.access_bytes = 0, .textbook = true}, Role::lesson},
+    {"warp_k128", "16 bytes per lane: a quarter of the loads", {.textbook = true}, Role::lesson},
     {"warp_k16", "two rows a warp, an element per lane: none is idle where a row has 16",
-     {.lanes = 16, .access_bytes = 0, .textbook = true}},
+     {.lanes = 16, .access_bytes = 0, .textbook = true}, Role::lesson},
     {"lanes_2", "two lanes per row, eight rows each: rows of 32 bytes fill a warp's accesses",
      {.lanes = 2, .rows = 8, .blocks_per_sm = 3}},
     {"lanes_4", "four lanes per row: rows of 64 bytes", {.lanes = 4, .rows = 8, .blocks_per_sm = 3}},
@@ -57,9 +58,9 @@ inline constexpr Variant variants[] = {
      {.kernel = Kernel::columns, .vectors = 4, .split = true}},
     {"strided", "any strides: an offset per element",
      {.kernel = Kernel::columns, .threads = 512, .access_bytes = 0, .vectors = 8, .split = true, .blocks_per_sm = 2,
-      .waves = 8, .strided = true}},
+      .waves = 8, .strided = true}, Role::fallback},
     {"strided_once", "the same in one launch, where there is little to read",
-     {.kernel = Kernel::columns, .threads = 512, .access_bytes = 0, .vectors = 8, .blocks_per_sm = 2, .strided = true}},
+     {.kernel = Kernel::columns, .threads = 512, .access_bytes = 0, .vectors = 8, .blocks_per_sm = 2, .strided = true}, Role::fallback},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

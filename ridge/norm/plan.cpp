@@ -273,10 +273,7 @@ Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device,
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op_name(p), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) {
-        // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
-        return predict_us(row, p, device) * (!row.config.ladder ? 1 : lanes(row.config) == 1 ? 10 : 2);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p, device);

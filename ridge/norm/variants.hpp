@@ -36,7 +36,6 @@ struct Config {
   int in_shared = 0;
   int blocks_per_sm = 1;    // least residency asked of the compiler
   int turns = 1;            // short: rows of a lane
-  bool ladder = false;      // a textbook's step: chosen where nothing else fits
   bool plain = false;       // for rows as they are, neither added nor gradients
   bool added = false;       // for rows with a residual alone
   bool four_bytes = false;  // for elements of 4 bytes alone
@@ -51,14 +50,15 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 inline constexpr int unit_bytes = 16;
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per row, three passes", {.method = Method::streaming, .threads = 128, .rows = 128, .ladder = true}},
-    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming, .ladder = true}},
+    {"naive", "a thread per row, three passes", {.method = Method::streaming, .threads = 128, .rows = 128}, Role::lesson},
+    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::streaming}, Role::fallback},
     {"vec4", "16-byte accesses; mean and variance in one pass: two reads instead of three", {.method = Method::vector, .threads = 512}},
     {"split", "a few long rows, each over many blocks: a kernel for their moments, and one that writes", {.method = Method::split, .threads = 512}},
     {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 7}},
@@ -106,7 +106,7 @@ inline constexpr Variant variants[] = {
     {"ring_2kx4", "of four", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 4}},
     {"ring_2kx8", "of eight", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 8}},
     {"ring_2kx16", "of sixteen", {.method = Method::ring, .threads = 512, .in_registers = 4, .team = 512, .cluster = 16}},
-    {"strided", "any strides", {.method = Method::streaming, .ladder = true, .two_float = true}},
+    {"strided", "any strides", {.method = Method::streaming, .two_float = true}, Role::fallback},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

@@ -237,13 +237,7 @@ Result<PoolPlan> plan_pool(const PoolProblem& p, const DeviceInfo& device, const
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       name(p.function), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) {
-        // The steps on the way are for what the last rows do not take,
-        // also where a few outputs would take equally long.
-        const Method method = row.config.method;
-        const bool last = method == Method::tile || method == Method::channels;
-        return predict_us(row, p, device) * (last ? 1 : method == Method::column ? 1.5 : 2);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const std::int64_t grid = grid_of(variants[*chosen].config, p);
   if (grid > max_grid)

@@ -29,17 +29,18 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per output; any window, any strides", {}},
-    {"shared", "a tile's inputs in shared memory, reduced along rows, then along columns", {.method = Method::shared, .rows = 16}},
+    {"naive", "a thread per output; any window, any strides", {}, Role::fallback},
+    {"shared", "a tile's inputs in shared memory, reduced along rows, then along columns", {.method = Method::shared, .rows = 16}, Role::fallback},
     {"column_2x2s2", "outputs below one another in a thread's registers: an input row is reduced once",
-     {.method = Method::column, .size = 2, .stride = 2, .rows = 4}},
+     {.method = Method::column, .size = 2, .stride = 2, .rows = 4}, Role::fallback},
     {"column_3x3s1", "the same for windows that overlap: 18 loads for 4 outputs in place of 36",
-     {.method = Method::column, .size = 3, .stride = 1, .rows = 4}},
-    {"column_3x3s2", "the same, every other output", {.method = Method::column, .size = 3, .stride = 2, .rows = 4}},
+     {.method = Method::column, .size = 3, .stride = 1, .rows = 4}, Role::fallback},
+    {"column_3x3s2", "the same, every other output", {.method = Method::column, .size = 3, .stride = 2, .rows = 4}, Role::fallback},
     {"tile_2x2s2", "16-byte accesses: as many columns per thread as fit there",
      {.method = Method::tile, .size = 2, .stride = 2, .pad = 0, .rows = 2, .blocks_per_sm = 4}},
     {"tile_3x3s1", "the same, with the neighbours' elements from the L1 cache",

@@ -228,10 +228,7 @@ Result<RopeCachePlan> plan_rope_cache(const RopeCacheProblem& p, const DeviceInf
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op, cache_variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) {
-        // One pair per thread is for what nothing else takes, also where a few pairs would take equally long.
-        return predict_us(row, p, device) * (row.config.method == Method::pairs ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = cache_variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);

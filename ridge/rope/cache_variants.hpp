@@ -9,7 +9,7 @@ namespace ridge::rope_detail {
 
 // clang-format off
 inline constexpr Variant cache_variants[] = {
-    {"naive", "a thread per pair of q and k and per element of v; any strides", {}},
+    {"naive", "a thread per pair of q and k and per element of v; any strides", {}, Role::fallback},
     {"units", "16-byte accesses", {.method = Method::units}},
     {"heads", "one computation of the angles, and one look for the row, for four heads, whose loads are in flight together", {.method = Method::units, .heads = 4}},
     {"heads_8", "8-byte accesses, for halves that are no multiple of 16 bytes", {.method = Method::units, .heads = 4, .unit_bytes = 8}},

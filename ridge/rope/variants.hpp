@@ -20,11 +20,12 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per pair and its angle; any strides", {}},
+    {"naive", "a thread per pair and its angle; any strides", {}, Role::fallback},
     {"units", "16-byte accesses", {.method = Method::units}},
     {"heads", "one computation of the angles for four heads, whose loads are in flight together", {.method = Method::units, .heads = 4}},
     {"heads_8", "8-byte accesses, for halves that are no multiple of 16 bytes", {.method = Method::units, .heads = 4, .unit_bytes = 8}},

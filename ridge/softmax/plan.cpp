@@ -322,12 +322,7 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op_name(p.log), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) {
-        // The textbook's steps are for what nothing else takes, also where a few elements would take equally long.
-        const Method method = row.config.method;
-        const bool step = method < Method::vector || method > Method::ring;
-        return predict_us(row, p, device) * (row.config.method == Method::naive ? 10 : step ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p, device);

@@ -44,6 +44,7 @@ struct Variant {
   std::string_view name, step;
   Config config;
   double block_us;  // of a block besides its way to memory and back, measured on an H200 (bench/results/h200)
+  Role role = Role::general;
 };
 
 inline constexpr int unit_bytes = 16;
@@ -56,10 +57,10 @@ constexpr bool has_type(const Config& c, DType dtype) {
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0},
-    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25},
-    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.method = Method::three, .rows = 8}, 0.25},
-    {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25},
+    {"naive", "a thread per row, three passes", {.method = Method::naive, .threads = 128}, 0, Role::lesson},
+    {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.method = Method::three}, 0.25, Role::fallback},
+    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.method = Method::three, .rows = 8}, 0.25, Role::lesson},
+    {"online", "maximum and sum in one pass: two reads instead of three", {.method = Method::online}, 0.25, Role::fallback},
     {"vec4", "16-byte accesses", {.method = Method::vector, .threads = 512}, 2.2},
     {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.method = Method::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
     {"split", "a few long rows, each over many blocks: a kernel for their sums, and one that writes", {.method = Method::split, .threads = 512}, 1.2},
@@ -81,7 +82,7 @@ inline constexpr Variant variants[] = {
     {"ring_512x2", "the row in the shared memory of two blocks", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 2}, 0},
     {"ring_512x4", "of four", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.method = Method::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
-    {"strided", "any strides", {.method = Method::strided}, 0.25},
+    {"strided", "any strides", {.method = Method::strided}, 0.25, Role::fallback},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

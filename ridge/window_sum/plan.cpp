@@ -149,10 +149,7 @@ Result<WindowSumPlan> plan_window_sum(const WindowSumProblem& problem, const Dev
   RIDGE_TRY(validate(p));
   auto chosen = select<Variant>(
       op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) {
-        // The first two are for what nothing else takes, also where a few elements would take equally long.
-        return predict_us(row, p, device) * (row.config.method <= Method::shared ? 2 : 1);
-      });
+      [&](const Variant& row) { return predict_us(row, p, device); });
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   if (p.rows > 0 && tiles_of_row(c, p) > max_grid / p.rows)

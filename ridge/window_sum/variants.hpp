@@ -24,6 +24,7 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 inline constexpr int piece = 8;                      // elements of x that a thread reads together (neighbours, pieces)
@@ -32,8 +33,8 @@ inline constexpr int span_elements = piece * group;  // whose sums are made firs
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per output, w reads each; any strides", {}},
-    {"shared", "a tile and what windows reach beside it in shared memory: w reads from there", {.method = Method::shared, .outputs = 4}},
+    {"naive", "a thread per output, w reads each; any strides", {}, Role::fallback},
+    {"shared", "a tile and what windows reach beside it in shared memory: w reads from there", {.method = Method::shared, .outputs = 4}, Role::fallback},
     {"neighbours", "windows up to 15: eight outputs per thread from 24 values in registers", {.method = Method::neighbours, .outputs = piece}},
     {"pieces_1k", "sums of pieces from both ends: a few reads per output, whatever w", {.method = Method::pieces, .threads = 128, .outputs = piece}},
     {"pieces_4k", "larger tiles: less is read twice", {.method = Method::pieces, .threads = 512, .outputs = piece}},
