@@ -13,10 +13,11 @@ install(TARGETS ridge EXPORT ridge LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES LICENSE NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- headers -----------------------------------------------------------------------------------------------------
-# Not roofline, check and bench, which operators and tests stand on, and nothing that only libridge is made of.
+# Not check and bench, which tests stand on, and nothing that only libridge is made of.
 set(ridge_include ${CMAKE_INSTALL_INCLUDEDIR}/ridge)
 install(DIRECTORY capi/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ridge/core DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY ridge/roofline DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp")
 install(FILES ridge/tuning/tuned_plan.hpp DESTINATION ${ridge_include}/tuning)
 install(DIRECTORY ridge/simt DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp"
   PATTERN runtime EXCLUDE PATTERN test EXCLUDE PATTERN trace EXCLUDE)

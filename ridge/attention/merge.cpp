@@ -5,6 +5,7 @@
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -39,7 +40,7 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
     if (const DType dtype = of_rows ? f32 : p.dtype; view.dtype != dtype)
       return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view.dtype)),
                              std::string(ridge::name(dtype)));
-    if (view.device != t.o.device) return Status::invalid(op, std::string(name) + ".device", "another", "that of o");
+    RIDGE_TRY(check_same_device(op, name, view.device, "o", t.o.device));
     for (int axis = 0; axis < view.rank(); ++axis) lies[axis] = view.size(axis) <= 1 ? 0 : view.stride(axis);
     const bool is_output = &view == &t.o || &view == &t.lse;
     if (is_output) RIDGE_TRY(check_elements_apart(op, name, view.layout));
@@ -104,20 +105,16 @@ Explanation AttentionMergePlan::explain() const {
 Status AttentionMergePlan::run(const AttentionMergeTensors& t, Stream stream) const {
   auto given = AttentionMergeProblem::of(t);
   if (!given) return given.error();
-  if (*given != problem)
-    return Status::invalid(op, "tensors", given->text() + " or their strides", "as planned, " + problem.text());
-  if (t.o.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.o.device, device));
   if (problem.b * problem.h * problem.s == 0) return {};
   return on_backend(device.id, [&](auto backend) { return launch_merge<decltype(backend)>(*this, t, stream); });
 }
 
 void attention_merge(const AttentionMergeTensors& t, Stream stream) {
-  thread_local PlanCache<AttentionMergeProblem, AttentionMergePlan> cache;
-  auto problem = AttentionMergeProblem::of(t);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.o.device, [](auto& p, auto& d) { return plan_attention_merge(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(t, stream));
+  run_cached(
+      AttentionMergeProblem::of(t), [](auto& p, auto& d) { return plan_attention_merge(p, d); }, t.o.device, stream,
+      [&](const AttentionMergePlan& plan, Workspace) { return plan.run(t, stream); });
 }
 
 // ---- by name --------------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 #include <ridge/attention/launch.hpp>
 #include <ridge/attention/validate.hpp>
 #include <ridge/attention/variants.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
@@ -15,8 +17,6 @@ namespace ridge {
 using namespace attention_detail;
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t tiles_of(const Config& c, const AttentionProblem& p) { return ceil_div(p.sq * pack_of(c, p), c.bm); }
 // Of one part of the keys.
@@ -407,13 +407,10 @@ static Result<AttentionProblem> as_planned(const AttentionPlan& plan, Result<Att
       if (planned.*operand && (*given).*operand) (planned.*operand)->phase = ((*given).*operand)->phase;
     if (planned.mask_lies && given->mask_lies && given->mask_lies->phase == 0) planned.mask_lies->phase = 0;
     if (*given != planned || !fits(variants[plan.variant], *given, plan.device).empty())
-      return Status::invalid("attention", "tensors", given->text() + " or their strides or alignment",
-                             "as planned, " + problem.text());
+      return not_as_planned("attention", given->text(), problem.text());
   }
-  if (device != plan.device.id) return Status::invalid("attention", "device", "another", "the plan's");
-  if (workspace.bytes < plan.workspace_bytes())
-    return Status::invalid("attention", "workspace", std::to_string(workspace.bytes) + " bytes",
-                           std::to_string(plan.workspace_bytes()));
+  RIDGE_TRY(check_device("attention", device, plan.device));
+  RIDGE_TRY(check_workspace("attention", workspace, plan.workspace_bytes()));
   return given;
 }
 
@@ -438,12 +435,8 @@ Status AttentionPlan::run_gradient(const AttentionGradientTensors& t, Workspace 
 // What the one-line functions do: run(plan, workspace).
 template <class Run>
 static void plan_and_run(const Result<AttentionProblem>& problem, Device device, Stream stream, Run&& run) {
-  thread_local PlanCache<AttentionProblem, AttentionPlan> cache;
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_attention(p, d); });
-  throw_if(plan.error());
-  throw_if(
-      run_with_workspace(**plan, device, stream, [&](const Workspace& workspace) { return run(**plan, workspace); }));
+  run_cached(
+      problem, [](auto& p, auto& d) { return plan_attention(p, d); }, device, stream, run);
 }
 
 void attention(const AttentionTensors& t, const AttentionRule& rule, Stream stream) {

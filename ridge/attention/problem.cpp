@@ -2,6 +2,7 @@
 #include <ridge/attention/validate.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/checked.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 
 #include <algorithm>
@@ -182,9 +183,7 @@ Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> o
   const Device device = outputs.begin()->second->device;
   const auto differ = [&](const Named& out, const Named& other) -> Status {
     if (!other.second || !out.second || other.second == out.second) return {};
-    if (other.second->device != device)
-      return Status::invalid(op, std::string(other.first) + ".device", "another",
-                             std::string("that of ") + outputs.begin()->first);
+    RIDGE_TRY(check_same_device(op, other.first, other.second->device, outputs.begin()->first, device));
     if (share_memory(*other.second, *out.second))
       return Status::invalid(op, out.first, std::string("overlapping ") + other.first, "apart from it");
     return {};

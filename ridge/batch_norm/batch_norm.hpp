@@ -54,6 +54,7 @@ struct BatchNormProblem {
                                                std::int64_t spatial);
   // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
   RIDGE_API static Result<BatchNormProblem> of(BatchNorm, BatchNormLayout, const BatchNormTensors&, float eps);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class BatchNormPlan {

@@ -2,11 +2,11 @@
 #pragma once
 #include <ridge/batch_norm/batch_norm.hpp>
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 
 namespace ridge::batch_norm_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 struct Arguments {
   const BatchNormPlan& plan;

@@ -4,6 +4,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -86,7 +87,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
       return Status::invalid(
           op, std::string(label) + ".dtype", std::string(name(view.dtype)),
           output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
-    if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    RIDGE_TRY(check_same_device(op, label, view.device, "x", x.device));
     RIDGE_TRY(check_data(op, label, view));
     if (output) RIDGE_TRY(check_elements_apart(op, label, view.layout));
     p.wide_parameters = p.wide_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
@@ -102,10 +103,9 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     p.beta = t.beta.has_value();
     if (t.gamma) RIDGE_TRY(parameter(*t.gamma, "gamma", false));
     if (t.beta) RIDGE_TRY(parameter(*t.beta, "beta", false));
-    if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+    RIDGE_TRY(check_same_device(op, "y", y.device, "x", x.device));
     RIDGE_TRY(check_data(op, "y", y));
-    if (share_memory(x, y) && !same_elements(x, y))
-      return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+    RIDGE_TRY(check_no_partial_overlap(op, "y", y, "x", x));
   }
   // What is written must be apart from all else.
   struct Named {
@@ -128,6 +128,11 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   p.align_x = alignment_of(x.data);
   p.align_y = alignment_of(y.data);
   return p;
+}
+
+std::string BatchNormProblem::text() const {
+  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
+         (layout == BatchNormLayout::nhwc ? " nhwc" : "");
 }
 
 static Status validate(const BatchNormProblem& p) {
@@ -294,8 +299,7 @@ std::size_t BatchNormPlan::workspace_bytes() const {
 Explanation BatchNormPlan::explain() const {
   Explanation e;
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + Layout::contiguous(std::span(problem.x.shape.data(), 4)).text() +
-              (problem.layout == BatchNormLayout::nhwc ? " nhwc" : "");
+  e.problem = problem.text();
   e.workspace_bytes = workspace_bytes();
   const bool inference = problem.function == BatchNorm::inference;
   e.variant = inference ? apply_variants[apply_variant].name : stats_variants[stats_variant].name;
@@ -313,13 +317,9 @@ Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
   given->wide_parameters = given->wide_parameters && problem.wide_parameters;
-  if (*given != problem)
-    return Status::invalid(op, "tensors", t.x.layout.text() + " or their alignment",
-                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
-  if (t.x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (workspace.bytes < workspace_bytes())
-    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
-                           "at least " + std::to_string(workspace_bytes()));
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.x.device, device));
+  RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));
   if (problem.x.shape[1] == 0) return {};
   const Arguments args{*this, t, workspace.data, stream};
   return on_backend(device.id, [&](auto backend) {
@@ -332,25 +332,22 @@ Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream
   });
 }
 
-static void run_cached(BatchNorm function, const BatchNormTensors& t, float eps, BatchNormLayout layout,
-                       Stream stream) {
-  thread_local PlanCache<BatchNormProblem, BatchNormPlan> cache;
-  auto problem = BatchNormProblem::of(function, layout, t, eps);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.x.device, [](auto& p, auto& d) { return plan_batch_norm(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, t.x.device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(t, workspace, stream); }));
+static void plan_and_run(BatchNorm function, const BatchNormTensors& t, float eps, BatchNormLayout layout,
+                         Stream stream) {
+  run_cached(
+      BatchNormProblem::of(function, layout, t, eps), [](auto& p, auto& d) { return plan_batch_norm(p, d); },
+      t.x.device, stream,
+      [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
 
 void batch_norm(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  run_cached(BatchNorm::inference, t, eps, layout, stream);
+  plan_and_run(BatchNorm::inference, t, eps, layout, stream);
 }
 void batch_norm_stats(const BatchNormTensors& t, BatchNormLayout layout, Stream stream) {
-  run_cached(BatchNorm::stats, t, 0, layout, stream);
+  plan_and_run(BatchNorm::stats, t, 0, layout, stream);
 }
 void batch_norm_train(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  run_cached(BatchNorm::train, t, eps, layout, stream);
+  plan_and_run(BatchNorm::train, t, eps, layout, stream);
 }
 
 }  // namespace ridge

@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/batch_norm/batch_norm.hpp>
 #include <ridge/core/divider.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/tile/columns.hpp>
 
 #include <algorithm>
@@ -12,7 +13,6 @@ namespace ridge::batch_norm_detail {
 
 inline constexpr int unit_bytes = 16;  // the widest access of a thread
 constexpr std::int64_t unit_elements(DType dtype) { return unit_bytes / static_cast<std::int64_t>(size_of(dtype)); }
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // ---- where tensors lie: [n, c, h, w] -----------------------------------------------------------------------------
 

@@ -2,10 +2,9 @@
 #pragma once
 #include <ridge/checklist/checklist.hpp>
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 
 namespace ridge::checklist_detail {
-
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the pointers are as the plan says; b is null but for vecadd.
 template <class Backend> Status launch(const ChecklistPlan&, const void* a, const void* b, void* y, Stream);

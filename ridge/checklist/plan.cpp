@@ -3,6 +3,7 @@
 #include <ridge/checklist/variants.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/roofline/predict.hpp>
 
 namespace ridge {
@@ -117,8 +118,7 @@ Status ChecklistPlan::check(Views inputs, const TensorView& y) const {
       return Status::invalid(op, std::string(label) + ".strides", view.layout.text(), "contiguous");
     if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(dtype))
       return Status::invalid(op, std::string(label), "off its elements' size", "aligned to it");
-    if (view.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-    return {};
+    return check_device(op, view.device, device);
   };
   for (const TensorView& x : inputs) {
     RIDGE_TRY(check_view(x, "x", in, problem.n));

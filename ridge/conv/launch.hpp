@@ -2,11 +2,11 @@
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 
 namespace ridge::conv_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 inline constexpr std::int64_t max_grid_yz = 65535;
 
 struct Arguments {

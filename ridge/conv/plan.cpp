@@ -4,6 +4,7 @@
 #include <ridge/conv/plan.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 
 #include <algorithm>
 
@@ -32,13 +33,9 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
   if (!given) return given.error();
   // Tensors that start on rounder addresses than were planned for are as good.
   given->alignment = std::min(given->alignment, plan.problem.alignment);
-  if (*given != plan.problem)
-    return Status::invalid(op, "tensors", given->text() + " or their strides or alignment",
-                           "as planned, " + plan.problem.text());
-  if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (workspace.bytes < plan.workspace)
-    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
-                           "at least " + std::to_string(plan.workspace));
+  if (*given != plan.problem) return not_as_planned(op, given->text(), plan.problem.text());
+  RIDGE_TRY(check_device(op, x.device, plan.device));
+  RIDGE_TRY(check_workspace(op, workspace, plan.workspace));
   return {};
 }
 
@@ -117,22 +114,19 @@ Status ConvPlan::run_gradient(const ConvGradientTensors& t, Workspace given, Str
 }
 
 template <class Run>
-static void run_cached(const Result<ConvProblem>& problem, Device device, Stream stream, Run&& run) {
-  thread_local PlanCache<ConvProblem, ConvPlan> cache;
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_conv2d(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, device, stream, [&](Workspace workspace) { return run(**plan, workspace); }));
+static void plan_and_run(const Result<ConvProblem>& problem, Device device, Stream stream, Run&& run) {
+  run_cached(
+      problem, [](auto& p, auto& d) { return plan_conv2d(p, d); }, device, stream, run);
 }
 
 void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue, Stream stream, ConvMath math) {
-  run_cached(ConvProblem::of(t, g, epilogue, math), t.x.device, stream,
-             [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+  plan_and_run(ConvProblem::of(t, g, epilogue, math), t.x.device, stream,
+               [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
 
 void conv2d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
-  run_cached(ConvProblem::of_gradient(t, g), t.x.device, stream,
-             [&](const ConvPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
+  plan_and_run(ConvProblem::of_gradient(t, g), t.x.device, stream,
+               [&](const ConvPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
 }
 
 }  // namespace ridge

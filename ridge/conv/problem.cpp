@@ -2,6 +2,7 @@
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/plan.hpp>
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/plan_checks.hpp>
 
 #include <algorithm>
 #include <array>
@@ -111,7 +112,7 @@ Status check_together(const TensorView& x, std::initializer_list<Named> inputs, 
       if (view->dtype != x.dtype)
         return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view->dtype)),
                                "that of x, " + std::string(name(x.dtype)));
-      if (view->device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+      RIDGE_TRY(check_same_device(op, label, view->device, "x", x.device));
     }
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     for (const Named& in : inputs)

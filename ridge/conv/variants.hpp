@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/conv/geometry.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/gemm/config.hpp>
 
 #include <algorithm>
@@ -94,8 +95,6 @@ inline constexpr Variant variants[] = {
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Whether the row is compiled for a type. Direct rows, Winograd's and those of multiply-adds alone are for float32, as
 // are tensor cores of TF32; other tensor cores are for 16-bit types.

@@ -14,7 +14,10 @@
 
 namespace ridge {
 
-std::string DeviceInfo::id_text() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(id.index); }
+std::string device_text(Device device) {
+  return device.kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+std::string DeviceInfo::id_text() const { return device_text(id); }
 
 DeviceInfo cpu(CpuOptions options) {
   DeviceInfo info;

@@ -10,6 +10,8 @@
 
 namespace ridge {
 
+RIDGE_API std::string device_text(Device);  // "cpu", "cuda:0"
+
 struct DeviceInfo {
   std::string name;
   Device id;
@@ -39,7 +41,7 @@ struct DeviceInfo {
   bool operator==(const DeviceInfo&) const = default;
 
   bool is_cpu() const { return id.kind == DeviceKind::cpu; }
-  RIDGE_API std::string id_text() const;  // "cpu", "cuda:0"
+  RIDGE_API std::string id_text() const;
 };
 
 struct CpuOptions {

@@ -1,7 +1,11 @@
+#include <ridge/core/nearest.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/text.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace ridge {
 
@@ -10,12 +14,36 @@ std::string_view name(Role role) {
   return names[static_cast<int>(role)];
 }
 
+Status no_such_variant(std::string_view op, std::string_view wanted, std::span<const std::string_view> known) {
+  constexpr std::size_t few = 8;  // that are all told
+  std::string names;
+  for (std::string_view name : known) names += (names.empty() ? "" : " ") + std::string(name);
+  if (known.size() > few) {
+    names = "its " + std::to_string(known.size()) + "; the nearest are";
+    for (std::string_view near : nearest(wanted, known, 3)) names += " " + std::string(near);
+  }
+  return Status::invalid(op, "variant", "'" + std::string(wanted) + "'", "one of " + names);
+}
+
 namespace {
 std::string bytes_text(double bytes) {
   return bytes >= 1e9   ? format("%.3f GB", bytes * 1e-9)
          : bytes >= 1e6 ? format("%.3f MB", bytes * 1e-6)
          : bytes >= 1e3 ? format("%.1f kB", bytes * 1e-3)
                         : format("%.0f B", bytes);
+}
+
+std::string time_text(double us) {
+  return us >= 1e6 ? format("%.2f s", us * 1e-6) : us >= 1e4 ? format("%.1f ms", us * 1e-3) : format("%.2f us", us);
+}
+
+// A fused multiply-add is two operations.
+std::string operations_text(double n, Unit unit) {
+  constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
+  std::size_t step = 0;
+  for (; n >= 1000 && step + 1 < std::size(prefixes); ++step) n /= 1000;
+  const bool floats = unit != Unit::int32 && unit != Unit::int8_tensor;
+  return format("%.3g %s%s (%s)", n, prefixes[step], floats ? "FLOP" : "OP", std::string(name(unit)).c_str());
 }
 }  // namespace
 
@@ -38,19 +66,63 @@ static std::string grid_text(const Analysis& a) {
   return s;
 }
 
-std::string Explanation::text() const {
+// The rows that fit, in the table's order, and the role of those that are chosen by another rule than their time.
+static std::string fitting_text(const Explanation& e, bool all, int width) {
+  std::string s;
+  bool has[3] = {};
+  for (const Candidate& c : e.candidates) {
+    if (!c.fits() && !all) continue;
+    s += format("    %-*s  ", width, c.variant.c_str());
+    if (c.fits()) {
+      has[static_cast<int>(c.role)] = true;
+      s += format("%10s", time_text(c.predicted_us).c_str());
+      if (c.role != Role::general) s += "  " + std::string(name(c.role));
+      if (c.variant == e.variant) s += "  <- chosen";
+    } else {
+      s += "no: " + c.refusal;
+    }
+    s += "\n";
+  }
+  // A cheaper row that is not chosen stands there for a reason.
+  if (has[static_cast<int>(Role::fallback)])
+    s += "    fallback: chosen where it is predicted at less than half of what others take\n";
+  if (has[static_cast<int>(Role::lesson)]) s += "    lesson: runs by name, and where nothing else fits\n";
+  return s;
+}
+
+// Each reason once, with the rows that it holds of.
+static std::string refusals_text(const Explanation& e) {
+  constexpr std::size_t few = 4;  // rows that are named
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Candidate& c : e.candidates) {
+    if (c.fits()) continue;
+    const auto known = std::ranges::find(reasons, c.refusal, [](const auto& reason) { return reason.first; });
+    if (known == reasons.end()) reasons.push_back({c.refusal, {c.variant}});
+    else known->second.push_back(c.variant);
+  }
+  std::string s;
+  for (const auto& [reason, rows] : reasons) {
+    std::string names;
+    if (rows.size() > few) names = std::to_string(rows.size()) + " variants";
+    else
+      for (const std::string& row : rows) names += (names.empty() ? "" : ", ") + row;
+    s += "    no: " + reason + " (" + names + ")\n";
+  }
+  return s;
+}
+
+std::string Explanation::text(bool all) const {
   const Analysis& a = analysis;
   std::string s = op + " " + problem + " on " + device + "\n";
   s += format("  moves       %s read + %s written\n", bytes_text(cost.bytes_read).c_str(),
               bytes_text(cost.bytes_written).c_str());
   for (int u = 0; u < unit_count; ++u)
     if (cost.operations[u] > 0)
-      s += format("  computes    %.4g %s operations\n", cost.operations[u],
-                  std::string(name(static_cast<Unit>(u))).c_str());
+      s += "  computes    " + operations_text(cost.operations[u], static_cast<Unit>(u)) + "\n";
   if (!a.unit.empty() && cost.bytes() > 0) s += "  intensity   " + intensity_text(a) + "\n";
-  s += format("  bound by    %s, at least %.2f us\n", bound.c_str(), least_us);
-  s += format("  chosen      %s, predicted %.2f us (%.0f %% of the roof), workspace %s\n", variant.c_str(),
-              predicted_us, predicted_us > 0 ? 100 * least_us / predicted_us : 0.0,
+  s += "  bound by    " + bound + ", at least " + time_text(least_us) + "\n";
+  s += format("  chosen      %s, predicted %s (%.0f %% of the roof), workspace %s\n", variant.c_str(),
+              time_text(predicted_us).c_str(), predicted_us > 0 ? 100 * least_us / predicted_us : 0.0,
               bytes_text(static_cast<double>(workspace_bytes)).c_str());
   if (a.blocks > 0) {
     s += "  grid        " + grid_text(a) + "\n";
@@ -62,30 +134,15 @@ std::string Explanation::text() const {
                 bytes_text(a.bytes_needed).c_str());
   }
   for (std::size_t i = 0; i < a.terms.size(); ++i)
-    s += format("  %-10s  %-10s %10.2f us  %s\n", i == 0 ? "time" : "", a.terms[i].name.c_str(), a.terms[i].us,
-                a.terms[i].why.c_str());
+    s += format("  %-10s  %-10s %10s  %s\n", i == 0 ? "time" : "", a.terms[i].name.c_str(),
+                time_text(a.terms[i].us).c_str(), a.terms[i].why.c_str());
   for (std::size_t i = 0; i < a.advice.size(); ++i)
     s += format("  %-10s  %s\n", i == 0 ? "to gain" : "", a.advice[i].c_str());
   std::size_t width = 0;
-  for (const Candidate& c : candidates) width = std::max(width, c.variant.size());
-  for (const Candidate& c : candidates) {
-    s += format("    %-*s  ", static_cast<int>(width), c.variant.c_str());
-    if (c.fits()) {
-      s += format("%10.2f us", c.predicted_us);
-      if (c.role != Role::general) s += "  " + std::string(name(c.role));
-      if (c.variant == variant) s += "  <- chosen";
-    } else {
-      s += "no: " + c.refusal;
-    }
-    s += "\n";
-  }
-  // A cheaper row that is not chosen stands there for a reason.
-  const auto fits_as = [&](Role role) {
-    return std::ranges::any_of(candidates, [&](const Candidate& c) { return c.fits() && c.role == role; });
-  };
-  if (fits_as(Role::fallback))
-    s += "    fallback: chosen where it is predicted at less than half of what others take\n";
-  if (fits_as(Role::lesson)) s += "    lesson: runs by name, and where nothing else fits\n";
+  for (const Candidate& c : candidates)
+    if (c.fits() || all) width = std::max(width, c.variant.size());
+  s += fitting_text(*this, all, static_cast<int>(width));
+  if (!all) s += refusals_text(*this);
   return s;
 }
 

@@ -28,16 +28,32 @@ RegisterOp::RegisterOp(OpInfo info) {
 
 const std::vector<const OpInfo*>& ops() { return registry().sorted; }
 
+static std::string nearest_text(std::string_view wanted, const std::vector<std::string_view>& known) {
+  std::string names;
+  for (std::string_view name : nearest(wanted, known, 3)) names += (names.empty() ? "" : ", ") + std::string(name);
+  return "'" + std::string(wanted) + "'; the nearest are " + names;
+}
+
 Result<const OpInfo*> find_op(std::string_view wanted) {
   std::vector<std::string_view> known;
   for (const OpInfo* op : ops()) {
     if (op->name == wanted) return op;
     known.push_back(op->name);
   }
-  std::string names;
-  for (std::string_view name : nearest(wanted, known, 3)) names += (names.empty() ? "" : ", ") + std::string(name);
-  return Status::error(Code::invalid_argument,
-                       "there is no operator '" + std::string(wanted) + "'; the nearest are " + names);
+  return Status::error(Code::invalid_argument, "there is no operator " + nearest_text(wanted, known));
+}
+
+Result<std::vector<const OpInfo*>> find_ops(std::string_view wanted) {
+  std::vector<std::string_view> known;
+  std::vector<const OpInfo*> of_family;
+  for (const OpInfo* op : ops()) {
+    if (op->name == wanted) return std::vector{op};
+    if (op->family == wanted) of_family.push_back(op);
+    known.push_back(op->name);
+    if (std::ranges::find(known, op->family) == known.end()) known.push_back(op->family);
+  }
+  if (!of_family.empty()) return of_family;
+  return Status::error(Code::invalid_argument, "there is no operator or family " + nearest_text(wanted, known));
 }
 
 static std::string count_text(std::size_t n) { return std::to_string(n) + (n == 1 ? " tensor" : " tensors"); }

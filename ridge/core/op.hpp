@@ -71,6 +71,7 @@ struct OpInfo {
 
 RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family, then in the order registered
 RIDGE_API Result<const OpInfo*> find_op(std::string_view);  // the sentence of a failure names the nearest operators
+RIDGE_API Result<std::vector<const OpInfo*>> find_ops(std::string_view op_or_family);  // a family's, in their order
 
 // The names of the tensors that a request brings: one for each, or a sentence with what it should have brought.
 RIDGE_API Result<std::vector<std::string_view>> input_names(const OpInfo&, const Options&, std::size_t given);

@@ -82,8 +82,13 @@ struct Explanation {
   Analysis analysis = {};
   std::vector<Candidate> candidates;  // in the table's order
 
-  RIDGE_API std::string text() const;
+  // For people, several lines. all: every row that does not fit with its refusal, in the table's order; else each refusal
+  // once.
+  RIDGE_API std::string text(bool all = false) const;
 };
+
+// The refusal of a variant's name: the nearest that there are.
+RIDGE_API Status no_such_variant(std::string_view op, std::string_view wanted, std::span<const std::string_view> known);
 
 template <class Row> constexpr Role role_of(const Row& row) {
   if constexpr (requires { row.role; }) return row.role;
@@ -105,7 +110,7 @@ Result<int> select(std::string_view op, std::span<const Row> table, const PlanOp
                    Predict&& predict_us, std::vector<Candidate>* record = nullptr) {
   int chosen = -1;
   double least = 0;
-  std::string known, refusals;
+  std::string refusals;
   for (int i = 0; i < static_cast<int>(table.size()); ++i) {
     const Row& row = table[i];
     const bool named = options.variant == row.name;
@@ -124,8 +129,9 @@ Result<int> select(std::string_view op, std::span<const Row> table, const PlanOp
   }
   if (chosen >= 0) return chosen;
   if (refusals.empty() && !options.variant.empty()) {
-    for (const Row& row : table) known += (known.empty() ? "" : " ") + std::string(row.name);
-    return Status::invalid(op, "variant", "'" + options.variant + "'", "one of " + known);
+    std::vector<std::string_view> known;
+    for (const Row& row : table) known.push_back(row.name);
+    return no_such_variant(op, options.variant, known);
   }
   return Status::error(Code::unsupported, std::string(op) + ": no variant takes this problem (" + refusals + ")");
 }

@@ -5,6 +5,7 @@
 #include <ridge/core/memory.hpp>
 
 #include <list>
+#include <type_traits>
 #include <utility>
 
 namespace ridge {
@@ -37,16 +38,37 @@ template <class Problem, class Plan> class PlanCache {
   std::list<Entry> entries_;  // most recently used first
 };
 
-// What the one-line functions do: plan once per thread, borrow workspace from the stream's memory pool, run.
+// This thread's.
+template <class Problem, class Plan> PlanCache<Problem, Plan>& cached_plans() {
+  thread_local PlanCache<Problem, Plan> cache;
+  return cache;
+}
+
+// From the stream's memory pool.
 RIDGE_API Result<Workspace> borrow_workspace(Device, std::size_t bytes, Stream);
 RIDGE_API void return_workspace(Device, Workspace, Stream);  // queued behind what uses it
 
 template <class Plan, class Run> Status run_with_workspace(const Plan& plan, Device device, Stream stream, Run&& run) {
-  auto workspace = borrow_workspace(device, plan.workspace_bytes(), stream);
-  if (!workspace) return workspace.error();
-  Status status = run(*workspace);
-  return_workspace(device, *workspace, stream);
-  return status;
+  if constexpr (!requires { plan.workspace_bytes(); }) {
+    return run(Workspace());
+  } else {
+    auto workspace = borrow_workspace(device, plan.workspace_bytes(), stream);
+    if (!workspace) return workspace.error();
+    Status status = run(*workspace);
+    return_workspace(device, *workspace, stream);
+    return status;
+  }
+}
+
+// What a one-line function does: takes the plan that make(problem, device_info) gives, of this thread's latest ones, and
+// runs it by run(plan, workspace). Throws ridge::Error.
+template <class Problem, class Make, class Run>
+void run_cached(const Result<Problem>& problem, Make&& make, Device device, Stream stream, Run&& run) {
+  using Plan = std::remove_cvref_t<decltype(*make(*problem, std::declval<const DeviceInfo&>()))>;
+  throw_if(problem.error());
+  const auto plan = cached_plans<Problem, Plan>().find(*problem, device, make);
+  throw_if(plan.error());
+  throw_if(run_with_workspace(**plan, device, stream, [&](const Workspace& w) { return run(**plan, w); }));
 }
 
 }  // namespace ridge

@@ -46,6 +46,7 @@ struct DwconvProblem {
                                             float eps = 0);
   RIDGE_API static Result<DwconvProblem> of_gradient(const TensorView& dy, const TensorView& k, const TensorView& w,
                                                      const TensorView& dk, const TensorView& dw);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class DwconvPlan {

@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/dwconv/launch.hpp>
 #include <ridge/dwconv/variants.hpp>
@@ -41,7 +42,7 @@ Status check_together(const TensorView& k, std::initializer_list<Named> inputs, 
       if (view->dtype != k.dtype)
         return Status::invalid(op, label + ".dtype", std::string(name(view->dtype)),
                                "that of k, " + std::string(name(k.dtype)));
-      if (view->device != k.device) return Status::invalid(op, label + ".device", "another", "that of k");
+      RIDGE_TRY(check_same_device(op, label, view->device, "k", k.device));
     }
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
     for (const Named& in : inputs)
@@ -301,10 +302,8 @@ Status check_planned(const DwconvPlan& plan, Result<DwconvProblem> given, const 
   if (!given) return given.error();
   const DwconvProblem& planned = plan.problem;
   given->alignment = std::min(given->alignment, planned.alignment);
-  if (*given != planned)
-    return Status::invalid(op, "tensors", std::string(name(k.dtype)) + " " + k.layout.text() + " or their alignment",
-                           "as planned, " + std::string(name(planned.dtype)) + " " + planned.k.text());
-  if (k.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != planned) return not_as_planned(op, given->text(), planned.text());
+  RIDGE_TRY(check_device(op, k.device, plan.device));
   return {};
 }
 
@@ -337,6 +336,11 @@ Result<DwconvProblem> DwconvProblem::of_gradient(const TensorView& dy, const Ten
   return p;
 }
 
+std::string DwconvProblem::text() const {
+  return std::string(name(dtype)) + " " + std::to_string(batch) + "x" + std::to_string(channels) + "x" +
+         std::to_string(time) + ", filters of " + std::to_string(taps) + (backward ? " backward" : "");
+}
+
 Result<DwconvPlan> plan_dwconv(const DwconvProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
   auto chosen = choose(p, device, options);
@@ -347,9 +351,7 @@ Result<DwconvPlan> plan_dwconv(const DwconvProblem& p, const DeviceInfo& device,
 Explanation DwconvPlan::explain() const {
   Explanation e;
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.batch) + "x" +
-              std::to_string(problem.channels) + "x" + std::to_string(problem.time) + ", filters of " +
-              std::to_string(problem.taps) + (problem.backward ? " backward" : "");
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
   (void)choose(problem, device, {}, &e.candidates);
@@ -367,23 +369,17 @@ Status DwconvPlan::run_gradient(const TensorView& dy, const TensorView& k, const
   return launch({*this, dy.data, k.data, w.data, nullptr, dk.data, dw.data, stream});
 }
 
-template <class Run> static void run_cached(const Result<DwconvProblem>& problem, Device device, Run&& run) {
-  thread_local PlanCache<DwconvProblem, DwconvPlan> cache;
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_dwconv(p, d); });
-  throw_if(plan.error());
-  throw_if(run(**plan));
-}
+static constexpr auto planned = [](const DwconvProblem& p, const DeviceInfo& d) { return plan_dwconv(p, d); };
 
 void dwconv(const TensorView& k, const TensorView& w, const TensorView& y, float eps, Stream stream) {
-  run_cached(DwconvProblem::of(k, w, y, eps), k.device,
-             [&](const DwconvPlan& plan) { return plan.run(k, w, y, stream); });
+  run_cached(DwconvProblem::of(k, w, y, eps), planned, k.device, stream,
+             [&](const DwconvPlan& plan, Workspace) { return plan.run(k, w, y, stream); });
 }
 
 void dwconv_gradient(const TensorView& dy, const TensorView& k, const TensorView& w, const TensorView& dk,
                      const TensorView& dw, Stream stream) {
-  run_cached(DwconvProblem::of_gradient(dy, k, w, dk, dw), k.device,
-             [&](const DwconvPlan& plan) { return plan.run_gradient(dy, k, w, dk, dw, stream); });
+  run_cached(DwconvProblem::of_gradient(dy, k, w, dk, dw), planned, k.device, stream,
+             [&](const DwconvPlan& plan, Workspace) { return plan.run_gradient(dy, k, w, dk, dw, stream); });
 }
 
 }  // namespace ridge

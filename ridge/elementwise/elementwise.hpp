@@ -34,6 +34,7 @@ struct ElementwiseProblem {
   // What the views need; refuses shapes or dtypes that differ and outputs that overlap inputs.
   RIDGE_API static Result<ElementwiseProblem> of(Elementwise, const TensorView& a, const TensorView* b,
                                                  const TensorView& y);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class ElementwisePlan {

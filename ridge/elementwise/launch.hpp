@@ -1,14 +1,13 @@
 // What plan.cpp knows of elementwise.cu: one launch() per backend, and the types that are instantiated.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/elementwise/elementwise.hpp>
 
 namespace ridge::elementwise_detail {
 
 using FloatTypes = TypeList<float, half, bfloat16, double>;
 using ArithmeticTypes = TypeList<float, half, bfloat16, double, std::int32_t>;
-
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
 template <class Backend> Status launch(const ElementwisePlan&, const void* a, const void* b, void* y, Stream);

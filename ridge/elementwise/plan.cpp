@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/elementwise/launch.hpp>
 #include <ridge/elementwise/variants.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -32,7 +33,7 @@ Result<ElementwiseProblem> ElementwiseProblem::of(Elementwise f, const TensorVie
                              "that of a, " + std::string(name(a.dtype)));
     if (!view->layout.same_shape(a.layout))
       return Status::invalid(op, std::string(label) + ".shape", view->layout.text(), "that of a, " + a.layout.text());
-    if (view->device != a.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of a");
+    RIDGE_TRY(check_same_device(op, label, view->device, "a", a.device));
   }
   for (const auto& [view, label] : {std::pair{&a, "a"}, std::pair{b ? b : &a, "b"}})
     if (share_memory(*view, y) && !same_elements(*view, y))
@@ -51,6 +52,8 @@ static bool takes(Elementwise f, DType dtype) {
     default: return FloatTypes::contains(dtype);
   }
 }
+
+std::string ElementwiseProblem::text() const { return std::string(name(dtype)) + " " + y.text(); }
 
 static Status validate(const ElementwiseProblem& p) {
   const std::string_view op = name(p.function);
@@ -162,13 +165,18 @@ static double predict_us(const Variant& row, const ElementwiseProblem& p, const 
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const ElementwiseProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      name(p.function), variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, const DeviceInfo& device,
                                          const PlanOptions& options) {
   RIDGE_TRY(validate(problem));
   const ElementwiseProblem p = collapsed(problem);
-  auto chosen = select<Variant>(
-      name(p.function), variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const std::int64_t per_block = block_elements(variants[*chosen].config, static_cast<int>(size_of(p.dtype)));
   const std::int64_t grid = grid_of(variants[*chosen].config, p);
@@ -181,12 +189,10 @@ Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, cons
 Explanation ElementwisePlan::explain() const {
   Explanation e;
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + problem.y.text();
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -198,32 +204,28 @@ Status ElementwisePlan::run(const TensorView& a, const TensorView& b, const Tens
     return Status::invalid(name(p.function), "alignment", std::to_string(p.alignment) + " bytes",
                            "what was planned for, " + std::to_string(problem.alignment));
   if (p.dtype != problem.dtype || p.a != problem.a || p.b != problem.b || p.y != problem.y)
-    return Status::invalid(name(p.function), "tensors", std::string(name(p.dtype)) + " " + p.y.text(),
-                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.y.text());
-  if (a.device != device.id) return Status::invalid(name(p.function), "device", "another", "the plan's");
+    return not_as_planned(name(p.function), p.text(), problem.text());
+  RIDGE_TRY(check_device(name(p.function), a.device, device));
   if (grid == 0) return {};
   return on_backend(device.id, [&](auto backend) {
     return launch<decltype(backend)>(*this, a.data, arity(p.function) == 2 ? b.data : a.data, y.data, stream);
   });
 }
 
-static void run_cached(Elementwise f, const TensorView& a, const TensorView* b, const TensorView& y, Stream stream) {
-  thread_local PlanCache<ElementwiseProblem, ElementwisePlan> cache;
-  auto problem = ElementwiseProblem::of(f, a, b, y);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_elementwise(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(a, b ? *b : a, y, stream));
+static void plan_and_run(Elementwise f, const TensorView& a, const TensorView* b, const TensorView& y, Stream stream) {
+  run_cached(
+      ElementwiseProblem::of(f, a, b, y), [](auto& p, auto& d) { return plan_elementwise(p, d); }, y.device, stream,
+      [&](const ElementwisePlan& plan, Workspace) { return plan.run(a, b ? *b : a, y, stream); });
 }
 
 void elementwise(Elementwise f, const TensorView& a, const TensorView& y, Stream stream) {
   if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
-  run_cached(f, a, nullptr, y, stream);
+  plan_and_run(f, a, nullptr, y, stream);
 }
 
 void elementwise(Elementwise f, const TensorView& a, const TensorView& b, const TensorView& y, Stream stream) {
   if (arity(f) != 2) throw Error(Status::invalid(name(f), "inputs", "2 tensors", "1 tensor"));
-  run_cached(f, a, &b, y, stream);
+  plan_and_run(f, a, &b, y, stream);
 }
 
 }  // namespace ridge

@@ -33,6 +33,7 @@ struct EmbeddingProblem {
   // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
   RIDGE_API static Result<EmbeddingProblem> of(const TensorView& table, const TensorView& indices, const TensorView& y,
                                                float scale = 1);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class EmbeddingPlan {

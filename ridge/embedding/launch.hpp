@@ -1,12 +1,12 @@
 // What plan.cpp knows of embedding.cu.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/embedding/embedding.hpp>
 
 namespace ridge::embedding_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
 template <class Backend> Status launch(const EmbeddingPlan&, const void* table, const void* indices, void* y, Stream);

@@ -4,6 +4,7 @@
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/rows.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/embedding/norm_launch.hpp>
@@ -94,8 +95,7 @@ Result<EmbeddingNormProblem> EmbeddingNormProblem::of(const EmbeddingNormTensors
   for (const Named* tensor = std::begin(all); tensor != std::end(all); ++tensor) {
     if (!tensor->view) continue;
     const TensorView& view = *tensor->view;
-    if (view.device != t.y.device)
-      return Status::invalid(op, std::string(tensor->name) + ".device", "another", "that of y");
+    RIDGE_TRY(check_same_device(op, tensor->name, view.device, "y", t.y.device));
     RIDGE_TRY(check_data(op, tensor->name, view));
     if (&view != &t.indices) p.alignment = std::min(p.alignment, alignment_of(view.data));
     if (&view != &t.x && &view != &t.y) continue;
@@ -219,12 +219,17 @@ static double predict_us(const Variant& row, const EmbeddingNormProblem& p, cons
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const EmbeddingNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem& p, const DeviceInfo& device,
                                               const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
@@ -240,9 +245,7 @@ Explanation EmbeddingNormPlan::explain() const {
   e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -253,22 +256,17 @@ Status EmbeddingNormPlan::run(const EmbeddingNormTensors& t, Stream stream) cons
   if (!views) return views.error();
   // Tensors that start on rounder addresses than were planned for are as good.
   views->alignment = std::min(views->alignment, problem.alignment);
-  if (*views != problem)
-    return Status::invalid(op, "tensors", views->text() + ", their strides or alignment",
-                           "as planned, " + problem.text());
-  if (t.y.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*views != problem) return not_as_planned(op, views->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.y.device, device));
   if (grid == 0) return {};
   if (checked) RIDGE_TRY(check_indices(op, "indices", t.indices, problem.rows, "the rows of table", stream));
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, stream); });
 }
 
 void embedding_norm(const EmbeddingNormTensors& t, const EmbeddingNormOptions& options, Stream stream) {
-  thread_local PlanCache<EmbeddingNormProblem, EmbeddingNormPlan> cache;
-  auto problem = EmbeddingNormProblem::of(t, options);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.y.device, [](auto& p, auto& d) { return plan_embedding_norm(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(t, stream));
+  run_cached(
+      EmbeddingNormProblem::of(t, options), [](auto& p, auto& d) { return plan_embedding_norm(p, d); }, t.y.device,
+      stream, [&](const EmbeddingNormPlan& plan, Workspace) { return plan.run(t, stream); });
 }
 
 // ---- by name --------------------------------------------------------------------------------------------------------

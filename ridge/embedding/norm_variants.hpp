@@ -1,5 +1,6 @@
 // The table of embedding_norm's kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/embedding/norm.hpp>
 
 namespace ridge::embedding_norm_detail {
@@ -39,7 +40,6 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int unit_bytes = 16;
 constexpr std::int64_t unit_elements(DType dtype) { return unit_bytes / static_cast<std::int64_t>(size_of(dtype)); }
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr int lanes(Config c) { return c.threads / c.rows; }  // of a row
 constexpr std::int64_t capacity(Config c) { return std::int64_t{lanes(c)} * c.units; }

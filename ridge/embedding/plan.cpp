@@ -4,6 +4,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/rows.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/embedding/launch.hpp>
@@ -46,9 +47,9 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
     return Status::invalid(op, "y.shape", y.layout.text(),
                            "that of indices, " + indices.layout.text() + ", and " + std::to_string(table.size(1)));
   for (const auto& [view, label] : {std::pair{&table, "table"}, std::pair{&indices, "indices"}}) {
-    if (view->device != y.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of y");
+    RIDGE_TRY(check_same_device(op, label, view->device, "y", y.device));
     RIDGE_TRY(check_data(op, label, *view));
-    if (share_memory(*view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+    RIDGE_TRY(check_no_overlap(op, "y", y, label, *view));
   }
   RIDGE_TRY(check_data(op, "y", y));
   EmbeddingProblem p{.rows = table.size(0), .cols = table.size(1), .dtype = table.dtype, .index = indices.dtype};
@@ -64,6 +65,11 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
   p.indices = merged[1];
   p.alignment = std::min(alignment_of(table.data), alignment_of(y.data));
   return p;
+}
+
+std::string EmbeddingProblem::text() const {
+  return std::string(name(dtype)) + " " + std::to_string(n) + " of " + std::to_string(rows) + "x" +
+         std::to_string(cols);
 }
 
 static Status validate(const EmbeddingProblem& p) {
@@ -123,11 +129,16 @@ static double predict_us(const Variant& row, const EmbeddingProblem& p, const De
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const EmbeddingProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
@@ -140,13 +151,10 @@ Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo
 Explanation EmbeddingPlan::explain() const {
   Explanation e;
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.n) + " of " +
-              std::to_string(problem.rows) + "x" + std::to_string(problem.cols);
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -156,11 +164,8 @@ Status EmbeddingPlan::run(const TensorView& table, const TensorView& indices, co
   if (!given) return given.error();
   // Tensors that start on rounder addresses than were planned for are as good.
   given->alignment = std::min(given->alignment, problem.alignment);
-  if (*given != problem)
-    return Status::invalid(op, "tensors", table.layout.text() + ", " + indices.layout.text() + " or their alignment",
-                           "as planned, " + std::to_string(problem.n) + " rows of " + std::to_string(problem.rows) +
-                               "x" + std::to_string(problem.cols));
-  if (y.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, y.device, device));
   if (grid == 0) return {};
   if (checked) RIDGE_TRY(check_indices(op, "indices", indices, problem.rows, "the rows of table", stream));
   return on_backend(device.id, [&](auto backend) {
@@ -169,12 +174,9 @@ Status EmbeddingPlan::run(const TensorView& table, const TensorView& indices, co
 }
 
 void embedding(const TensorView& table, const TensorView& indices, const TensorView& y, float scale, Stream stream) {
-  thread_local PlanCache<EmbeddingProblem, EmbeddingPlan> cache;
-  auto problem = EmbeddingProblem::of(table, indices, y, scale);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_embedding(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(table, indices, y, stream));
+  run_cached(
+      EmbeddingProblem::of(table, indices, y, scale), [](auto& p, auto& d) { return plan_embedding(p, d); }, y.device,
+      stream, [&](const EmbeddingPlan& plan, Workspace) { return plan.run(table, indices, y, stream); });
 }
 
 }  // namespace ridge

@@ -1,5 +1,6 @@
 // The table of embedding's kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/embedding/embedding.hpp>
 
 namespace ridge::embedding_detail {
@@ -34,7 +35,6 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int unit_bytes = 16;
 constexpr std::int64_t unit_elements(DType dtype) { return unit_bytes / static_cast<std::int64_t>(size_of(dtype)); }
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Elements or units of y, and the blocks that make them.
 constexpr std::int64_t items_of(const Config& c, const EmbeddingProblem& p) {

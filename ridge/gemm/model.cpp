@@ -1,4 +1,5 @@
 // The time of a variant. Pure: no CUDA call, no global.
+#include <ridge/core/grid.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/model.hpp>
@@ -44,8 +45,6 @@ Cost cost(const GemmProblem& p) {
 }
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // ---- the time of a variant, in clocks of one multiprocessor -------------------------------------------------------
 

@@ -2,6 +2,7 @@
 #include <ridge/core/check_indices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/tuning.hpp>
 #include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/launch.hpp>
@@ -259,14 +260,11 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
     take_phase(planned.residual_lies, given->residual_lies);
     take_phase(planned.gate_lies, given->gate_lies);
     if (*given != planned || !fits(variants[variant], *given, device).empty() || needs_more_copies(*this, *given))
-      return Status::invalid("gemm", "tensors", given->text() + " or their strides or alignment",
-                             "as planned, " + problem.text());
+      return not_as_planned("gemm", given->text(), problem.text());
   }
-  if (tensors.d.device != device.id) return Status::invalid("gemm", "device", "another", "the plan's");
+  RIDGE_TRY(check_device("gemm", tensors.d.device, device));
   if (tiles == 0) return {};
-  if (given_workspace.bytes < workspace)
-    return Status::invalid("gemm", "workspace", std::to_string(given_workspace.bytes) + " bytes",
-                           "at least " + std::to_string(workspace));
+  RIDGE_TRY(check_workspace("gemm", given_workspace, workspace));
   if (workspace > 0 && (!given_workspace.data || alignment_of(given_workspace.data) < access_bytes))
     return Status::invalid("gemm", "workspace.data", given_workspace.data ? "misaligned" : "null",
                            "aligned to " + std::to_string(access_bytes) + " bytes");

@@ -1,6 +1,7 @@
 // GemmProblem: from views to sizes and strides, with a sentence where they do not fit together.
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/checked.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemm/validate.hpp>
 
@@ -80,8 +81,8 @@ static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, c
                            std::to_string(b.batch + 1) + ", one more than b has matrices, without gaps");
   if (reinterpret_cast<std::uintptr_t>(offsets.data) % 4 != 0)
     return Status::invalid("gemm", "offsets", "misaligned", "on 4 bytes");
-  if (offsets.device != t.d.device) return Status::invalid("gemm", "offsets.device", "another", "that of d");
-  if (share_memory(offsets, t.d)) return Status::invalid("gemm", "d", "overlapping offsets", "apart from it");
+  RIDGE_TRY(check_same_device("gemm", "offsets", offsets.device, "d", t.d.device));
+  RIDGE_TRY(check_no_overlap("gemm", "d", t.d, "offsets", offsets));
   if (a.rows > 0x7fffffff) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of at most 2^31 - 1 rows");
   if (t.gate) return Status::invalid("gemm", "gate", "given", "left away where there are offsets");
   return {};
@@ -162,8 +163,7 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   }
   const TensorView& gate = t.gate ? *t.gate : t.b;
   for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
-    if (share_memory(*view, t.d))
-      return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
+    RIDGE_TRY(check_no_overlap("gemm", "d", t.d, name, *view));
   if (t.bias && share_memory(*t.bias, t.d)) return Status::invalid("gemm", "d", "overlapping bias", "apart from it");
   const std::pair<const char*, const std::optional<TensorView>*> addends[] = {
       {"c", p.c ? &t.c : nullptr}, {"residual", &t.residual}, {"bias", &t.bias}};
@@ -171,7 +171,7 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
     if (view && *view && share_memory(**view, t.d) && !same_elements(**view, t.d))
       return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
   const auto check_place = [&](const std::string& name, const TensorView& view) -> Status {
-    if (view.device != t.d.device) return Status::invalid("gemm", name + ".device", "another", "that of d");
+    RIDGE_TRY(check_same_device("gemm", name, view.device, "d", t.d.device));
     return check_data("gemm", name, view);
   };
   for (const auto& [name, view] :

@@ -23,6 +23,7 @@ struct Variant {
   Config config;
   bool nn_only = false;             // a step that is shown in one layout
   GemmMath math = GemmMath::exact;  // what has to be asked for
+  Role role = Role::general;
 };
 
 // clang-format off
@@ -33,8 +34,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::shared, .bm = 32, .bn = 32, .bk = 32}},
     {"thread_8x8", "128x128 tiles, 8x8 of D in each thread's registers: 64 multiply-adds for 16 reads of shared memory", any_type,
      {.loads = Loads::strided}},
-    {"vec4", "16-byte reads of global memory", {f32}, {}, true},
-    {"conflict_free", "padded tiles and interleaved lanes: no bank conflicts", {f32}, {.conflict_free = true}, true},
+    {"vec4", "16-byte reads of global memory", {f32}, {}, true, GemmMath::exact, Role::lesson},
+    {"conflict_free", "padded tiles and interleaved lanes: no bank conflicts", {f32}, {.conflict_free = true}, true, GemmMath::exact, Role::lesson},
     {"double_buffer", "the next tiles travel to registers while these are used; one barrier instead of two", {f32},
      {.pipeline = Pipeline::double_buffer, .conflict_free = true, .blocks_per_sm = 2}},
     {"async", "three stages of asynchronous copies past the registers", {f32},
@@ -70,7 +71,7 @@ inline constexpr Variant variants[] = {
     {"dmma_unaligned", "copies of single elements: rows that start anywhere", {f64},
      {.family = Family::mma_sync, .bk = 16, .loads = Loads::elements, .stages = 4}},
     {"wmma", "tensor cores by WMMA: 32x32 of D in each warp's fragments of 16x16, one buffer", {f16, bf16},
-     {.family = Family::wmma, .bm = 64, .bn = 64, .bk = 16, .wm = 32}, true},
+     {.family = Family::wmma, .bm = 64, .bn = 64, .bk = 16, .wm = 32}, true, GemmMath::exact, Role::lesson},
     {"mma", "tensor cores from Ampere on: 64x64 of D in each warp's registers, four stages of copies", {f16, bf16},
      {.family = Family::mma_sync, .bk = 32, .wn = 64, .stages = 4, .blocks_per_sm = 2}},
     {"mma_64x64", "small tiles, for small matrices", {f16, bf16},
@@ -88,9 +89,9 @@ inline constexpr Variant variants[] = {
     {"i8_mma_64x64", "small tiles, for small matrices", {i8},
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 64, .wm = 32, .stages = 4, .blocks_per_sm = 3}},
     {"wgmma_tma", "Hopper's tensor cores, which read shared memory; a copy engine brings the tiles", {f16, bf16},
-     {.family = Family::wgmma, .bk = 64, .blocks_per_sm = 2, .schedule = Schedule::one}, true},
+     {.family = Family::wgmma, .bk = 64, .blocks_per_sm = 2, .schedule = Schedule::one}, true, GemmMath::exact, Role::lesson},
     {"specialised", "a warp only loads, up to 4 steps ahead of two warpgroups that multiply 128x256 tiles", {f16, bf16},
-     {.family = Family::wgmma, .bn = 256, .bk = 64, .stages = 4, .schedule = Schedule::cooperative}, true},
+     {.family = Family::wgmma, .bn = 256, .bk = 64, .stages = 4, .schedule = Schedule::cooperative}, true, GemmMath::exact, Role::lesson},
     {"persistent", "blocks stay and take tiles: the next one's loads go on while this one is stored", {f16, bf16},
      {.family = Family::wgmma, .bn = 256, .bk = 64, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .band = 16}},
     {"multicast", "clusters of two blocks load their common columns of B once", {f16, bf16},

@@ -1,6 +1,7 @@
 // fits -> cost -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/gemv/launch.hpp>
 #include <ridge/roofline/predict.hpp>
 
@@ -113,11 +114,16 @@ double predict_us(const Variant& row, const GemvProblem& p, const DeviceInfo& de
 
 }  // namespace
 
+static Result<int> choose(const GemvProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      "gemv", variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<GemvPlan> plan_gemv(const GemvProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      "gemv", variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   GemvPlan plan{.problem = p, .device = device, .variant = *chosen};
   if (p.m == 0) return plan;
@@ -134,9 +140,7 @@ Explanation GemvPlan::explain() const {
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -153,13 +157,10 @@ Status GemvPlan::run(const GemvTensors& tensors, Workspace scratch, Stream strea
     if (planned.c && given->c) take_phase(*planned.c, *given->c);
     if (planned.bias && given->bias) take_phase(*planned.bias, *given->bias);
     if (*given != planned || !fits(variants[variant], *given).empty())
-      return Status::invalid("gemv", "tensors", given->text() + " or their strides or alignment",
-                             "as planned, " + problem.text());
+      return not_as_planned("gemv", given->text(), problem.text());
   }
-  if (tensors.y.device != device.id) return Status::invalid("gemv", "device", "another", "the plan's");
-  if (scratch.bytes < workspace)
-    return Status::invalid("gemv", "workspace", std::to_string(scratch.bytes) + " bytes",
-                           "at least " + std::to_string(workspace));
+  RIDGE_TRY(check_device("gemv", tensors.y.device, device));
+  RIDGE_TRY(check_workspace("gemv", scratch, workspace));
   if (workspace && alignment_of(scratch.data) < 16)
     return Status::invalid("gemv", "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
   if (problem.m == 0) return {};
@@ -175,13 +176,9 @@ Status GemvPlan::run(const GemvTensors& tensors, Workspace scratch, Stream strea
 }
 
 void gemv(const GemvTensors& tensors, const GemvScalars& scalars, Stream stream) {
-  thread_local PlanCache<GemvProblem, GemvPlan> cache;
-  auto problem = GemvProblem::of(tensors, scalars);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, tensors.y.device, [](auto& p, auto& d) { return plan_gemv(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, tensors.y.device, stream,
-                              [&](Workspace w) { return (*plan)->run(tensors, w, stream); }));
+  run_cached(
+      GemvProblem::of(tensors, scalars), [](auto& p, auto& d) { return plan_gemv(p, d); }, tensors.y.device, stream,
+      [&](const GemvPlan& plan, Workspace w) { return plan.run(tensors, w, stream); });
 }
 
 }  // namespace ridge

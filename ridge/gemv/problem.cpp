@@ -1,5 +1,6 @@
 // From views to a problem, and what the contract refuses.
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemv/launch.hpp>
 
@@ -47,10 +48,10 @@ Result<GemvProblem> GemvProblem::of(const GemvTensors& t, const GemvScalars& sca
     if (v->dtype != p.dtype)
       return Status::invalid("gemv", argument + ".dtype", std::string(ridge::name(v->dtype)),
                              "that of a, " + std::string(ridge::name(p.dtype)));
-    if (v->device != t.a.device) return Status::invalid("gemv", argument + ".device", "another", "that of a");
+    RIDGE_TRY(check_same_device("gemv", argument, v->device, "a", t.a.device));
   }
   for (const auto& [name, v] : {std::pair("a", &t.a), std::pair("x", &t.x)})
-    if (share_memory(*v, t.y)) return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it");
+    RIDGE_TRY(check_no_overlap("gemv", "y", t.y, name, *v));
   for (const auto& [name, v] : {std::pair("c", c), std::pair("bias", bias)})
     if (v && share_memory(*v, t.y) && !same_elements(*v, t.y))
       return Status::invalid("gemv", "y", std::string("overlapping ") + name, "apart from it, or the same elements");

@@ -1,5 +1,6 @@
 // The table of matrix-vector kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/gemv/gemv.hpp>
 #include <ridge/tile/columns.hpp>
 
@@ -73,8 +74,6 @@ constexpr bool instantiated(const Config& c, DType dtype) {
 
 // ---- geometry ----------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
@@ -129,7 +128,6 @@ constexpr std::int64_t slice_elements(const Config& c, const Extent& e, std::int
 }
 
 // Blocks, x by y. They go on to further rows and slices where the grid is shorter than those.
-inline constexpr std::int64_t max_grid = 0x7fffffff, max_grid_y = 65535;  // on every device
 struct Grid {
   std::int64_t x = 0, y = 1;
   constexpr std::int64_t blocks() const { return x * y; }

@@ -43,6 +43,7 @@ struct HistogramProblem {
   // What the views need. Refuses misaligned elements and overlap.
   RIDGE_API static Result<HistogramProblem> of(const TensorView& x, const TensorView& counts,
                                                std::optional<HistogramRange> = {});
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class HistogramPlan {

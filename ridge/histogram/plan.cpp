@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/variants.hpp>
@@ -35,11 +36,15 @@ Result<HistogramProblem> HistogramProblem::of(const TensorView& x, const TensorV
                                               std::optional<HistogramRange> range) {
   if (counts.rank() != 1)
     return Status::invalid(op, "counts.shape", counts.layout.text(), "of one axis, the number of bins");
-  if (x.device != counts.device) return Status::invalid(op, "counts.device", "another", "that of x");
+  RIDGE_TRY(check_same_device(op, "counts", counts.device, "x", x.device));
   for (const auto& [view, label] : {std::pair{&x, "x"}, std::pair{&counts, "counts"}})
     RIDGE_TRY(check_data(op, label, *view));
-  if (share_memory(x, counts)) return Status::invalid(op, "counts", "overlapping x", "apart from it");
+  RIDGE_TRY(check_no_overlap(op, "counts", counts, "x", x));
   return HistogramProblem{x.dtype, x.layout, counts.dtype, counts.layout, range_or_default(x.dtype, range)};
+}
+
+std::string HistogramProblem::text() const {
+  return std::string(name(dtype)) + " " + x.text() + ", " + std::to_string(bins()) + " bins over " + ridge::text(range);
 }
 
 static Status validate(const HistogramProblem& p) {
@@ -153,13 +158,18 @@ static HistogramProblem collapsed(HistogramProblem p) {
   return p;
 }
 
+static Result<int> choose(const HistogramProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<HistogramPlan> plan_histogram(const HistogramProblem& problem, const DeviceInfo& device,
                                      const PlanOptions& options) {
   RIDGE_TRY(validate(problem));
   const HistogramProblem p = collapsed(problem);
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   return HistogramPlan{p, device, *chosen, p.x.count() == 0 ? 0 : grid_of(variants[*chosen], p, device)};
 }
@@ -167,13 +177,10 @@ Result<HistogramPlan> plan_histogram(const HistogramProblem& problem, const Devi
 Explanation HistogramPlan::explain() const {
   Explanation e;
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + ", " + std::to_string(problem.bins()) +
-              " bins over " + text(problem.range);
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
-  (void)select<Variant>(
-      op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -181,24 +188,16 @@ Status HistogramPlan::run(const TensorView& x, const TensorView& counts, Stream 
   auto given = HistogramProblem::of(x, counts, problem.range);
   if (!given) return given.error();
   const HistogramProblem p = collapsed(*given);
-  if (p != problem)
-    return Status::invalid(op, "tensors",
-                           std::string(name(p.dtype)) + " " + p.x.text() + " to " + std::string(name(p.counts_dtype)) +
-                               " " + p.counts.text(),
-                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text() + " to " +
-                               std::string(name(problem.counts_dtype)) + " " + problem.counts.text());
-  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (p != problem) return not_as_planned(op, p.text(), problem.text());
+  RIDGE_TRY(check_device(op, x.device, device));
   return on_backend(device.id,
                     [&](auto backend) { return launch<decltype(backend)>(*this, x.data, counts.data, stream); });
 }
 
 void histogram(const TensorView& x, const TensorView& counts, std::optional<HistogramRange> range, Stream stream) {
-  thread_local PlanCache<HistogramProblem, HistogramPlan> cache;
-  auto problem = HistogramProblem::of(x, counts, range);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, x.device, [](auto& p, auto& d) { return plan_histogram(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(x, counts, stream));
+  run_cached(
+      HistogramProblem::of(x, counts, range), [](auto& p, auto& d) { return plan_histogram(p, d); }, x.device, stream,
+      [&](const HistogramPlan& plan, Workspace) { return plan.run(x, counts, stream); });
 }
 
 }  // namespace ridge

@@ -4,6 +4,7 @@
 // per block: `rows` is the number of counters, 256 for 1-byte types. The others have one for each bin and one more for
 // what is not counted.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/histogram/histogram.hpp>
 
 #include <algorithm>
@@ -83,7 +84,6 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int byte_values = 256;
 inline constexpr std::int64_t max_bins = std::int64_t{1} << 30;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 // Samples that one block may count: its 32-bit counters hold them all, wherever they fall.
 inline constexpr std::int64_t max_block_samples = std::int64_t{1} << 31;
 

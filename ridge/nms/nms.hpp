@@ -29,6 +29,7 @@ struct NmsProblem {
   // In elements: from box to box and from coordinate to coordinate, and from each number to the next.
   std::int64_t box_pitch = 4, box_step = 1, score_step = 1, class_step = 1, index_step = 1;
   bool operator==(const NmsProblem&) const = default;
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 struct NmsTensors {

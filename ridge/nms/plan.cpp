@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/nms/launch.hpp>
 #include <ridge/nms/variants.hpp>
@@ -46,17 +47,21 @@ Result<NmsProblem> nms_problem(const NmsTensors& t, const NmsOptions& options) {
       {"boxes", &boxes}, {"scores", &t.scores}, {"classes", t.classes ? &*t.classes : nullptr}};
   for (const auto& [label, view] : inputs) {
     if (!view) continue;
-    if (view->device != t.indices.device) return Status::invalid(op, label + ".device", "another", "that of indices");
-    if (share_memory(*view, t.indices)) return Status::invalid(op, "indices", "overlapping " + label, "apart from it");
-    if (share_memory(*view, t.count)) return Status::invalid(op, "count", "overlapping " + label, "apart from it");
+    RIDGE_TRY(check_same_device(op, label, view->device, "indices", t.indices.device));
+    RIDGE_TRY(check_no_overlap(op, "indices", t.indices, label, *view));
+    RIDGE_TRY(check_no_overlap(op, "count", t.count, label, *view));
   }
-  if (t.count.device != t.indices.device) return Status::invalid(op, "count.device", "another", "that of indices");
-  if (share_memory(t.count, t.indices)) return Status::invalid(op, "count", "overlapping indices", "apart from it");
+  RIDGE_TRY(check_same_device(op, "count", t.count.device, "indices", t.indices.device));
+  RIDGE_TRY(check_no_overlap(op, "count", t.count, "indices", t.indices));
   p.box_pitch = p.n > 1 ? boxes.stride(0) : 4;
   p.box_step = boxes.stride(1);
   p.score_step = p.n > 1 ? t.scores.stride(0) : 1;
   p.index_step = p.n > 1 ? t.indices.stride(0) : 1;
   return p;
+}
+
+std::string NmsProblem::text() const {
+  return std::string(name(dtype)) + " " + std::to_string(n) + " boxes" + (classes ? " of classes" : "");
 }
 
 static Status validate(const NmsProblem& p) {
@@ -122,11 +127,16 @@ static double predict_us(const Variant& row, const NmsProblem& p, const DeviceIn
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const NmsProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<NmsPlan> plan_nms(const NmsProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   return NmsPlan{p, device, *chosen};
 }
@@ -138,41 +148,29 @@ std::size_t NmsPlan::workspace_bytes() const {
 Explanation NmsPlan::explain() const {
   Explanation e;
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.n) + " boxes" +
-              (problem.classes ? " of classes" : "");
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace_bytes();
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
 Status NmsPlan::run(const NmsTensors& t, Workspace workspace, Stream stream) const {
   auto given = nms_problem(t, {.iou = problem.iou, .legacy = problem.legacy});
   if (!given) return given.error();
-  if (*given != problem)
-    return Status::invalid(
-        op, "tensors", std::string(name(t.boxes.dtype)) + " " + t.boxes.layout.text(),
-        "as planned, " + std::string(name(problem.dtype)) + " of " + std::to_string(problem.n) + " boxes");
-  if (t.boxes.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (workspace.bytes < workspace_bytes())
-    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
-                           "at least " + std::to_string(workspace_bytes()));
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.boxes.device, device));
+  RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));
   if (workspace_bytes() > 0 && alignment_of(workspace.data) < 16)
     return Status::invalid(op, "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, workspace, stream); });
 }
 
 void nms(const NmsTensors& t, const NmsOptions& options, Stream stream) {
-  thread_local PlanCache<NmsProblem, NmsPlan> cache;
-  auto problem = nms_problem(t, options);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.boxes.device, [](auto& p, auto& d) { return plan_nms(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, t.boxes.device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(t, workspace, stream); }));
+  run_cached(
+      nms_problem(t, options), [](auto& p, auto& d) { return plan_nms(p, d); }, t.boxes.device, stream,
+      [&](const NmsPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
 
 }  // namespace ridge

@@ -1,5 +1,6 @@
 // The table of nms's kernels, and every fact that plan and kernels share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/nms/nms.hpp>
 
 namespace ridge::nms_detail {
@@ -19,18 +20,17 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
+  Role role = Role::general;
 };
 
 // clang-format off
 inline constexpr Variant variants[] = {
     {"walk", "one block, from box to box; any number of boxes", {}},
-    {"mask", "every pair's overlap as a bit, by the whole device; then 64 boxes at a time", {.method = Method::mask, .threads = 1024}},
+    {"mask", "every pair's overlap as a bit, by the whole device; then 64 boxes at a time", {.method = Method::mask, .threads = 1024}, Role::lesson},
     {"mask_ahead", "one warp decides, the others strike out behind it", {.method = Method::mask, .threads = 1024, .ahead = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Keys are sorted in tiles, a key per thread; where there are several, each key then looks up its place in the others.
 inline constexpr int sort_tile = 1024, rank_threads = 128;

@@ -1,12 +1,12 @@
 // What plan.cpp knows of the .cu files.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/norm/norm.hpp>
 
 namespace ridge::norm_detail {
 
 using Types = TypeList<float, half, bfloat16, double>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 struct Vector {
   void* data = nullptr;   // null: there is none

@@ -77,6 +77,7 @@ struct NormProblem {
   // What the views need; refuses shapes or dtypes that differ, and overlap.
   RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormTensors&, Accumulate = Accumulate::plain);
   RIDGE_API static Result<NormProblem> of(Norm, double eps, const NormGradientTensors&);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class NormPlan {

@@ -3,6 +3,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/norm/launch.hpp>
 #include <ridge/norm/model.hpp>
@@ -46,7 +47,7 @@ static Status check_like(std::string_view op, const TensorView& x, NamedViews ro
                                "that of x, " + std::string(ridge::name(x.dtype)));
       if (!view->layout.same_shape(shape))
         return Status::invalid(op, argument + ".shape", view->layout.text(), shape.text());
-      if (view->device != x.device) return Status::invalid(op, argument + ".device", "another", "that of x");
+      RIDGE_TRY(check_same_device(op, argument, view->device, "x", x.device));
       RIDGE_TRY(check_data(op, argument, *view));
     }
   return {};
@@ -122,6 +123,11 @@ static NormProblem with_layouts(NormProblem p) {
   const Rows rows = Rows::contiguous(p.rows, p.cols);
   if (!p.rows_lie) p.rows_lie = {rows, rows, rows, rows};
   return p;
+}
+
+std::string NormProblem::text() const {
+  return std::string(name(dtype)) + " " + std::to_string(rows) + "x" + std::to_string(cols) +
+         (backward ? " backward" : "") + (is_two_float(*this) ? ", in two floats" : "");
 }
 
 static Status validate(const NormProblem& p) {
@@ -268,12 +274,17 @@ static double predict_us(const Variant& row, const NormProblem& p, const DeviceI
   return roofline::predict(kernel_of(row, p, device), device).us;
 }
 
+static Result<int> choose(const NormProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op_name(p), variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
   const NormProblem p = with_layouts(problem);
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op_name(p), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p, device);
@@ -286,15 +297,11 @@ Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device,
 Explanation NormPlan::explain() const {
   Explanation e;
   e.op = op_name(problem);
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" +
-              std::to_string(problem.cols) + (problem.backward ? " backward" : "") +
-              (is_two_float(problem) ? ", in two floats" : "");
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace_bytes();
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -309,14 +316,10 @@ static Status check_planned(const NormPlan& plan, const Result<NormProblem>& vie
     NormProblem planned = plan.problem;
     for (int i = 0; i < 4; ++i) (*planned.rows_lie)[i].phase = (*views->rows_lie)[i].phase;
     if (*views != planned || !fits(variants[plan.variant], *views, plan.device).empty())
-      return Status::invalid(op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
-                             "as planned, " + std::string(name(planned.dtype)) + " " + std::to_string(planned.rows) +
-                                 "x" + std::to_string(planned.cols));
+      return not_as_planned(op, views->text(), planned.text());
   }
-  if (x.device != plan.device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (workspace.bytes < plan.workspace_bytes())
-    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
-                           "at least " + std::to_string(plan.workspace_bytes()));
+  RIDGE_TRY(check_device(op, x.device, plan.device));
+  RIDGE_TRY(check_workspace(op, workspace, plan.workspace_bytes()));
   return {};
 }
 
@@ -369,17 +372,13 @@ Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream s
 // ---- one line
 
 template <class Tensors>
-static void run_cached(const Result<NormProblem>& problem, const Tensors& tensors, Stream stream) {
-  thread_local PlanCache<NormProblem, NormPlan> cache;
-  const Device device = tensors.x.device;
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, device, [](auto& p, auto& d) { return plan_norm(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(tensors, workspace, stream); }));
+static void plan_and_run(const Result<NormProblem>& problem, const Tensors& tensors, Stream stream) {
+  run_cached(
+      problem, [](auto& p, auto& d) { return plan_norm(p, d); }, tensors.x.device, stream,
+      [&](const NormPlan& plan, Workspace workspace) { return plan.run(tensors, workspace, stream); });
 }
 static void run_forward(Norm norm, const NormTensors& tensors, const NormOptions& o, Stream stream) {
-  run_cached(NormProblem::of(norm, o.eps, tensors, o.accumulate), tensors, stream);
+  plan_and_run(NormProblem::of(norm, o.eps, tensors, o.accumulate), tensors, stream);
 }
 
 void layer_norm(const TensorView& x, const TensorView& y, const NormOptions& o, Stream stream) {
@@ -399,7 +398,7 @@ void add_rms_norm(const TensorView& x, const TensorView& residual, const TensorV
               stream);
 }
 void norm_gradients(Norm norm, const NormGradientTensors& t, double eps, Stream stream) {
-  run_cached(NormProblem::of(norm, eps, t), t, stream);
+  plan_and_run(NormProblem::of(norm, eps, t), t, stream);
 }
 
 }  // namespace ridge

@@ -1,12 +1,12 @@
 // What plan.cpp knows of the .cu files: one launch per element type and backend.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/pool/pool.hpp>
 
 namespace ridge::pool_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 struct Arguments {
   const PoolPlan& plan;

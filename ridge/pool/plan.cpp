@@ -3,6 +3,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/pool/launch.hpp>
 #include <ridge/pool/variants.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -82,10 +83,10 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
   if (y.dtype != x.dtype)
     return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
   if (!y.layout.same_shape(expected)) return Status::invalid(op, "y.shape", y.layout.text(), expected.text());
-  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_same_device(op, "y", y.device, "x", x.device));
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  RIDGE_TRY(check_no_overlap(op, "y", y, "x", x));
   return PoolProblem{function,
                      x.dtype,
                      window,
@@ -94,6 +95,12 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
                      as_nchw(y.layout, layout),
                      alignment_of(x.data),
                      alignment_of(y.data)};
+}
+
+std::string PoolProblem::text() const {
+  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
+         (layout == PoolLayout::nhwc ? " nhwc" : "") + " window " + ridge::text(window.size) + " stride " +
+         ridge::text(window.stride) + " pad " + ridge::text(window.pad);
 }
 
 static Status validate(const PoolProblem& p) {
@@ -233,11 +240,16 @@ static double predict_us(const Variant& row, const PoolProblem& p, const DeviceI
   return roofline::predict(kernel_of(row, p, device), device).us;
 }
 
+static Result<int> choose(const PoolProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      name(p.function), variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<PoolPlan> plan_pool(const PoolProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      name(p.function), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const std::int64_t grid = grid_of(variants[*chosen].config, p);
   if (grid > max_grid)
@@ -248,17 +260,12 @@ Result<PoolPlan> plan_pool(const PoolProblem& p, const DeviceInfo& device, const
 }
 
 Explanation PoolPlan::explain() const {
-  const PoolWindow& w = problem.window;
   Explanation e;
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + Layout::contiguous(std::span(problem.x.shape.data(), 4)).text() +
-              (problem.layout == PoolLayout::nhwc ? " nhwc" : "") + " window " + text(w.size) + " stride " +
-              text(w.stride) + " pad " + text(w.pad);
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem, device), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -269,10 +276,8 @@ Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) co
   // A tensor that starts on a rounder address than was planned for is as good.
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
-  if (*given != problem)
-    return Status::invalid(op, "tensors", x.layout.text() + " or their alignment",
-                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
-  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, x.device, device));
   if (grid == 0) return {};
   const Arguments args{*this, x.data, y.data, stream};
   return on_backend(device.id, [&](auto backend) {
@@ -285,21 +290,18 @@ Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) co
   });
 }
 
-static void run_cached(Pool function, const PoolWindow& window, PoolLayout layout, const TensorView& x,
-                       const TensorView& y, Stream stream) {
-  thread_local PlanCache<PoolProblem, PoolPlan> cache;
-  auto problem = PoolProblem::of(function, window, layout, x, y);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_pool(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(x, y, stream));
+static void plan_and_run(Pool function, const PoolWindow& window, PoolLayout layout, const TensorView& x,
+                         const TensorView& y, Stream stream) {
+  run_cached(
+      PoolProblem::of(function, window, layout, x, y), [](auto& p, auto& d) { return plan_pool(p, d); }, y.device,
+      stream, [&](const PoolPlan& plan, Workspace) { return plan.run(x, y, stream); });
 }
 
 void max_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& window, PoolLayout layout, Stream stream) {
-  run_cached(Pool::max, window, layout, x, y, stream);
+  plan_and_run(Pool::max, window, layout, x, y, stream);
 }
 void avg_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& window, PoolLayout layout, Stream stream) {
-  run_cached(Pool::avg, window, layout, x, y, stream);
+  plan_and_run(Pool::avg, window, layout, x, y, stream);
 }
 
 }  // namespace ridge

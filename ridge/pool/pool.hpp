@@ -59,6 +59,7 @@ struct PoolProblem {
   // What the views need; refuses shapes or dtypes that do not belong together, windows that do not fit, and overlap.
   RIDGE_API static Result<PoolProblem> of(Pool, const PoolWindow&, PoolLayout, const TensorView& x,
                                           const TensorView& y);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class PoolPlan {

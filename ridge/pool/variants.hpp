@@ -1,5 +1,6 @@
 // The table of pooling kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/pool/pool.hpp>
 
 #include <optional>
@@ -58,8 +59,6 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int unit_bytes = 16;      // the widest access of a thread
 inline constexpr int shared_columns = 32;  // of a block's tile of outputs (shared)
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Inputs along one axis that `outputs` neighbouring outputs see.
 constexpr std::int64_t inputs_of(std::int64_t outputs, std::int64_t stride, std::int64_t extent) {

@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/reduce/launch.hpp>
 #include <ridge/reduce/variants.hpp>
 #include <ridge/roofline/predict.hpp>
@@ -68,9 +69,9 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
     return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), std::string(name(result_type(f, x.dtype))));
   for (const TensorView* input : {&x, z ? z : &x}) {
     const std::string label = input == z ? "z" : "x";
-    if (input->device != x.device || y.device != x.device)
-      return Status::invalid(op, y.device != x.device ? "y.device" : label + ".device", "another", "that of x");
-    if (share_memory(*input, y)) return Status::invalid(op, "y", "overlapping " + label, "apart from it");
+    RIDGE_TRY(check_same_device(op, "y", y.device, "x", x.device));
+    RIDGE_TRY(check_same_device(op, label, input->device, "x", x.device));
+    RIDGE_TRY(check_no_overlap(op, "y", y, label, *input));
   }
   RIDGE_TRY(check_data(op, "y", y));
   if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
@@ -99,6 +100,17 @@ static Layout without(Layout layout, int axis) {
 
 static bool has_identity(Reduce f) {
   return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot || f == Reduce::trace;
+}
+
+static std::string along_text(const ReduceProblem& p) {
+  if (p.y.rank == 0) return "";
+  const int axis = axis_of(p);
+  return axis == p.x.rank - 1 ? ", last axis" : ", axis " + std::to_string(axis);
+}
+
+std::string ReduceProblem::text() const {
+  return std::string(name(dtype)) + " " + x.text() + along_text(*this) +
+         (accumulate == Accumulate::two_float ? ", in two floats" : "");
 }
 
 static Status validate(const ReduceProblem& p) {
@@ -477,18 +489,11 @@ Result<ReducePlan> plan_reduce(const ReduceProblem& problem, const DeviceInfo& d
   return plan;
 }
 
-static std::string along_text(const ReduceProblem& p) {
-  if (p.y.rank == 0) return "";
-  const int axis = axis_of(p);
-  return axis == p.x.rank - 1 ? ", last axis" : ", axis " + std::to_string(axis);
-}
-
 Explanation ReducePlan::explain() const {
   Explanation e;
   const Geometry g = geometry_of(problem);
   e.op = name(problem.function);
-  e.problem = std::string(name(problem.dtype)) + " " + problem.x.text() + along_text(problem) +
-              (problem.accumulate == Accumulate::two_float ? ", in two floats" : "");
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   e.workspace_bytes = workspace;
   roofline::account(e, kernel_of(variants[variant], problem, g, device), device);
@@ -516,14 +521,9 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
                            "as planned, a multiple of " + std::to_string(problem.start));
   given->alignment = planned;
   given->start = problem.start;
-  if (*given != problem)
-    return Status::invalid(
-        op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " to " + y.layout.text(),
-        "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text() + " to " + problem.y.text());
-  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (scratch.bytes < workspace)
-    return Status::invalid(op, "workspace", std::to_string(scratch.bytes) + " bytes",
-                           "at least " + std::to_string(workspace));
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, x.device, device));
+  RIDGE_TRY(check_workspace(op, scratch, workspace));
   if (workspace && alignment_of(scratch.data) < 16)
     return Status::invalid(op, "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
   if (extent.rows == 0) return {};
@@ -547,26 +547,22 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   });
 }
 
-static void run_cached(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis, Stream stream,
-                       Accumulate accumulate) {
-  thread_local PlanCache<ReduceProblem, ReducePlan> cache;
-  auto problem = ReduceProblem::of(f, x, z, y, axis, accumulate);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_reduce(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, y.device, stream,
-                              [&](Workspace w) { return (*plan)->run(x, z ? *z : x, y, w, stream); }));
+static void plan_and_run(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis,
+                         Stream stream, Accumulate accumulate) {
+  run_cached(
+      ReduceProblem::of(f, x, z, y, axis, accumulate), [](auto& p, auto& d) { return plan_reduce(p, d); }, y.device,
+      stream, [&](const ReducePlan& plan, Workspace w) { return plan.run(x, z ? *z : x, y, w, stream); });
 }
 
 void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream, Accumulate accumulate) {
   if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
-  run_cached(f, x, nullptr, y, axis, stream, accumulate);
+  plan_and_run(f, x, nullptr, y, axis, stream, accumulate);
 }
 
 void reduce(Reduce f, const TensorView& x, const TensorView& y, Stream stream) { reduce(f, x, -1, y, stream); }
 
 void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream stream, Accumulate accumulate) {
-  run_cached(Reduce::dot, x, &z, y, -1, stream, accumulate);
+  plan_and_run(Reduce::dot, x, &z, y, -1, stream, accumulate);
 }
 
 }  // namespace ridge

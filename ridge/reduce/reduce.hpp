@@ -68,6 +68,7 @@ struct ReduceProblem {
   // overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
                                             int axis = -1, Accumulate = Accumulate::plain);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 // A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the

@@ -1,5 +1,6 @@
 // The table of reduction kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/reduce/reduce.hpp>
 #include <ridge/tile/columns.hpp>
 #include <ridge/tile/last_block.hpp>
@@ -135,7 +136,6 @@ static_assert(variants[cluster_variant].config.kernel == Kernel::cluster);
 
 // ---- geometry ----------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr int access_elements(const Config& c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
@@ -260,7 +260,6 @@ constexpr std::int64_t slice_tiles(const Config& c, const Extent& e, std::int64_
 }
 
 // Blocks of the first kernel, x by y. They go on to further rows and slices where the grid is shorter than those.
-inline constexpr std::int64_t max_grid = 0x7fffffff, max_grid_y = 65535;  // on every device
 struct Grid {
   std::int64_t x = 0, y = 1;
   constexpr std::int64_t blocks() const { return x * y; }

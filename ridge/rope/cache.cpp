@@ -4,6 +4,7 @@
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/roofline/predict.hpp>
 #include <ridge/rope/cache_launch.hpp>
@@ -102,7 +103,7 @@ Result<RopeCacheProblem> RopeCacheProblem::of(const RopeCacheTensors& t, const R
 
   // Types, devices, addresses, overlap.
   const auto belongs = [&](const TensorView& view, const char* label) -> Status {
-    if (view.device != t.q.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of q");
+    RIDGE_TRY(check_same_device(op, label, view.device, "q", t.q.device));
     RIDGE_TRY(check_data(op, label, view));
     return check_apart(outputs, {label, &view});
   };
@@ -224,11 +225,16 @@ static double predict_us(const Variant& row, const RopeCacheProblem& p, const De
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const RopeCacheProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, cache_variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<RopeCachePlan> plan_rope_cache(const RopeCacheProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, cache_variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = cache_variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
@@ -245,9 +251,7 @@ Explanation RopeCachePlan::explain() const {
   e.problem = problem.text();
   e.variant = cache_variants[variant].name;
   roofline::account(e, kernel_of(cache_variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, cache_variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -286,22 +290,17 @@ Status RopeCachePlan::run(const RopeCacheTensors& t, Stream stream) const {
   if (!given) return given.error();
   // Tensors that start on rounder addresses than were planned for are as good.
   given->alignment = std::min(given->alignment, problem.alignment);
-  if (*given != problem)
-    return Status::invalid(op, "tensors", given->text() + ", their strides or alignment",
-                           "as planned, " + problem.text());
-  if (t.q.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.q.device, device));
   if (grid == 0) return {};
   if (checked) RIDGE_TRY(check_tokens(problem, t, stream));
   return on_backend(device.id, [&](auto backend) { return launch_cache<decltype(backend)>(*this, t, stream); });
 }
 
 void rope_cache(const RopeCacheTensors& t, const RopeOptions& options, Stream stream) {
-  thread_local PlanCache<RopeCacheProblem, RopeCachePlan> cache;
-  auto problem = RopeCacheProblem::of(t, options);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.q.device, [](auto& p, auto& d) { return plan_rope_cache(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(t, stream));
+  run_cached(
+      RopeCacheProblem::of(t, options), [](auto& p, auto& d) { return plan_rope_cache(p, d); }, t.q.device, stream,
+      [&](const RopeCachePlan& plan, Workspace) { return plan.run(t, stream); });
 }
 
 // ---- by name --------------------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 // What plan.cpp knows of rope.cu.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/rope/rope.hpp>
 
 namespace ridge::rope_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, and the tensors are as it says.
 template <class Backend> Status launch(const RopePlan&, const RopeTensors&, Stream);

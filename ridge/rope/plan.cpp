@@ -3,6 +3,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/roofline/predict.hpp>
 #include <ridge/rope/launch.hpp>
 #include <ridge/rope/rotation.hpp>
@@ -26,29 +27,29 @@ Result<RopeProblem> RopeProblem::of(const RopeTensors& t, const RopeOptions& opt
   const TensorView &x = t.x, &y = t.y;
   if (x.rank() != 3 && x.rank() != 4)
     return Status::invalid(op, "x.shape", x.layout.text(), "of 3 axes, s h d, or of 4, b s h d");
-  if (y.dtype != x.dtype)
-    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
-  if (!y.layout.same_shape(x.layout))
-    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
-  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_like(op, "y", y, "x", x));
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (share_memory(x, y) && !same_elements(x, y))
-    return Status::invalid(op, "y", "overlapping x", "apart from it, or the same elements");
+  RIDGE_TRY(check_no_partial_overlap(op, "y", y, "x", x));
   RopeProblem p{.options = options, .dtype = x.dtype, .x = with_batch(x.layout), .y = with_batch(y.layout)};
   p.align_x = alignment_of(x.data);
   p.align_y = alignment_of(y.data);
   p.positions = t.positions.has_value();
   p.tables = t.cos.has_value();
   const auto apart = [&](const TensorView& view, const char* label) -> Status {
-    if (view.device != x.device) return Status::invalid(op, std::string(label) + ".device", "another", "that of x");
+    RIDGE_TRY(check_same_device(op, label, view.device, "x", x.device));
     RIDGE_TRY(check_data(op, label, view));
-    if (share_memory(view, y)) return Status::invalid(op, "y", std::string("overlapping ") + label, "apart from it");
+    RIDGE_TRY(check_no_overlap(op, "y", y, label, view));
     return {};
   };
   RIDGE_TRY(check_angles(op, {t.positions, t.cos, t.sin}, p.x.shape[0], p.x.shape[1], rotary_dim(p) / 2, x.dtype, "x",
                          apart));
   return p;
+}
+
+std::string RopeProblem::text() const {
+  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
+         (options.style == RopeStyle::neox ? " neox" : " gptj");
 }
 
 static Status validate(const RopeProblem& p) {
@@ -117,11 +118,16 @@ static double predict_us(const Variant& row, const RopeProblem& p, const DeviceI
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const RopeProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<RopePlan> plan_rope(const RopeProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
@@ -134,13 +140,10 @@ Result<RopePlan> plan_rope(const RopeProblem& p, const DeviceInfo& device, const
 Explanation RopePlan::explain() const {
   Explanation e;
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + Layout::contiguous(std::span(problem.x.shape.data(), 4)).text() +
-              (problem.options.style == RopeStyle::neox ? " neox" : " gptj");
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -150,22 +153,17 @@ Status RopePlan::run(const RopeTensors& t, Stream stream) const {
   // A tensor that starts on a rounder address than was planned for is as good.
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
-  if (*given != problem)
-    return Status::invalid(op, "tensors", t.x.layout.text() + " or their alignment",
-                           "as planned, " + std::string(name(problem.dtype)) + " " + problem.x.text());
-  if (t.x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
+  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
+  RIDGE_TRY(check_device(op, t.x.device, device));
   if (grid == 0) return {};
   if (checked) RIDGE_TRY(check_positions(op, {t.positions, t.cos, t.sin}, problem.x.shape[1], stream));
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, stream); });
 }
 
 void rope(const RopeTensors& t, const RopeOptions& options, Stream stream) {
-  thread_local PlanCache<RopeProblem, RopePlan> cache;
-  auto problem = RopeProblem::of(t, options);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, t.x.device, [](auto& p, auto& d) { return plan_rope(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(t, stream));
+  run_cached(
+      RopeProblem::of(t, options), [](auto& p, auto& d) { return plan_rope(p, d); }, t.x.device, stream,
+      [&](const RopePlan& plan, Workspace) { return plan.run(t, stream); });
 }
 
 }  // namespace ridge

@@ -51,6 +51,7 @@ struct RopeProblem {
                                           const RopeOptions& = {});
   // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
   RIDGE_API static Result<RopeProblem> of(const RopeTensors&, const RopeOptions&);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class RopePlan {

@@ -1,5 +1,6 @@
 // The table of rope's kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/rope/rope.hpp>
 
 namespace ridge::rope_detail {
@@ -37,7 +38,6 @@ inline constexpr int most_angles = 256;  // of a head: what is handed to the ker
 constexpr std::int64_t unit_elements(const Config& c, DType dtype) {
   return c.unit_bytes / static_cast<std::int64_t>(size_of(dtype));
 }
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr std::int64_t rotary_dim(const RopeOptions& options, std::int64_t d) {
   return options.rotary_dim > 0 ? options.rotary_dim : d;

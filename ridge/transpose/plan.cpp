@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/roofline/predict.hpp>
 #include <ridge/transpose/launch.hpp>
 #include <ridge/transpose/variants.hpp>
@@ -56,8 +57,8 @@ Result<TransposeProblem> problem_of(std::string_view op, const TensorView& x, st
   if (!y.layout.same_shape(layout))
     return Status::invalid(op, "y.shape", y.layout.text(),
                            layout.text() + ", the axes of x in the order " + axes_text(axes));
-  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
-  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  RIDGE_TRY(check_same_device(op, "y", y.device, "x", x.device));
+  RIDGE_TRY(check_no_overlap(op, "y", y, "x", x));
   return TransposeProblem{.op = op,
                           .element_bytes = static_cast<int>(size_of(x.dtype)),
                           .x = x.layout,
@@ -272,6 +273,10 @@ static int least_conflicts(const Form& f) {
   return best;
 }
 
+std::string TransposeProblem::text() const {
+  return "elements of " + bytes_text(element_bytes) + ", " + x.text() + " to " + y.text();
+}
+
 Result<TransposePlan> plan_transpose(const TransposeProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
   Form form = form_of(p);
@@ -301,7 +306,7 @@ static std::string form_text(const Form& f) {
 Explanation TransposePlan::explain() const {
   Explanation e;
   e.op = problem.op;
-  e.problem = "of " + problem.x.text() + " to " + problem.y.text() + ", " + form_text(form);
+  e.problem = problem.text() + ", " + form_text(form);
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem, form), device);
   (void)choose(problem, form, device, {}, &e.candidates);
@@ -315,7 +320,8 @@ Status TransposePlan::run(const void* x, void* y, Stream stream) const {
   given.phase_x = phase_of(x);
   given.phase_y = phase_of(y);
   if (const std::string why = fits(variants[variant], given, device); !why.empty())
-    return Status::invalid(problem.op, "tensors", "not aligned as planned", "such that the variant fits: " + why);
+    return Status::error(Code::invalid_argument,
+                         std::string(problem.op) + ": the tensors' alignment is not what was planned for: " + why);
   return on_backend(device.id,
                     [&](auto backend) { return launch<decltype(backend)>(variant, device, given, x, y, stream); });
 }
@@ -326,27 +332,23 @@ Status TransposePlan::run(const TensorView& x, const TensorView& y, Stream strea
   TransposeProblem planned = problem;
   planned.phase_x = given->phase_x;
   planned.phase_y = given->phase_y;
-  if (*given != planned)
-    return Status::invalid(problem.op, "tensors", std::string(name(y.dtype)) + " " + y.layout.text(),
-                           "as planned, elements of " + bytes_text(problem.element_bytes) + " to " + problem.y.text());
-  if (x.device != device.id) return Status::invalid(problem.op, "device", "another", "the plan's");
+  if (*given != planned) return not_as_planned(problem.op, given->text(), problem.text());
+  RIDGE_TRY(check_device(problem.op, x.device, device));
   return run(x.data, y.data, stream);
 }
 
-static void run_cached(const Result<TransposeProblem>& problem, const TensorView& x, const TensorView& y,
-                       Stream stream) {
-  thread_local PlanCache<TransposeProblem, TransposePlan> cache;
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_transpose(p, d); });
-  throw_if(plan.error());
-  throw_if((*plan)->run(x.data, y.data, stream));
+static void plan_and_run(const Result<TransposeProblem>& problem, const TensorView& x, const TensorView& y,
+                         Stream stream) {
+  run_cached(
+      problem, [](auto& p, auto& d) { return plan_transpose(p, d); }, y.device, stream,
+      [&](const TransposePlan& plan, Workspace) { return plan.run(x.data, y.data, stream); });
 }
 
 void transpose(const TensorView& x, const TensorView& y, Stream stream) {
-  run_cached(TransposeProblem::transpose(x, y), x, y, stream);
+  plan_and_run(TransposeProblem::transpose(x, y), x, y, stream);
 }
 void permute(const TensorView& x, std::span<const int> axes, const TensorView& y, Stream stream) {
-  run_cached(TransposeProblem::permute(x, axes, y), x, y, stream);
+  plan_and_run(TransposeProblem::permute(x, axes, y), x, y, stream);
 }
 
 }  // namespace ridge

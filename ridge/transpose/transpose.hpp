@@ -35,6 +35,7 @@ struct TransposeProblem {
   RIDGE_API static Result<TransposeProblem> transpose(const TensorView& x, const TensorView& y);
   RIDGE_API static Result<TransposeProblem> permute(const TensorView& x, std::span<const int> axes,
                                                     const TensorView& y);
+  RIDGE_API std::string text() const;
 };
 
 class TransposePlan {

@@ -1,5 +1,6 @@
 // The table of transpose kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/transpose/transpose.hpp>
 
 namespace ridge::transpose_detail {
@@ -45,6 +46,7 @@ struct Variant {
   std::string_view name, step;
   Config config;
   Shares share;  // measured on an H200 at 1, 2 and 4 bytes (bench/results/h200/transpose.json), estimated beyond
+  Role role = Role::general;
 };
 
 // clang-format off
@@ -52,11 +54,11 @@ inline constexpr Variant variants[] = {
     {"naive", "a thread per element: reads are contiguous, writes a column apart",
      {.method = Method::naive}, {.03, .07, .12, .22, .40}},
     {"shared", "a tile in shared memory: writes are contiguous too; a column of the tile is one bank",
-     {.method = Method::square, .threads = 1024}, {.04, .08, .13, .25, .45}},
+     {.method = Method::square, .threads = 1024}, {.04, .08, .13, .25, .45}, Role::lesson},
     {"padded", "a row of the tile is one element longer: a column spreads over the banks",
-     {.method = Method::square, .threads = 1024, .pad = 1}, {.05, .09, .17, .30, .50}},
+     {.method = Method::square, .threads = 1024, .pad = 1}, {.05, .09, .17, .30, .50}, Role::lesson},
     {"swizzled", "no padding: each row's elements lie in an order of their own",
-     {.method = Method::square, .threads = 1024, .swizzle = true}, {.05, .09, .17, .30, .50}},
+     {.method = Method::square, .threads = 1024, .swizzle = true}, {.05, .09, .17, .30, .50}, Role::lesson},
     {"ilp", "four elements in flight per thread, a quarter of the threads",
      {.method = Method::square, .threads = 256, .pad = 1}, {.25, .46, .74, .75, .75}},
     {"tile_128", "16-byte accesses on both sides; runs of 128 bytes",
@@ -101,7 +103,6 @@ inline constexpr Variant variants[] = {
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr int per_chunk(int unit) { return chunk_bytes / unit; }
 
 inline constexpr int square_side = 32;

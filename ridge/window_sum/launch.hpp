@@ -1,12 +1,12 @@
 // What plan.cpp knows of window_sum.cu.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/window_sum/window_sum.hpp>
 
 namespace ridge::window_sum_detail {
 
 using Types = TypeList<float, half, bfloat16, std::int32_t>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
 
 // Preconditions: the plan's problem has elements, the pointers are as it says, and the workspace has its bytes.
 template <class Backend> Status launch(const WindowSumPlan&, const void* x, void* y, void* workspace, Stream);

@@ -2,6 +2,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/roofline/predict.hpp>
 #include <ridge/window_sum/launch.hpp>
 #include <ridge/window_sum/variants.hpp>
@@ -17,14 +18,10 @@ static constexpr std::string_view op = "window_sum";
 
 Result<WindowSumProblem> WindowSumProblem::of(const TensorView& x, const TensorView& y, std::int64_t w) {
   if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
-  if (y.dtype != x.dtype)
-    return Status::invalid(op, "y.dtype", std::string(name(y.dtype)), "that of x, " + std::string(name(x.dtype)));
-  if (!y.layout.same_shape(x.layout))
-    return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
-  if (y.device != x.device) return Status::invalid(op, "y.device", "another", "that of x");
+  RIDGE_TRY(check_like(op, "y", y, "x", x));
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
-  if (share_memory(x, y)) return Status::invalid(op, "y", "overlapping x", "apart from it");
+  RIDGE_TRY(check_no_overlap(op, "y", y, "x", x));
   WindowSumProblem p{.n = x.size(-1), .w = w, .dtype = x.dtype};
   p.rows = rows_in(x.layout);
   const TensorView views[] = {x, y};
@@ -39,6 +36,10 @@ static WindowSumProblem with_layouts(WindowSumProblem p) {
   if (!p.x) p.x = Rows::contiguous(p.rows, p.n);
   if (!p.y) p.y = Rows::contiguous(p.rows, p.n);
   return p;
+}
+
+std::string WindowSumProblem::text() const {
+  return std::string(name(dtype)) + " " + std::to_string(rows) + "x" + std::to_string(n) + " w=" + std::to_string(w);
 }
 
 static Status validate(const WindowSumProblem& p) {
@@ -143,13 +144,18 @@ static double predict_us(const Variant& row, const WindowSumProblem& p, const De
   return roofline::predict(kernel_of(row, p), device).us;
 }
 
+static Result<int> choose(const WindowSumProblem& p, const DeviceInfo& device, const PlanOptions& options,
+                          std::vector<Candidate>* record = nullptr) {
+  return select<Variant>(
+      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
+      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+}
+
 Result<WindowSumPlan> plan_window_sum(const WindowSumProblem& problem, const DeviceInfo& device,
                                       const PlanOptions& options) {
   const WindowSumProblem p = with_layouts(problem);
   RIDGE_TRY(validate(p));
-  auto chosen = select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); });
+  const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Config& c = variants[*chosen].config;
   if (p.rows > 0 && tiles_of_row(c, p) > max_grid / p.rows)
@@ -167,13 +173,10 @@ Explanation WindowSumPlan::explain() const {
   Explanation e;
   e.workspace_bytes = workspace_bytes();
   e.op = op;
-  e.problem = std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) + "x" + std::to_string(problem.n) +
-              " w=" + std::to_string(problem.w);
+  e.problem = problem.text();
   e.variant = variants[variant].name;
   roofline::account(e, kernel_of(variants[variant], problem), device);
-  (void)select<Variant>(
-      e.op, variants, {}, [&](const Variant& row) { return fits(row, problem, device); },
-      [&](const Variant& row) { return predict_us(row, problem, device); }, &e.candidates);
+  (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
@@ -184,15 +187,10 @@ Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Workspace wo
     // A tensor that starts on a rounder address than was planned for is as good; the kernels look at the plan's.
     if (given->x->phase == 0) given->x->phase = problem.x->phase;
     if (given->y->phase == 0) given->y->phase = problem.y->phase;
-    if (*given != problem)
-      return Status::invalid(op, "tensors", std::string(name(x.dtype)) + " " + x.layout.text() + " or their alignment",
-                             "as planned, " + std::string(name(problem.dtype)) + " " + std::to_string(problem.rows) +
-                                 "x" + std::to_string(problem.n));
+    if (*given != problem) return not_as_planned(op, given->text(), problem.text());
   }
-  if (x.device != device.id) return Status::invalid(op, "device", "another", "the plan's");
-  if (workspace.bytes < workspace_bytes())
-    return Status::invalid(op, "workspace", std::to_string(workspace.bytes) + " bytes",
-                           "at least " + std::to_string(workspace_bytes()));
+  RIDGE_TRY(check_device(op, x.device, device));
+  RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));
   if (grid == 0) return {};
   return on_backend(device.id, [&](auto backend) {
     return launch<decltype(backend)>(*this, x.data, y.data, workspace.data, stream);
@@ -200,13 +198,9 @@ Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Workspace wo
 }
 
 void window_sum(const TensorView& x, const TensorView& y, std::int64_t w, Stream stream) {
-  thread_local PlanCache<WindowSumProblem, WindowSumPlan> cache;
-  auto problem = WindowSumProblem::of(x, y, w);
-  throw_if(problem.error());
-  auto plan = cache.find(*problem, y.device, [](auto& p, auto& d) { return plan_window_sum(p, d); });
-  throw_if(plan.error());
-  throw_if(run_with_workspace(**plan, y.device, stream,
-                              [&](Workspace workspace) { return (*plan)->run(x, y, workspace, stream); }));
+  run_cached(
+      WindowSumProblem::of(x, y, w), [](auto& p, auto& d) { return plan_window_sum(p, d); }, y.device, stream,
+      [&](const WindowSumPlan& plan, Workspace workspace) { return plan.run(x, y, workspace, stream); });
 }
 
 }  // namespace ridge

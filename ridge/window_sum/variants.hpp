@@ -1,5 +1,6 @@
 // The table of window sums' kernels, and every fact that plan and kernel share.
 #pragma once
+#include <ridge/core/grid.hpp>
 #include <ridge/window_sum/window_sum.hpp>
 
 #include <algorithm>
@@ -42,8 +43,6 @@ inline constexpr Variant variants[] = {
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Outputs of a block.
 constexpr std::int64_t tile(const Config& c) { return std::int64_t{c.threads} * c.outputs; }

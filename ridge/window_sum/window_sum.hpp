@@ -30,6 +30,7 @@ struct WindowSumProblem {
 
   // What the views need; refuses shapes or dtypes that differ, and overlap.
   RIDGE_API static Result<WindowSumProblem> of(const TensorView& x, const TensorView& y, std::int64_t w);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class WindowSumPlan {
