@@ -1,19 +1,18 @@
 // What plan.cpp knows of softmax.cu.
 #pragma once
 #include <ridge/core/backend.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/softmax/softmax.hpp>
 
 namespace ridge::softmax_detail {
 
 using Types = TypeList<float, half, bfloat16, double>;
-inline constexpr std::int64_t max_grid = 0x7fffffff;  // blocks in x, on every device
-
 // Preconditions: the plan's problem has elements, and the pointers are as it says.
 template <class Backend> Status launch(const SoftmaxPlan&, const void* x, void* y, void* workspace, Stream);
 template <class Backend>
 Status launch_gradient(const SoftmaxPlan&, const void* y, const void* dy, void* dx, void* workspace, Stream);
 
-// Of CUDA alone: Method::resident in clusters, and gradients by Method::ring.
+// Of CUDA alone: Algorithm::resident in clusters, and gradients by Algorithm::ring.
 Status launch_clusters(const SoftmaxPlan&, const void* x, void* y, Stream);
 Status launch_ring(const SoftmaxPlan&, const void* y, const void* dy, void* dx, Stream);
 

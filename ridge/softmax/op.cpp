@@ -1,28 +1,10 @@
 // softmax and log_softmax by name.
 #include <ridge/core/op.hpp>
-#include <ridge/softmax/launch.hpp>
-#include <ridge/softmax/variants.hpp>
+#include <ridge/softmax/families.hpp>
 
 namespace ridge {
 
 using namespace softmax_detail;
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  switch (row.config.method) {
-    case Method::naive:
-    case Method::strided: return {};
-    case Method::three:
-    case Method::vector: return "coalescing";
-    case Method::online: return "better maths";
-    case Method::short_rows: return "coarsening";
-    case Method::span: return "coalescing";
-    case Method::split: return "occupancy";
-    case Method::resident: return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
-    case Method::ring: return "tiling";
-  }
-  return {};
-}
 
 template <bool Log>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
@@ -49,7 +31,7 @@ template <bool Log> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16, f64},
           .options = {{"backward", "0|1", "takes dy and y, and gives dx"}},
-          .variants = variant_infos(variants, checklist_item),
+          .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;
             return std::vector<TensorType>{{in[0].dtype, {shape.shape.begin(), shape.shape.begin() + shape.rank}}};

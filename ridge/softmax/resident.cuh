@@ -1,7 +1,8 @@
 // The row is read once and kept on chip: in registers, and past those in shared memory; a long one in slices of a
 // cluster's blocks.
 #pragma once
-#include <ridge/softmax/variants.hpp>
+#include <ridge/softmax/element.cuh>
+#include <ridge/softmax/launch.cuh>
 #include <ridge/tile/online_softmax.cuh>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/overlap.cuh>
@@ -56,12 +57,12 @@ __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
 // Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config), in a cluster
 // of blocks if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
-template <class Row, class T, int Warp, class Blocks = tile::WholeRow>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy, class T, int Warp, class Blocks = tile::WholeRow>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
                      std::int64_t ahead, bool log) {
-  constexpr Config c = Row::config;
-  constexpr int threads = c.threads, L = lanes(c), V = unit_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
+  constexpr Config c = Policy::config;
+  constexpr int threads = c.threads, L = lanes(c), V = vector_bytes / sizeof(T), K = c.in_registers, S = c.in_shared;
   using Team = tile::BlockRows<threads, c.rows, Warp>;
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
   __shared__ typename Team::template Scratch<float> scratch_max, scratch_sum, scratch_huge;
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const tile::RowPart part = blocks.part(x + row * pitch_x, cols);
   const T* in = x + row * pitch_x + part.begin;  // [part.size]
   T* out = y + row * pitch_y + part.begin;
-  if constexpr (c.overlaps) {  // the row is on its way to the L2 cache while the kernel before ends
+  if constexpr (c.dependent_launch) {  // the row is on its way to the L2 cache while the kernel before ends
     tile::let_next_begin();
     tile::bring_lines<L>(in, part.size, Team::lane());
     tile::await_last();
@@ -168,4 +169,80 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   if (edge_at >= 0) out[edge_at] = T(answer(edge));
 }
 
+// Both rows are read once and kept on chip.                     y, dy, dx: [rows, cols], pitches between rows
+// Preconditions: rows lie alike on 16-byte units, and cols / V units fit in capacity(Config, backward); the grid covers
+// rows; smem_bytes(Config, backward). dx may be y or dy.
+template <class Policy, class Team, class T>
+__global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm)
+    softmax_gradient_resident(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols,
+                              std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, bool log) {
+  constexpr resident::Kept keeps = resident::kept(Policy::config, true);
+  constexpr int K = keeps.in_registers, S = keeps.in_shared;
+  __shared__ typename Team::template Scratch<float> scratch;
+  const std::int64_t row = Team::row();
+  if (row >= rows) return;
+  y += row * pitch_y;
+  dy += row * pitch_dy;
+  dx += row * pitch_dx;
+  const tile::RowUnits<T, Team::lanes> units(y, cols, Team::lane());
+  tile::ResidentRows<tile::RowUnits<T, Team::lanes>, 2, K, S> kept{
+      units, simt::dynamic_shared<tile::Packed>() + threadIdx.x, Team::threads, {}};
+  enum { of_y, of_dy };
+  const auto load = [&](const T* from, int k) {
+    return units.has(k) ? tile::load_packed(from + units.at(k)) : tile::Packed{};
+  };
+  kept.fill([&](int k, tile::Packed* unit) {
+    unit[of_y] = load(y, k);
+    unit[of_dy] = load(dy, k);
+  });
+  kept.end_pass();
+  const int edge_at = units.edge_at;
+  const float edge_y = edge_at >= 0 ? float(y[edge_at]) : 0.0f, edge_dy = edge_at >= 0 ? float(dy[edge_at]) : 0.0f;
+
+  const Gradient<float> gradient{log};
+  float sum = gradient.term(edge_y, edge_dy);  // what the row does not have is 0
+  kept.for_each([&](const tile::Packed* unit, int) {
+    const tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]), b = tile::unpack_floats<T>(unit[of_dy]);
+#pragma unroll
+    for (int v = 0; v < tile::unit_elements<T>; ++v) sum += gradient.term(a[v], b[v]);
+  });
+  sum = Team::reduce(
+      sum, [](float a, float b) { return a + b; }, scratch);
+  kept.end_pass();
+  kept.for_each([&](const tile::Packed* unit, int k) {
+    if (!units.has(k)) return;
+    tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]);
+    const tile::Floats<T> b = tile::unpack_floats<T>(unit[of_dy]);
+#pragma unroll
+    for (int v = 0; v < tile::unit_elements<T>; ++v) a[v] = gradient.dx(a[v], b[v], sum);
+    tile::store_packed(dx + units.at(k), tile::pack_floats<T>(a));
+  });
+  if (edge_at >= 0) dx[edge_at] = T(gradient.dx(edge_y, edge_dy, sum));
+}
+
+namespace resident {
+
+// Of one block's rows; clusters': sm90_resident.cu.
+template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
+  constexpr Config c = Policy::config;
+  const SoftmaxProblem& p = call.plan.problem;
+  const simt::Config at = launch_config(call, Warp);
+  const std::int64_t ahead = prefetch_distance(c, p, call.plan.device);
+  const auto launch_by = [&](auto launcher) {
+    return launcher(call.x, call.y, p.rows, p.cols, p.x->pitch(), p.y->pitch(), ahead, p.log);
+  };
+  if (c.dependent_launch && call.plan.device.cc == 90)
+    return launch_by([&](auto... a) { return tile::launch_overlapping(at, softmax_resident<Policy, T, Warp>, a...); });
+  return launch_by([&](auto... a) { return simt::launch(at, softmax_resident<Policy, T, Warp>, a...); });
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {
+  constexpr Config c = Policy::config;
+  using Team = tile::BlockRows<c.threads, c.rows, Warp>;
+  const SoftmaxProblem& p = call.plan.problem;
+  return simt::launch(launch_config(call, Warp), softmax_gradient_resident<Policy, Team, T>, call.y, call.dy, call.dx,
+                      p.rows, p.cols, p.x->pitch(), p.dy->pitch(), p.y->pitch(), p.log);
+}
+
+}  // namespace resident
 }  // namespace ridge::softmax_detail

@@ -1,57 +1,57 @@
-// Short rows of whole 16-byte units: a lane has one unit of each of several rows at a time, whose ways from memory and
-// reductions do not wait for one another.
+// Short rows of whole 16-byte vectors: a lane has one vector of each of several rows at a time, whose ways from memory
+// and reductions do not wait for one another.
 #pragma once
 #include <ridge/softmax/resident.cuh>
 
 namespace ridge::softmax_detail {
 
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
-// Row::config: a block has `rows` rows side by side, `turns` times.
+// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times.
 // Preconditions: rows of x and y start on 16 bytes and are of whole units, at most one for each lane; the grid covers
 // rows. y may be x.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_short(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
                   bool log) {
-  constexpr Config c = Row::config;
-  constexpr int turns = c.turns, V = tile::unit_elements<T>;
+  constexpr Config c = Policy::config;
+  constexpr int per_lane = c.rows_per_lane, V = tile::unit_elements<T>;
   using Team = tile::BlockRows<c.threads, c.rows, Warp>;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
   __shared__ typename Team::template Scratch<float> scratch;
   const simt::tiles<Team::lanes> together;
   const int at = Team::lane() * V;
-  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * turns + Team::row_of_block();
+  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * per_lane + Team::row_of_block();
   const auto exists = [&](int t) { return at < cols && first + t * c.rows < rows; };
 
   // ---- load: what is not there is -inf, which changes neither maximum nor sum
-  Packed unit[turns];
+  Packed unit[per_lane];
 #pragma unroll
-  for (int t = 0; t < turns; ++t)
+  for (int t = 0; t < per_lane; ++t)
     unit[t] = exists(t) ? tile::load_packed(x + (first + t * c.rows) * pitch_x + at)
                         : tile::packed_fill<T>(tile::minus_infinity<float>);
 
   // ---- compute: rows side by side
-  float max[turns], sum[turns];
+  float max[per_lane], sum[per_lane];
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     max[t] = tile::minus_infinity<float>;
     tile::for_elements<T>(unit[t], [&](float e, int) { max[t] = tile::greater(max[t], e); });
   }
 #pragma unroll
-  for (int t = 0; t < turns; ++t)
+  for (int t = 0; t < per_lane; ++t)
     max[t] = together.reduce(max[t], [](float a, float b) { return tile::greater(a, b); });
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     const tile::ScaledExponential exponential(slice_base(max[t]));
     sum[t] = 0;
     tile::for_elements<T>(unit[t], [&](float e, int) { sum[t] += exponential(e); });
   }
 #pragma unroll
-  for (int t = 0; t < turns; ++t) sum[t] = together.reduce(sum[t], sum_of);
+  for (int t = 0; t < per_lane; ++t) sum[t] = together.reduce(sum[t], sum_of);
 
     // ---- finish
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     const std::int64_t row = first + t * c.rows;
     if (row >= rows) break;  // a whole row's lanes
     T* out = y + row * pitch_y;
@@ -71,4 +71,13 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
+namespace short_rows {
+
+template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  return simt::launch(launch_config(call, Warp), softmax_short<Policy, T, Warp>, call.x, call.y, p.rows, p.cols,
+                      p.x->pitch(), p.y->pitch(), p.log);
+}
+
+}  // namespace short_rows
 }  // namespace ridge::softmax_detail

@@ -1,5 +1,4 @@
-// Launches Method::resident in clusters.
-#include <ridge/softmax/launch.hpp>
+// Launches Algorithm::resident in clusters.
 #include <ridge/softmax/resident.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/row_cluster.cuh>
@@ -10,39 +9,28 @@ namespace ridge::softmax_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <int Threads, int InRegisters, int InShared, int BlocksPerSm> struct ClusterKernel {
+template <int Threads, int InRegisters, int InShared, int BlocksPerSm> struct ClusterPolicy {
   static constexpr Config config = {
       .threads = Threads, .in_registers = InRegisters, .in_shared = InShared, .blocks_per_sm = BlocksPerSm};
 };
 
-struct Arguments {
-  const SoftmaxPlan& plan;
-  const void* x;
-  void* y;
-  Stream stream;
-};
-
-template <int I, class T> Status launch_row(const Arguments& args) {
+template <int I, class T> Status launch_row(const Forward<T>& call) {
   constexpr Config c = variants[I].config;
-  if constexpr (c.method != Method::resident || c.cluster == 1) {
+  if constexpr (c.algorithm != Algorithm::resident || c.cluster == 1) {
     return Status::error(Code::unsupported, "softmax: this variant is launched elsewhere");
   } else {
     static_assert(c.cluster <= tile::sm90::RowCluster::most);
-    const SoftmaxProblem& p = args.plan.problem;
-    const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
-                          .block = dim3(c.threads),
-                          .smem = static_cast<std::size_t>(smem_bytes(c)),
-                          .stream = args.stream.handle};
-    using Kernel = ClusterKernel<c.threads, c.in_registers, c.in_shared, c.blocks_per_sm>;
-    return tile::sm90::launch_clusters(at, c.cluster, softmax_resident<Kernel, T, 32, tile::sm90::RowCluster>,
-                                       static_cast<const T*>(args.x), static_cast<T*>(args.y), p.rows, p.cols,
-                                       p.x->pitch(), p.y->pitch(), rows_ahead(c, p, args.plan.device), p.log);
+    const SoftmaxProblem& p = call.plan.problem;
+    using P = ClusterPolicy<c.threads, c.in_registers, c.in_shared, c.blocks_per_sm>;
+    return tile::sm90::launch_clusters(
+        launch_config(call, 32), c.cluster, softmax_resident<P, T, 32, tile::sm90::RowCluster>, call.x, call.y, p.rows,
+        p.cols, p.x->pitch(), p.y->pitch(), resident::prefetch_distance(c, p, call.plan.device), p.log);
   }
 }
 
-template <class T, int... I> Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <class T, int... I> Status launch_variant(const Forward<T>& call, std::integer_sequence<int, I...>) {
   Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, T>(args)) : void()), ...);
+  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
   return status;
 }
 
@@ -51,7 +39,8 @@ template <class T, int... I> Status launch_variant(const Arguments& args, std::i
 Status launch_clusters(const SoftmaxPlan& plan, const void* x, void* y, Stream stream) {
   using InClusters = TypeList<float, half, bfloat16>;
   return InClusters::visit(plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<T>({plan, x, y, stream}, std::make_integer_sequence<int, variant_count>{});
+    const Forward<T> call{plan, static_cast<const T*>(x), static_cast<T*>(y), nullptr, stream};
+    return launch_variant<T>(call, std::make_integer_sequence<int, variant_count>{});
   });
 }
 

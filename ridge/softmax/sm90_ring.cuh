@@ -1,7 +1,7 @@
 // Hopper: rows pass through a ring in shared memory, which the copy engine fills; a row that is too long for one block
 // lies in the shared memory of a cluster. Each element is read from memory once.
 #pragma once
-#include <ridge/softmax/gradient.cuh>
+#include <ridge/softmax/element.cuh>
 #include <ridge/softmax/variants.hpp>
 #include <ridge/tile/sm90/row_ring.cuh>
 
@@ -13,17 +13,17 @@ template <class T> struct RingOutput {
 };
 
 // dx from y and dy, as softmax_gradient_resident.                    y, dy, dx: [rows, cols]
-// Row::config: threads of a block, and of its teams, each of which has a row at a time.
+// Policy::config: threads of a block, and of its teams, each of which has a row at a time.
 // Preconditions: rows of all tensors lie alike on 16-byte units; `ring` is ring_of(config, problem, device), a cluster
 // has ring.cluster blocks, and ring.smem_bytes() of dynamic shared memory. dx may be y or dy.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, 1)
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, 1)
     softmax_ring_gradient(const __grid_constant__ tile::sm90::RingRows y_rows,
                           const __grid_constant__ tile::sm90::RingRows dy_rows, RingOutput<T> dx, std::int64_t rows,
                           std::int64_t cols, bool log, const __grid_constant__ tile::RowRing ring) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
-    constexpr Config c = Row::config;
+    constexpr Config c = Policy::config;
     constexpr int V = tile::unit_elements<T>;
     using Team = sm90::RingTeam<c.team>;
     Team team(ring, sm90::swizzled_shared());

@@ -30,6 +30,7 @@ struct SoftmaxProblem {
   RIDGE_API static Result<SoftmaxProblem> of(bool log, const TensorView& x, const TensorView& y);
   RIDGE_API static Result<SoftmaxProblem> of_gradient(bool log, const TensorView& dy, const TensorView& y,
                                                       const TensorView& dx);
+  RIDGE_API std::string text() const;  // what explain() says of it
 };
 
 class SoftmaxPlan {

@@ -1,8 +1,8 @@
 // Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with
 // its others as one span.
 #pragma once
-#include <ridge/softmax/gradient.cuh>
-#include <ridge/softmax/streaming.cuh>
+#include <ridge/softmax/element.cuh>
+#include <ridge/softmax/launch.cuh>
 #include <ridge/tile/row_span.cuh>
 
 #include <type_traits>
@@ -96,11 +96,11 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
 
 // y[r][:] = softmax(x[r][:])                                        x: [rows, cols], y: [rows, cols], without gaps
 // Preconditions: cols <= span_most_cols; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of
-// span_pair; x and y lie alike on 16-byte units; span_smem_bytes() of dynamic shared memory. y may be x.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// span_pair; x and y lie alike on 16-byte units; footprint().smem of dynamic shared memory. y may be x.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     softmax_span(const T* x, T* y, std::int64_t rows, int cols, int rows_of_block, bool log) {
-  constexpr int threads = Row::config.threads;
+  constexpr int threads = Policy::config.threads;
   const std::int64_t first = std::int64_t{blockIdx.x} * rows_of_block;
   const int here = static_cast<int>(::min(rows - first, std::int64_t{rows_of_block}));
   T* room = simt::dynamic_shared<T>();
@@ -120,11 +120,11 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
 // dx of both.                                                       y, dy, dx: [rows, cols], without gaps
 // Preconditions: as above, of all three. dx may be y or dy.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_gradient_span(const T* y, const T* dy, T* dx, std::int64_t rows, int cols, int rows_of_block, bool log) {
   using X = Compute<T>;
-  constexpr int threads = Row::config.threads;
+  constexpr int threads = Policy::config.threads;
   [[maybe_unused]] constexpr int at_once = sizeof(T) == 8 ? 1 : 4;
   const std::int64_t first = std::int64_t{blockIdx.x} * rows_of_block;
   const int here = static_cast<int>(::min(rows - first, std::int64_t{rows_of_block}));
@@ -152,4 +152,19 @@ __global__ void __launch_bounds__(Row::config.threads)
   span.template send<threads>(room_y, dx + first * cols);
 }
 
+namespace span {
+
+template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  return simt::launch(launch_config(call, Warp), softmax_span<Policy, T>, call.x, call.y, p.rows,
+                      static_cast<int>(p.cols), rows_of_block(Policy::config, p, call.plan.device), p.log);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  return simt::launch(launch_config(call, Warp), softmax_gradient_span<Policy, T>, call.y, call.dy, call.dx, p.rows,
+                      static_cast<int>(p.cols), rows_of_block(Policy::config, p, call.plan.device), p.log);
+}
+
+}  // namespace span
 }  // namespace ridge::softmax_detail

@@ -1,8 +1,7 @@
 // Few long rows: each is split over many blocks. A first kernel leaves what is to be known of every slice, a second one
 // brings the slices of its row together, in the same order in every block, and writes its own.
 #pragma once
-#include <ridge/softmax/gradient.cuh>
-#include <ridge/softmax/streaming.cuh>
+#include <ridge/softmax/vector.cuh>
 #include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_slices.cuh>
 
@@ -10,11 +9,11 @@ namespace ridge::softmax_detail {
 
 // partials[row][slice] = maximum and sum of x's slice       x: [rows, cols], pitch between rows
 // Preconditions: gridDim.x == rows * of.of_row; rows start on their elements' size.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_sums(const T* x, tile::OnlineSoftmax<float>* partials, std::int64_t cols, std::int64_t pitch,
-                       Slices of) {
-  constexpr int threads = Row::config.threads;
+                       tile::Slices of) {
+  constexpr int threads = Policy::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
   tile::let_next_begin();
   const tile::SliceOfBlock mine(of, cols);
@@ -26,11 +25,11 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // y of the slice                                            x, y: [rows, cols], pitches between rows
 // Preconditions: as above. y may be x.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_write(const T* x, T* y, const tile::OnlineSoftmax<float>* partials, std::int64_t cols,
-                        std::int64_t pitch_x, std::int64_t pitch_y, Slices of, bool log) {
-  constexpr int threads = Row::config.threads;
+                        std::int64_t pitch_x, std::int64_t pitch_y, tile::Slices of, bool log) {
+  constexpr int threads = Policy::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
   const tile::SliceOfBlock mine(of, cols);
   x += mine.row * pitch_x + mine.begin;
@@ -51,11 +50,11 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // partials[row][slice] = the slice's part of the sum that dx takes       y, dy: [rows, cols], pitches between rows
 // Preconditions: as above, of y and dy, whose rows lie alike on 16-byte units.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_gradient_sums(const T* y, const T* dy, float* partials, std::int64_t cols, std::int64_t pitch_y,
-                                std::int64_t pitch_dy, Slices of, bool log) {
-  constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
+                                std::int64_t pitch_dy, tile::Slices of, bool log) {
+  constexpr int threads = Policy::config.threads, V = tile::unit_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
   tile::let_next_begin();
   const tile::SliceOfBlock mine(of, cols);
@@ -79,12 +78,12 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // dx of the slice                                           y, dy, dx: [rows, cols], pitches between rows
 // Preconditions: as above, of all three. dx may be y or dy.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_gradient_write(const T* y, const T* dy, T* dx, const float* partials, std::int64_t cols,
-                                 std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, Slices of,
+                                 std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, tile::Slices of,
                                  bool log) {
-  constexpr int threads = Row::config.threads, V = tile::unit_elements<T>;
+  constexpr int threads = Policy::config.threads, V = tile::unit_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
   const tile::SliceOfBlock mine(of, cols);
   y += mine.row * pitch_y + mine.begin;
@@ -109,4 +108,37 @@ __global__ void __launch_bounds__(Row::config.threads)
           [&](std::int64_t i) { dx[i] = T(gradient.dx(float(y[i]), float(dy[i]), sum)); });
 }
 
+namespace split {
+
+// The second kernel, whose start on Hopper is hidden behind the end of the first one.
+template <class Call, class Kernel, class... A>
+static Status launch_second(const Call& call, const simt::Config& at, Kernel kernel, A... args) {
+  if (call.plan.device.cc == 90) return tile::launch_overlapping(at, kernel, args...);
+  return simt::launch(at, kernel, args...);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  const simt::Config at = launch_config(call, Warp);
+  const Slices slices = slices_of(Policy::config, p, call.plan.device);
+  auto* partials = static_cast<tile::OnlineSoftmax<float>*>(call.workspace);
+  RIDGE_TRY(simt::launch(at, softmax_split_sums<Policy, T, Warp>, call.x, partials, p.cols, p.x->pitch(), slices));
+  return launch_second(call, at, softmax_split_write<Policy, T, Warp>, call.x, call.y,
+                       static_cast<const tile::OnlineSoftmax<float>*>(partials), p.cols, p.x->pitch(), p.y->pitch(),
+                       slices, p.log);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  const simt::Config at = launch_config(call, Warp);
+  const Slices slices = slices_of(Policy::config, p, call.plan.device);
+  auto* partials = static_cast<float*>(call.workspace);
+  RIDGE_TRY(simt::launch(at, softmax_split_gradient_sums<Policy, T, Warp>, call.y, call.dy, partials, p.cols,
+                         p.x->pitch(), p.dy->pitch(), slices, p.log));
+  return launch_second(call, at, softmax_split_gradient_write<Policy, T, Warp>, call.y, call.dy, call.dx,
+                       static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(), p.y->pitch(), slices,
+                       p.log);
+}
+
+}  // namespace split
 }  // namespace ridge::softmax_detail

@@ -1,6 +1,6 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/softmax/resident.hpp>
 #include <ridge/softmax/softmax.hpp>
-#include <ridge/softmax/variants.hpp>
 
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST(SoftmaxPlan, ADeviceWithLittleSharedMemoryKeepsLess) {
 TEST(SoftmaxPlan, RowsAreBroughtAheadOnHopper) {
   const auto ahead = [](const SoftmaxProblem& p, const char* device) {
     const auto plan = plan_softmax(p, *device_model(device));
-    return softmax_detail::rows_ahead(softmax_detail::variants[plan->variant].config, p, plan->device);
+    return softmax_detail::resident::prefetch_distance(softmax_detail::variants[plan->variant].config, p, plan->device);
   };
   EXPECT_EQ(ahead({.rows = 4096, .cols = 50257, .dtype = bf16}, "H200"), 2 * 132 * 3 / 8);
   EXPECT_EQ(ahead({.rows = 1024, .cols = 131072, .dtype = bf16}, "H200"), 132 * 3 / 8 * 2 / 3);  // in clusters of two

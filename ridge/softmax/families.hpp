@@ -1,0 +1,22 @@
+// The families of softmax kernels, by Config::algorithm.
+#pragma once
+#include <ridge/softmax/resident.hpp>
+#include <ridge/softmax/short.hpp>
+#include <ridge/softmax/sm90_ring.hpp>
+#include <ridge/softmax/span.hpp>
+#include <ridge/softmax/split.hpp>
+#include <ridge/softmax/streaming.hpp>
+#include <ridge/softmax/vector.hpp>
+
+namespace ridge::softmax_detail {
+
+inline constexpr const Family* families[algorithm_count] = {
+    &streaming::family,  // naive
+    &streaming::family,  // three_pass
+    &streaming::family,  // online
+    &streaming::family,  // strided
+    &vector::family,    &span::family, &split::family, &short_rows::family, &resident::family, &ring::family,
+};
+inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
+
+}  // namespace ridge::softmax_detail

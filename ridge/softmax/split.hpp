@@ -1,0 +1,62 @@
+// Few long rows, each split over many blocks: a first kernel leaves what is to be known of every slice, a second one
+// brings the slices of its row together and writes its own.
+#pragma once
+#include <ridge/softmax/rows.hpp>
+#include <ridge/softmax/vector.hpp>
+#include <ridge/tile/row_slices.hpp>
+
+namespace ridge::softmax_detail::split {
+
+using tile::Slices;
+
+// Slices of a vector for each thread and more, and two blocks for each multiprocessor.
+inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t blocks_per_sm = 2, least_sms = 8;  // a CPU of few cores has the blocks of a small device
+  const std::int64_t least = std::int64_t{c.threads} * vector_bytes / element_bytes(p);
+  return tile::slices_of(p.rows, p.cols, least, std::max<std::int64_t>(device.sms, least_sms) * blocks_per_sm);
+}
+
+inline std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  if (std::string why = refuse_strides(p); !why.empty()) return why;
+  if (std::string why = refuse_f64(p); !why.empty()) return why;
+  if (std::string why = refuse_misaligned(p); !why.empty()) return why;
+  if (p.backward)  // forward, rows that are not co-aligned are written element by element
+    if (std::string why = refuse_apart(p); !why.empty()) return why;
+  if (slices_of(row.config, p, device).of_row < 2)
+    return "rows are too short to be split, or as many as hold all blocks";
+  return {};
+}
+
+// Of each slice the first kernel leaves maximum and sum in the workspace, or, of gradients, a sum.
+inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const std::int64_t blocks = is_empty(p) ? 0 : p.rows * slices_of(c, p, device).of_row;
+  return {.grid = blocks,
+          .threads = c.threads,
+          .registers = 40,
+          .workspace = static_cast<std::size_t>(blocks) * (p.backward ? 1 : 2) * sizeof(float)};
+}
+
+inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
+  read_again(k, 1, k.cost.bytes_read / device.sms * device.sms,
+             device);  // by the second kernel: all rows are under way
+  const double of_vector = vector_bytes / static_cast<double>(element_bytes(p));
+  k.trips =
+      2 * std::ceil(static_cast<double>(slices_of(c, p, device).cols) / (of_vector * c.threads * vector::in_flight)) +
+      1;
+  k.trip_bytes = static_cast<double>(vector::in_flight * vector_bytes) * c.threads;
+  if (element_bytes(p) == 2) k.block_us *= 1.35;  // twice the elements in a vector
+  k.launches = 2;
+  k.serial_us = 0.5;  // the second one waits for the last block of the first, and its beginning lies behind that
+  // A warp's elements are a line of 128 bytes, or half of one: an estimate.
+  if (!p.backward && !co_aligned(p, *p.y)) k.memory_share = element_bytes(p) == 2 ? 0.5 : 0.8;
+  return k;
+}
+
+inline std::string_view lesson(const Variant&) { return "occupancy"; }
+
+inline constexpr Family family{fits, footprint, model, lesson};
+
+}  // namespace ridge::softmax_detail::split

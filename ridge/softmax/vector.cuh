@@ -1,0 +1,100 @@
+// Rows too long to keep, by 16-byte vectors.
+#pragma once
+#include <ridge/softmax/element.cuh>
+#include <ridge/softmax/launch.cuh>
+#include <ridge/tile/row_lanes.cuh>
+
+namespace ridge::softmax_detail {
+
+// A part of a row by 16-byte vectors, by a block's threads: [0, head) and [tail, cols) are not whole vectors.
+template <int Threads, class T> struct VectorPart {
+  static constexpr int V = vector_bytes / sizeof(T);
+  static constexpr int U = vector::in_flight;
+  std::int64_t cols, head, units, tail;
+
+  __device__ __forceinline__ VectorPart(const T* x, std::int64_t n) : cols(n) {
+    const std::int64_t to_boundary =
+        (vector_bytes - reinterpret_cast<std::uintptr_t>(x) % vector_bytes) % vector_bytes / sizeof(T);
+    head = to_boundary < cols ? to_boundary : cols;
+    units = (cols - head) / V;
+    tail = head + units * V;
+  }
+
+  // unit(vec, at) for the units of this thread, element(at) for its elements beside them.
+  template <class Unit, class Element>
+  __device__ __forceinline__ void for_each(const T* x, Unit&& unit, Element&& element) const {
+    std::int64_t u = threadIdx.x;
+    for (; u + (U - 1) * Threads < units; u += U * Threads) {
+      simt::vec<T, V> several[U];
+#pragma unroll
+      for (int k = 0; k < U; ++k) several[k] = simt::load<V>(x + head + (u + k * Threads) * V);
+#pragma unroll
+      for (int k = 0; k < U; ++k) unit(several[k], head + (u + k * Threads) * V);
+    }
+    for (; u < units; u += Threads) unit(simt::load<V>(x + head + u * V), head + u * V);
+    for (std::int64_t i = threadIdx.x; i < head; i += Threads) element(i);
+    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads) element(i);
+  }
+
+  // Maximum and sum of what this thread has: a unit's maximum first, so that the sum is rescaled once per unit.
+  __device__ __forceinline__ tile::OnlineSoftmax<float> seen(const T* x) const {
+    auto seen = tile::OnlineSoftmax<float>::nothing();
+    for_each(
+        x,
+        [&](const simt::vec<T, V>& unit, std::int64_t) {
+          float max = seen.max;
+#pragma unroll
+          for (int v = 0; v < V; ++v) max = tile::greater(max, float(unit[v]));
+          const float base = tile::softmax_base(max);
+          float sum = seen.sum * tile::exponential(seen.max - base);
+#pragma unroll
+          for (int v = 0; v < V; ++v) sum += tile::exponential(float(unit[v]) - base);
+          seen = {max, sum};
+        },
+        [&](std::int64_t i) { seen.add(float(x[i])); });
+    return seen;
+  }
+  // x and y lie alike on 16-byte units.
+  __device__ __forceinline__ void write(const T* x, T* y, const Normalise<float>& normalise) const {
+    for_each(
+        x,
+        [&](simt::vec<T, V> unit, std::int64_t at) {
+#pragma unroll
+          for (int v = 0; v < V; ++v) unit[v] = T(normalise(float(unit[v])));
+          simt::store_streaming(y + at, unit);
+        },
+        [&](std::int64_t i) { y[i] = T(normalise(float(x[i]))); });
+  }
+  // Element by element, eight of them under way, wherever x and y lie.
+  __device__ __forceinline__ void write_elements(const T* x, T* y, const Normalise<float>& normalise) const {
+#pragma unroll 8
+    for (std::int64_t i = threadIdx.x; i < cols; i += Threads) y[i] = T(normalise(float(x[i])));
+  }
+};
+
+// y[r][:] = softmax(x[r][:]). The second read is served by the L2 cache as far as the rows
+// in flight fit there, so stores are told to leave it first.            x: [rows, cols]  y: [rows, cols]
+// Preconditions: gridDim.x == rows; rows of x and y lie alike on 16-byte units. y may be x.
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads)
+    softmax_vector(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
+  constexpr int threads = Policy::config.threads;
+  __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
+  x += blockIdx.x * pitch_x;
+  y += blockIdx.x * pitch_y;
+  const VectorPart<threads, T> part(x, cols);
+  const auto seen = tile::row_reduce<threads, Warp>(
+      part.seen(x), [](auto a, auto b) { return tile::merge(a, b); }, scratch);
+  part.write(x, y, Normalise<float>(seen.max, seen.sum, log));
+}
+
+namespace vector {
+
+template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
+  const SoftmaxProblem& p = call.plan.problem;
+  return simt::launch(launch_config(call, Warp), softmax_vector<Policy, T, Warp>, call.x, call.y, p.cols, p.x->pitch(),
+                      p.y->pitch(), p.log);
+}
+
+}  // namespace vector
+}  // namespace ridge::softmax_detail
