@@ -15,7 +15,7 @@ compile = MAKEFLAGS= cmake --build $(BUILD) --parallel $(JOBS)
 
 .PHONY: help setup configure build demo test bench wheel python-test registers sanitize format check-format clean
 help:
-	@echo "make demo          build, then histogram, softmax and reductions of real files, each checked; and a picture"
+	@echo "make demo          build what it needs, then histogram, softmax and reductions of real files, each checked; and a picture"
 	@echo "make test          build, then every test that can run here (those of the GPU where there is one)"
 	@echo "make build         build everything"
 	@echo "make bench         build, then measure; ARGS='softmax --peers' goes to 'ridge bench'"
@@ -40,11 +40,8 @@ build: configure
 	@$(compile)
 
 demo: optional = picture
-demo: configure
-	@$(compile) --target ridge_demo ridge_cli ridge_picture
-	@$(BUILD)/bin/ridge_demo $(ARGS)
-	@if [ -x $(BUILD)/bin/ridge_picture ]; then echo && $(BUILD)/bin/ridge_picture \
-	  examples/picture/coins.png $(BUILD)/picture.png; fi
+demo: setup
+	@DEMO_ARGS='$(ARGS)' scripts/demo.sh $(BUILD) $(JOBS) $(options)
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-label-summary --timeout 600 --parallel $(JOBS) $(ARGS)

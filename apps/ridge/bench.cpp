@@ -139,7 +139,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--peers", request->peers, "Measure CUB, cuBLAS, ... in the same run, and errors beside theirs");
   CLI::Option* all =
       command->add_flag("--all-variants", request->all_variants, "Every row of the table, not the chosen one alone");
-  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
   CLI::Option* chain = command->add_option("--chain", request->chain,
                                            "On a GPU: so many runs in one graph, beside as many empty kernels");

@@ -59,7 +59,7 @@ Result<int> calibrate(const Request& request) {
 void add_calibrate(CLI::App& app, Action& action) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("calibrate", "Measure the ceilings of the GPU at hand, for later plans");
-  command->add_option("--device", request->device, "cuda or cuda:N (default: cuda)");
+  command->add_option("--device,--on", request->device, "cuda or cuda:N (default: cuda)");
   command->add_flag("--json", request->json, "Print JSON");
   command->callback([request, &action] { action = [request] { return calibrate(*request); }; });
 }

@@ -75,7 +75,7 @@ void add_check(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("check", "Compare with the oracle; exit 1 on a mismatch");
   command->add_option("CASE|OP", request->what, "Cases (OP:DTYPE:k=v,k=v...) or operators (default: all cases)");
   command->add_option("--variant", request->variant, "all, or one by name (default: the one that the plan chooses)");
-  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_flag("--json", request->json, "Print JSON");
   command->callback([request, &action] { action = [request] { return check(*request); }; });
 }

@@ -28,5 +28,7 @@ void add_trace(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_ladder(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 
 }  // namespace ridge::cli

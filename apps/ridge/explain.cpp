@@ -18,7 +18,7 @@ namespace {
 
 struct Request {
   std::string case_text, on, plot;
-  bool json = false;
+  bool all = false, json = false;
 };
 
 bool is_of_this_machine(const std::string& text) { return text.empty() || text == "cpu" || text.starts_with("cuda"); }
@@ -65,7 +65,7 @@ Result<int> explain(const Request& request) {
     RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
   }
   if (request.json) std::fputs(dump(to_json(explanation)).c_str(), to);
-  else say_lines(explanation.text(), to);
+  else say_lines(explanation.text(request.all), to, "<- chosen");
   return exit_done;
 }
 
@@ -76,8 +76,9 @@ void add_explain(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "explain", "The plan's choice: bound, least time, each term of the predicted time, candidates");
   command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...")->required();
-  command->add_option("--on", request->on, "A device model (ridge devices), or cpu, cuda, cuda:N");
+  command->add_option("--device,--on", request->on, "A device model (ridge devices), or cpu, cuda, cuda:N");
   command->add_option("--plot", request->plot, "Draw the roofline and the candidates into an SVG file");
+  command->add_flag("--all", request->all, "Every variant that does not fit, each with its reason");
   command->add_flag("--json", request->json, "Print JSON");
   command->callback([request, &action] { action = [request] { return explain(*request); }; });
 }

@@ -199,7 +199,7 @@ void add_fuzz(CLI::App& app, Action& action) {
   command->add_option("--seconds", request->seconds, "So long (default: 60, where --cases is not given)");
   command->add_option("--cases", request->cases, "So many cases");
   command->add_option("--first", request->first, "From this case of the seed on (default: 0)");
-  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: cpu)");
+  command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: cpu)");
   command->add_flag("--list", request->list, "Print the cases instead of trying them");
   command->callback([request, &action] { action = [request] { return fuzz(*request); }; });
 }

@@ -260,8 +260,10 @@ Result<int> show_counts(const Request& request) {
   return failed ? exit_check_failed : exit_done;
 }
 
-Result<int> show(const Request& request) {
-  RIDGE_CLI_TAKE(op, find_op(request.op));
+Result<int> show(Request request) {
+  RIDGE_CLI_TAKE(named, find_ops(request.op));
+  const OpInfo* op = named.front();  // of a family, its first
+  request.op = op->name;
   if (request.counts) return show_counts(request);
   Results results;
   DeviceInfo device;
@@ -311,10 +313,10 @@ Result<int> show(const Request& request) {
 void add_ladder(CLI::App& app, Action& action) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("ladder", "Every row of an operator in order, and what each gains");
-  command->add_option("OP", request->op, "The operator")->required();
+  command->add_option("OP", request->op, "The operator, or a family: its first operator")->required();
   command->add_option("CASE", request->cases,
                       "Cases of it (default: the first of its benchmarks; a small one on the CPU)");
-  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--from", request->from,
                       "Take the times from a results file of ridge bench --all-variants --json");
   command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));

@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "terminal.hpp"
 
+#include <ridge/core/nearest.hpp>
 #include <ridge/core/output_file.hpp>
 
 #include <fmt/core.h>
@@ -18,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ridge::cli {
 namespace {
@@ -57,6 +59,16 @@ std::string command_names(const CLI::App& app) {
   return names;
 }
 
+std::string nearest_commands(const CLI::App& app, std::string_view wanted) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::string text;
+  for (std::string_view name : nearest(wanted, known, 2)) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
 bool has_command(const CLI::App& app, std::string_view name) {
   return !app.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; }).empty();
 }
@@ -88,9 +100,16 @@ int run(int argc, char** argv) {
   add_ladder(app, action);
   add_report(app, action);
   add_calibrate(app, action);
+  add_completion(app, action);
+  add_man(app, action);
 
+  if (argc == 1) {
+    fmt::print("{}", app.help());
+    return exit_done;
+  }
   if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1]))
-    return refuse(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)));
+    return refuse(fmt::format("there is no command '{}'; the nearest are {} (ridge --help lists all)", argv[1],
+                              nearest_commands(app, argv[1])));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,5 @@
-// ridge ops: the operators, their options, and the variants of each with the step that it adds.
+// ridge ops: the operators, a line each; of those that are named, or of a family, their options, and their variants with
+// the step that each adds.
 #include "commands.hpp"
 #include "json.hpp"
 #include "request.hpp"
@@ -68,19 +69,33 @@ void print_group(const std::vector<const OpInfo*>& group) {
   print_options_and_variants(*group.front());
 }
 
+void print_overview() {
+  Table table({{"family"}, {"operator"}, {"dtypes"}, {"what"}});
+  std::string_view family;
+  for (const OpInfo* op : ops()) {
+    table.add({std::string(op->family == family ? "" : op->family), std::string(op->name), dtype_list(op->dtypes),
+               std::string(op->summary)});
+    family = op->family;
+  }
+  table.print();
+  say("\n{} operators; ridge ops OPERATOR or FAMILY: inputs, options, variants\n", ops().size());
+}
+
 Result<int> show(const std::vector<std::string>& names, bool json) {
-  std::vector<const OpInfo*> shown = ops();
-  if (!names.empty()) {
-    shown.clear();
-    for (const std::string& wanted : names) {
-      RIDGE_CLI_TAKE(op, find_op(wanted));
-      shown.push_back(op);
-    }
+  std::vector<const OpInfo*> shown;
+  if (names.empty()) shown = ops();
+  for (const std::string& wanted : names) {
+    RIDGE_CLI_TAKE(named, find_ops(wanted));
+    shown.insert(shown.end(), named.begin(), named.end());
   }
   if (json) {
     Json list = Json::array();
     for (const OpInfo* op : shown) list.push_back(Json::parse(json_text(*op)));
     std::fputs(dump({{"operators", list}}).c_str(), stdout);
+    return exit_done;
+  }
+  if (names.empty()) {
+    print_overview();
     return exit_done;
   }
   std::vector<std::vector<const OpInfo*>> groups;
@@ -104,8 +119,8 @@ void add_ops(CLI::App& app, Action& action) {
     bool json = false;
   };
   auto request = std::make_shared<Request>();
-  CLI::App* command = app.add_subcommand("ops", "Operators, dtypes, options and variants");
-  command->add_option("OP", request->names, "Only these operators");
+  CLI::App* command = app.add_subcommand("ops", "Operators; of those that are named, options and variants");
+  command->add_option("OP", request->names, "An operator or a family: all there is to know of it");
   command->add_flag("--json", request->json, "Print JSON");
   command->callback([request, &action] { action = [request] { return show(request->names, request->json); }; });
 }

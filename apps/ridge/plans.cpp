@@ -27,15 +27,17 @@ struct Request {
 
 // The cases of an operator's book, of a pattern, or of a file of patterns.
 Result<std::vector<std::string>> cases_at(const std::string& place) {
-  if (find_op(place)) {
-    RIDGE_CLI_TAKE(book, check::find_case_book(place));
+  if (const auto named = find_ops(place)) {
     std::set<std::string> texts;  // without the variants that tests name
-    for (const auto* list : {&book->tests, &book->benches})
-      for (const std::string& text : *list) {
-        RIDGE_CLI_TAKE(c, check::Case::parse(text));
-        c.options.erase("variant");
-        texts.insert(c.text());
-      }
+    for (const OpInfo* op : *named) {
+      RIDGE_CLI_TAKE(book, check::find_case_book(op->name));
+      for (const auto* list : {&book->tests, &book->benches})
+        for (const std::string& text : *list) {
+          RIDGE_CLI_TAKE(c, check::Case::parse(text));
+          c.options.erase("variant");
+          texts.insert(c.text());
+        }
+    }
     return std::vector(texts.begin(), texts.end());
   }
   RIDGE_CLI_TAKE(patterns, patterns_in(place));
@@ -100,7 +102,7 @@ void add_plans(CLI::App& app, Action& action) {
       ->add_option("OP|PATTERN", request->places,
                    "An operator's cases; OP:DTYPE:k=v,... with lists in braces; or a file of patterns")
       ->required();
-  command->add_option("--on", request->on, "A device model (ridge devices); once for each (default: all)");
+  command->add_option("--device,--on", request->on, "A device model (ridge devices); once for each (default: all)");
   command->callback([request, &action] { action = [request] { return plans(*request); }; });
 }
 

@@ -39,9 +39,9 @@ Result<Options> parse_options(std::string_view op, const std::vector<std::string
 
 Status check_variant(const OpInfo& op, std::string_view variant) {
   if (std::ranges::find(op.variants, variant, &VariantInfo::name) != op.variants.end()) return {};
-  std::string names;
-  for (const VariantInfo& v : op.variants) names += (names.empty() ? "" : " ") + std::string(v.name);
-  return Status::invalid(op.name, "variant", "'" + std::string(variant) + "'", "one of " + names);
+  std::vector<std::string_view> known;
+  for (const VariantInfo& v : op.variants) known.push_back(v.name);
+  return no_such_variant(op.name, variant, known);
 }
 
 Result<KnownCase> find_case(std::string_view text) {
@@ -73,9 +73,11 @@ Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& argu
       cases.back().given = true;
       continue;
     }
-    RIDGE_CLI_TAKE(op, find_op(argument));
-    RIDGE_CLI_TAKE(book, check::find_case_book(op->name));
-    for (const std::string& text : book->*list) RIDGE_TRY(add(text));
+    RIDGE_CLI_TAKE(named, find_ops(argument));
+    for (const OpInfo* op : named) {
+      RIDGE_CLI_TAKE(book, check::find_case_book(op->name));
+      for (const std::string& text : book->*list) RIDGE_TRY(add(text));
+    }
   }
   return cases;
 }

@@ -38,8 +38,8 @@ struct KnownCase {
 };
 Result<KnownCase> find_case(std::string_view text);
 
-// The cases that arguments of CASE or OP name: a case itself, or all cases of an operator's book. No argument is
-// every book. `list` is CaseBook::tests or CaseBook::benches.
+// The cases that arguments of CASE or OP name: a case itself, or all cases of the book of an operator, or of a family's
+// operators. No argument is every book. `list` is CaseBook::tests or CaseBook::benches.
 Result<std::vector<KnownCase>> select_cases(const std::vector<std::string>& arguments,
                                             std::vector<std::string> check::CaseBook::*list);
 

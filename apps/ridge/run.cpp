@@ -310,7 +310,7 @@ void add_run(CLI::App& app, Action& action) {
       ->required()
       ->allow_extra_args(false);
   command->add_option("--opt", request->options, "An option of the operator, as k=v")->allow_extra_args(false);
-  command->add_option("--device", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
+  command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
   command->add_option("--variant", request->variant, "This row of the operator's table, not the best one");
   command->add_flag("--raw", request->raw, "Histogram: count the bytes of the file, whatever it is");
   command->add_flag("--bf16", request->bf16, "Read arrays of 16-bit words (u2) as bfloat16");

@@ -92,7 +92,7 @@ void add_survey(CLI::App& app, Action& action) {
       ->add_option("PATTERN", request->places,
                    "OP:DTYPE:k=v,... with lists in braces, as rows={1,64}; or a file of patterns | most times | why")
       ->required();
-  command->add_option("--on", request->on, "A device model (ridge devices)")->required();
+  command->add_option("--device,--on", request->on, "A device model (ridge devices)")->required();
   command->add_option("--worst", request->worst, "How many cases to show")->capture_default_str();
   command->callback([request, &action] { action = [request] { return survey(*request); }; });
 }

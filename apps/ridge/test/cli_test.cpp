@@ -293,6 +293,11 @@ TEST_F(Cli, OpsAndDevices) {
   expect_done(ops_text);
   for (const char* op : {"relu", "sum", "histogram", "softmax"}) EXPECT_TRUE(contains(ops_text.out, op)) << op;
   const auto ops_json = json::parse(ridge_program({"ops", "--json"}).out);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(ops_text.out, '\n')), ops_json["operators"].size() + 3)
+      << "a line each, titles, and what there is besides";
+  const auto family = ridge_program({"ops", "norm"});
+  expect_done(family);
+  for (const char* op : {"layer_norm", "add_rms_norm", "warp_32"}) EXPECT_TRUE(contains(family.out, op)) << op;
   for (const auto& op : ops_json["operators"]) {
     EXPECT_FALSE(op["variants"].empty()) << op;
     for (const auto& variant : op["variants"]) {
@@ -325,6 +330,71 @@ TEST_F(Cli, ExplainNeedsNoDevice) {
   EXPECT_GE(report["predicted_us"], report["least_us"]);
   ASSERT_FALSE(report["candidates"].empty());
   for (const auto& candidate : report["candidates"]) EXPECT_EQ(candidate["fits"], candidate["reason"] == "");
+}
+
+TEST_F(Cli, ExplainSaysWhyACheaperRowIsNotChosen) {
+  const std::string text = "softmax:f32:rows=64,cols=17";
+  const auto told = ridge_program({"explain", text, "--device", "h200"});
+  expect_done(told);
+  for (const char* part : {"  lesson\n", "lesson: runs by name", "  fallback\n", "fallback: chosen where"})
+    EXPECT_TRUE(contains(told.out, part)) << part << "\n" << told.out;
+  const auto report = json::parse(ridge_program({"explain", text, "--on", "h200", "--json"}).out);
+  double least = 1e30, chosen = 0;
+  for (const auto& row : report["candidates"]) {
+    if (!row["fits"]) continue;
+    if (row["role"] == "general") least = std::min(least, row["predicted_us"].get<double>());
+    if (row["variant"] == report["variant"]) chosen = row["predicted_us"];
+  }
+  EXPECT_EQ(chosen, least);
+}
+
+TEST_F(Cli, ExplainFoldsRefusals) {
+  const std::string text = "gemm:bf16:m=64,n=64,k=64";
+  const auto folded = ridge_program({"explain", text, "--on", "h200"}),
+             all = ridge_program({"explain", text, "--on", "h200", "--all"});
+  expect_done(folded);
+  expect_done(all);
+  EXPECT_TRUE(contains(folded.out, "no: not instantiated for bf16 (")) << folded.out;
+  EXPECT_FALSE(contains(folded.out, "double_buffer")) << folded.out;
+  EXPECT_TRUE(contains(all.out, "double_buffer")) << all.out;
+}
+
+// The lines by which two builds are compared: a line for each row of the table, of each case on each device.
+TEST_F(Cli, PlansTellsEveryRow) {
+  const auto rows = json::parse(ridge_program({"ops", "softmax", "--json"}).out)["operators"][0]["variants"].size();
+  const auto told = ridge_program({"plans", "softmax:f32:rows={1,64},cols=17", "--on", "h200", "--on", "a100"});
+  expect_done(told);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(told.out, '\n')), rows * 4) << told.out;
+  std::size_t chosen = 0;
+  for (std::size_t at = 0; (at = told.out.find(" chosen\n", at)) != std::string::npos; ++at) ++chosen;
+  EXPECT_EQ(chosen, 4u) << told.out;
+  EXPECT_TRUE(contains(told.out, "softmax:f32:rows=1,cols=17 | A100 | vec4 | ")) << told.out;
+  EXPECT_TRUE(contains(told.out, " | no: ")) << told.out;
+  expect_done(ridge_program({"plans", "checklist", "--on", "h200"}));  // a family's cases
+  expect_refused(ridge_program({"plans", "softmaxx"}), "no file to read");
+}
+
+TEST_F(Cli, TellsShellsAndManWhatThereIs) {
+  const auto bash = ridge_program({"completion", "bash"}), fish = ridge_program({"completion", "fish"}),
+             page = ridge_program({"man"});
+  for (const auto* told : {&bash, &fish, &page}) {
+    expect_done(*told);
+    for (const char* word : {"explain", "softmax", "variant"}) EXPECT_TRUE(contains(told->out, word)) << word;
+  }
+  expect_refused(ridge_program({"completion", "csh"}), "csh");
+  const std::string script = folder.write("ridge.bash", bash.out);
+  const auto completed = run_program(
+      "/bin/bash", {"-c", "source " + script +
+                              "; COMP_WORDS=(ridge explain --de) COMP_CWORD=2; _ridge; echo ${COMPREPLY[@]};"
+                              "COMP_WORDS=(ridge check layer) COMP_CWORD=2; _ridge; echo ${COMPREPLY[@]}"});
+  expect_done(completed);
+  EXPECT_EQ(completed.out, "--device\nlayer_norm\n");
+}
+
+TEST_F(Cli, AloneItHelps) {
+  const auto told = ridge_program({});
+  expect_done(told);
+  for (const char* command : {"explain", "bench", "trace"}) EXPECT_TRUE(contains(told.out, command)) << told.out;
 }
 
 TEST_F(Cli, ExplainShowsEachTerm) {
@@ -1014,12 +1084,12 @@ INSTANTIATE_TEST_SUITE_P(
     All, WrongRequest,
     testing::Values(
         Wrong{"no_command", {}, "a command is needed, one of ops, devices, run"},
-        Wrong{"unknown_command", {"rum"}, "there is no command 'rum'; the commands are ops, devices, run"},
+        Wrong{"unknown_command", {"rum"}, "there is no command 'rum'; the nearest are run"},
         Wrong{"unknown_flag", {"ops", "--jason"}, "--jason"}, Wrong{"run_lacks_operator", {"run"}, "OP is required"},
         Wrong{"run_lacks_input", {"run", "relu", "-o", "Y"}, "IN is required"},
         Wrong{"run_lacks_output", {"run", "relu", "X"}, "--output is required"},
         Wrong{"unknown_operator", {"run", "rela", "X", "-o", "Y"}, "no operator 'rela'; the nearest are relu"},
-        Wrong{"unknown_operator_of_ops", {"ops", "rela"}, "no operator 'rela'"},
+        Wrong{"unknown_operator_of_ops", {"ops", "rela"}, "no operator or family 'rela'; the nearest are relu"},
         Wrong{"unknown_option", {"run", "relu", "X", "-o", "Y", "--opt", "colour=red"}, "'colour'; it must be one of"},
         Wrong{"option_twice", {"run", "sum", "X", "-o", "Y", "--opt", "axis=1", "--opt", "axis=1"}, "given twice"},
         Wrong{"option_without_key", {"run", "relu", "X", "-o", "Y", "--opt", "=1"}, "k=v"},
