@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip,
-# cache, python, picture.
+# cache, python, picture, plots.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -81,6 +81,8 @@ check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
 check_picture() { [[ -e /usr/include/png.h ]] || pkg-config --exists libpng 2>/dev/null || lacks "libpng" libpng-dev; }
 
+check_plots() { python3 -c 'import matplotlib' 2>/dev/null || lacks "Python's matplotlib" python3-matplotlib; }
+
 check_python() {
   python3 -c 'import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ||
@@ -93,8 +95,10 @@ check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip | cache | python | picture) "check_$group" ;;
-      *) echo "scripts/setup.sh: '$group' is no group; it must be one of build format fuzz hip cache python picture" >&2; exit 2 ;;
+      build | format | fuzz | hip | cache | python | picture | plots) "check_$group" ;;
+      *)
+        echo "scripts/setup.sh: '$group' is no group; groups are build format fuzz hip cache python picture plots" >&2
+        exit 2 ;;
     esac
   done
 }
