@@ -24,7 +24,7 @@ install(DIRECTORY ridge/simt DESTINATION ${ridge_include} FILES_MATCHING PATTERN
 if(RIDGE_HAS_CUDA)
   set(no_hopper)
 else()
-  set(no_hopper REGEX "/sm[0-9]+(_[^/]*)?$" EXCLUDE)  # only nvcc compiles it
+  set(no_hopper REGEX "/sm[0-9]+(_[^/]*\\.cuh)?$" EXCLUDE)  # only nvcc compiles it
 endif()
 foreach(folder tile ${ridge_operators})  # operators with their kernels, to be launched with a Config of one's own
   install(DIRECTORY ridge/${folder} DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh"

@@ -1,5 +1,5 @@
-// ridge ops: the operators, a line each; of those that are named, or of a family, their options, and their variants with
-// the step that each adds.
+// ridge ops: the operators, a line each; of those that are named, or of a family, their options, and their variants
+// with the step that each adds.
 #include "commands.hpp"
 #include "json.hpp"
 #include "request.hpp"

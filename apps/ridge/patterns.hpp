@@ -1,6 +1,6 @@
-// Patterns of cases. A pattern is a case whose braces list alternatives: "softmax:{f32,bf16}:rows={1,64},cols={17,4096}"
-// is eight cases. A file beside an operator's kernels has a pattern a line, and how far from the least time the furthest
-// of its cases may be:
+// Patterns of cases: a case whose braces list alternatives. "softmax:{f32,bf16}:rows={1,64},cols={17,4096}" is eight
+// cases. A file beside an operator's kernels has a pattern a line, and how far from the least time the furthest of its
+// cases may be:
 //
 //   PATTERN | most times the least | why no less
 #pragma once

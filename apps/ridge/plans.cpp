@@ -1,6 +1,6 @@
-// ridge plans: what every row of the tables says of itself for many problems on many devices, a line each: its refusal, or
-// its predicted time, grid and workspace. Planning is pure, so that the lines of two builds tell whether a change of the
-// sources changed a plan.
+// ridge plans: what every row of the tables says of itself for many problems on many devices, a line each: its refusal,
+// or its predicted time, grid and workspace. Planning is pure, so that the lines of two builds tell whether a change of
+// the sources changed a plan.
 //
 //   CASE | DEVICE | VARIANT | us blocks threads registers shared-memory workspace [chosen]
 //   CASE | DEVICE | VARIANT | no: REFUSAL

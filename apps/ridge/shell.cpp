@@ -80,7 +80,7 @@ void print_bash(const CLI::App& app) {
       "complete -o default -F _ridge ridge");
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string s = "'";
   for (char c : text) s += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return s + "'";
@@ -89,11 +89,11 @@ std::string quoted(std::string_view text) {
 void print_fish(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) {
     fmt::print("complete -c ridge -n __fish_use_subcommand -f -a {} -d {}\n", command->get_name(),
-               quoted(command->get_description()));
+               in_quotes(command->get_description()));
     for (const CLI::Option* option : options_of(*command))
       for (const std::string& name : option->get_lnames())
         fmt::print("complete -c ridge -n '__fish_seen_subcommand_from {}' -l {} -d {}\n", command->get_name(), name,
-                   quoted(option->get_description()));
+                   in_quotes(option->get_description()));
   }
   for (const char* name : {"device", "on"})
     fmt::print("complete -c ridge -x -l {} -a '{}'\n", name, joined(device_names()));

@@ -82,8 +82,8 @@ struct Explanation {
   Analysis analysis = {};
   std::vector<Candidate> candidates;  // in the table's order
 
-  // For people, several lines. all: every row that does not fit with its refusal, in the table's order; else each refusal
-  // once.
+  // For people, several lines. all: every row that does not fit with its refusal, in the table's order; else each
+  // refusal once.
   RIDGE_API std::string text(bool all = false) const;
 };
 

@@ -60,8 +60,8 @@ template <class Plan, class Run> Status run_with_workspace(const Plan& plan, Dev
   }
 }
 
-// What a one-line function does: takes the plan that make(problem, device_info) gives, of this thread's latest ones, and
-// runs it by run(plan, workspace). Throws ridge::Error.
+// What a one-line function does: takes the plan that make(problem, device_info) gives, of this thread's latest ones,
+// and runs it by run(plan, workspace). Throws ridge::Error.
 template <class Problem, class Make, class Run>
 void run_cached(const Result<Problem>& problem, Make&& make, Device device, Stream stream, Run&& run) {
   using Plan = std::remove_cvref_t<decltype(*make(*problem, std::declval<const DeviceInfo&>()))>;

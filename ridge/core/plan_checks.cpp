@@ -37,11 +37,8 @@ Status check_no_partial_overlap(std::string_view op, std::string_view output, co
 }
 
 Status not_as_planned(std::string_view op, const std::string& given, const std::string& planned) {
-  if (given == planned)
-    return Status::error(
-        Code::invalid_argument,
-        std::string(op) + ": strides or alignment of the tensors are not those that were planned for, " + planned);
-  return Status::invalid(op, "the request", given, "that which was planned for, " + planned);
+  return Status::invalid(op, "the request", given == planned ? "of other strides or alignment" : given,
+                         "as planned, " + planned);
 }
 
 Status check_device(std::string_view op, Device given, const DeviceInfo& planned) {

@@ -13,23 +13,23 @@
 namespace ridge {
 
 // Refuses a tensor that has not the dtype, shape and device of another argument, ...
-RIDGE_API Status check_like(std::string_view op, std::string_view argument, const TensorView&,
-                            std::string_view other_argument, const TensorView& other);
+Status check_like(std::string_view op, std::string_view argument, const TensorView&, std::string_view other_argument,
+                  const TensorView& other);
 // ... and one on another device.
-RIDGE_API Status check_same_device(std::string_view op, std::string_view argument, Device,
-                                   std::string_view other_argument, Device other);
+Status check_same_device(std::string_view op, std::string_view argument, Device, std::string_view other_argument,
+                         Device other);
 
 // Refuses an output that shares memory with an input; but, for the second, where both are the same elements.
-RIDGE_API Status check_no_overlap(std::string_view op, std::string_view output, const TensorView&,
-                                  std::string_view input, const TensorView&);
-RIDGE_API Status check_no_partial_overlap(std::string_view op, std::string_view output, const TensorView&,
-                                          std::string_view input, const TensorView&);
+Status check_no_overlap(std::string_view op, std::string_view output, const TensorView&, std::string_view input,
+                        const TensorView&);
+Status check_no_partial_overlap(std::string_view op, std::string_view output, const TensorView&, std::string_view input,
+                                const TensorView&);
 
 // The refusal of a run whose tensors are not those that were planned for, both as their problem's text says.
-RIDGE_API Status not_as_planned(std::string_view op, const std::string& given, const std::string& planned);
+Status not_as_planned(std::string_view op, const std::string& given, const std::string& planned);
 
 // Refuses a run on another device than was planned for, and one with too little workspace.
-RIDGE_API Status check_device(std::string_view op, Device given, const DeviceInfo& planned);
-RIDGE_API Status check_workspace(std::string_view op, const Workspace& given, std::size_t bytes);
+Status check_device(std::string_view op, Device given, const DeviceInfo& planned);
+Status check_workspace(std::string_view op, const Workspace& given, std::size_t bytes);
 
 }  // namespace ridge

@@ -31,7 +31,6 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  Role role = Role::general;
 };
 
 // clang-format off
@@ -39,8 +38,8 @@ inline constexpr Variant variants[] = {
     {"naive", "a thread per output; any strides", {}},
     {"shared", "tiles of k and of the filter in shared memory", {.method = Method::tiled}},
     {"float4", "four outputs of a thread: a filter's elements stay in registers and slide", {.method = Method::tiled, .threads = 64, .outputs = 4}},
-    {"batched", "one filter's registers serve four rows of k", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 4}, Role::lesson},
-    {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}, Role::lesson},
+    {"batched", "one filter's registers serve four rows of k", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 4}},
+    {"balanced", "eight rows of k, and every block an early and a late tile: equal work", {.method = Method::tiled, .threads = 64, .outputs = 4, .batches = 8, .paired = true}},
     {"fft_1024", "by Fourier transforms of 1,024 points, two rows of k in one", {.method = Method::spectral, .threads = 64, .blocks_per_sm = 8, .points = 1024}},
     {"fft_8192", "of 8,192 points: fewer tiles of a long row meet", {.method = Method::spectral, .threads = 512, .blocks_per_sm = 1, .points = 8192}},
     {"fft_row_1024", "rows of up to 1,024 steps whole, by as many values", {.method = Method::ring, .threads = 64, .blocks_per_sm = 8, .points = 1024}},

@@ -157,7 +157,7 @@ TEST(EmbeddingNormPlan, RunsOnWhatWasPlanned) {
   const auto plan = plan_embedding_norm(*EmbeddingNormProblem::of(t), cpu());
   EXPECT_TRUE(plan->run(t).ok());
   t.gamma = view(table, {8});
-  EXPECT_EQ(plan->run(t).argument(), "tensors");
+  EXPECT_EQ(plan->run(t).argument(), "the request");
 }
 
 TEST(EmbeddingNorm, OneLineAndAScalarIndex) {

@@ -101,8 +101,8 @@ inline void expect_anything(check::Expected& e) {
   e.tolerance.push_back(HUGE_VAL);
 }
 
-// Whether the type that a row is computed in has no number for what an element's difference is multiplied by: with eps 0,
-// that of a row whose elements differ by less than the normal numbers.
+// Whether the type that a row is computed in has no number for what an element's difference is multiplied by: with eps
+// 0, that of a row whose elements differ by less than the normal numbers.
 inline bool scale_has_no_number(const RowOracle& row, DType dtype) {
   return row.exact_scale > (dtype == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max());
 }

@@ -336,7 +336,7 @@ void expect_elsewhere(const DeviceInfo& on, std::int64_t rows, std::int64_t cols
     auto room = Buffer::allocate(on.id, plan->workspace_bytes() + 1);
     ASSERT_TRUE(room.ok());
     if (const Status status = plan->run(t, {room->data(), plan->workspace_bytes()}); !status.ok()) {
-      EXPECT_EQ(status.argument(), "tensors") << status.message();  // a row of whole units from a boundary on
+      EXPECT_EQ(status.argument(), "the request") << status.message();  // a row of whole units from a boundary on
       continue;
     }
     ++ran;

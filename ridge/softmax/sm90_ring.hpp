@@ -1,5 +1,5 @@
-// Hopper, gradients: blocks stay, and rows pass through a ring in their shared memory, which the copy engine fills; a row
-// that is too long for one block lies in the shared memory of a cluster.
+// Hopper, gradients: blocks stay, and rows pass through a ring in their shared memory, which the copy engine fills; a
+// row that is too long for one block lies in the shared memory of a cluster.
 #pragma once
 #include <ridge/softmax/rows.hpp>
 #include <ridge/tile/row_ring.hpp>

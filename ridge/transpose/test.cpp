@@ -213,7 +213,7 @@ TEST(TransposePlan, ExplainsItself) {
   auto plan = plan_transpose(TransposeProblem::matrix(4, 16384, 8200), *device_model("H200"));
   ASSERT_TRUE(plan.ok());
   const Explanation e = plan->explain();
-  EXPECT_EQ(e.problem, "of 1x16384x8200 to 1x8200x16384, 1 matrix of 16384x8200 units of 4 bytes");
+  EXPECT_EQ(e.problem, "elements of 4 bytes, 1x16384x8200 to 1x8200x16384, 1 matrix of 16384x8200 units of 4 bytes");
   EXPECT_EQ(e.bound, "memory");
   EXPECT_EQ(e.cost.bytes(), 8.0 * 16384 * 8200);
   EXPECT_EQ(e.candidates.size(), std::size(variants));

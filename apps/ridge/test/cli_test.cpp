@@ -1083,7 +1083,6 @@ TEST_P(WrongRequest, IsOneSentenceAndNoFile) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongRequest,
     testing::Values(
-        Wrong{"no_command", {}, "a command is needed, one of ops, devices, run"},
         Wrong{"unknown_command", {"rum"}, "there is no command 'rum'; the nearest are run"},
         Wrong{"unknown_flag", {"ops", "--jason"}, "--jason"}, Wrong{"run_lacks_operator", {"run"}, "OP is required"},
         Wrong{"run_lacks_input", {"run", "relu", "-o", "Y"}, "IN is required"},
@@ -1137,7 +1136,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"case_warp", {"check", "relu:f32:n=4:warp=31", "--device", "cpu"}, "32 or 64"},
         Wrong{"case_overflows", {"explain", "softmax:f32:rows=4294967296,cols=4294967296"}, "2^63 bytes"},
         Wrong{"case_too_large", {"check", "relu:f32:n=1000000000000000000", "--device", "cpu"}, "it must be fewer"},
-        Wrong{"check_operator", {"check", "rela"}, "no operator 'rela'"},
+        Wrong{"check_operator", {"check", "rela"}, "no operator or family 'rela'"},
         Wrong{"check_variant", {"check", "relu", "--variant", "fastest"}, "it must be one of"},
         Wrong{"check_variant_of_none", {"check", "--variant", "fastest"}, "no operator has it"},
         Wrong{"trace_lacks_case", {"trace"}, "CASE is required"},
@@ -1152,7 +1151,7 @@ INSTANTIATE_TEST_SUITE_P(
               {"explain", "relu:f32:n=4", "--on", "h200", "--plot", "/no/such/folder/r.svg"},
               "cannot be written"},
         Wrong{"calibrate_the_cpu", {"calibrate", "--device", "cpu"}, "it must be a GPU"},
-        Wrong{"ladder_operator", {"ladder", "rela"}, "no operator 'rela'"},
+        Wrong{"ladder_operator", {"ladder", "rela"}, "no operator or family 'rela'"},
         Wrong{"ladder_case_of_another", {"ladder", "relu", "sum:f32:n=4"}, "one of operator relu"},
         Wrong{"ladder_variant", {"ladder", "relu", "relu:f32:n=4:variant=vec4"}, "without variant="},
         Wrong{"report_folder", {"report", "ABSENT"}, "--output is required"},

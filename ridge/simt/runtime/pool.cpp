@@ -151,7 +151,7 @@ void Pool::decline(Job& job, Seat& seat, const char* lacking) {
   else if (job.declined == job.called) job.fail(0, told([&] { return Status::error(Code::out_of_memory, lacking); }));
 }
 
-// Whoever can be interrupted is asked at once, and again while somebody else's launch, which may be a long one, goes on.
+// Whoever can be interrupted is asked at once, and again while somebody else's launch, which may be long, goes on.
 Pool::Turn::Turn(Pool& pool) : pool_(pool) {
   const auto is_free = [&] { return !pool_.turn_is_taken_; };
   const bool asks = can_be_interrupted();

@@ -69,8 +69,8 @@ class Pool {
   bool ask(Job&, std::unique_lock<std::mutex>&);
   std::size_t blocks_done() const;
 
-  // Launches from several host threads take turns. This is no std::timed_mutex, which waits in pthread_mutex_clocklock: that
-  // ThreadSanitizer up to GCC 12 does not see, and it reports each unlock after it.
+  // Launches from several host threads take turns. Not by std::timed_mutex: it waits in pthread_mutex_clocklock, which
+  // ThreadSanitizer up to GCC 12 does not see, so that it reports each unlock.
   std::mutex turns_;
   std::condition_variable turn_ended_;
   bool turn_is_taken_ = false;
