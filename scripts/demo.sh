@@ -8,7 +8,7 @@ build=$1 jobs=$2
 shift 2
 options=("$@")
 
-gpu() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .; }
+gpu() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true; }
 
 if [[ ! -f $build/CMakeCache.txt ]]; then
   build+=/demo

@@ -59,6 +59,7 @@ inline check::CaseBook book() {
       test(std::string(type) + ":b=2,hq=4,hkv=2," + size + ":lse:fill=far");
     test(std::string(type) + ":b=3,hq=2,hkv=1,sq=70,sk=150,d=24,uneven=1:inputs=q,k,v,cu_q,cu_k:causal:lse:fill=far");
   }
+  test("bf16:b=3,hq=1,hkv=1,sq=2,sk=4,d=1,dv=3:fill=special");  // a score beyond float32 is no key's
   // One query of heads that fill their rows, whose masks are ranges of keys.
   for (const char* type : {"bf16", "f16"})
     for (const char* sizes :

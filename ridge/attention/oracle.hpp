@@ -21,7 +21,11 @@ inline Score score_oracle(const double* q, std::int64_t q_step, const double* k,
     sum += q[i * q_step] * k[i * k_step];
     size += std::fabs(q[i * q_step] * k[i * k_step]);
   }
-  const double plain = scale * sum, score = softcap > 0 ? softcap * std::tanh(plain / softcap) : plain;
+  const auto as_float32 = [](double x) {  // what scores are computed in: beyond its range they are infinite
+    return std::fabs(x) > std::numeric_limits<float>::max() ? std::copysign(HUGE_VAL, x) : x;
+  };
+  const double plain = as_float32(scale * as_float32(sum)),
+               score = softcap > 0 ? softcap * std::tanh(plain / softcap) : plain;
   return {score + mask, std::fabs(scale) * size};
 }
 
