@@ -203,7 +203,7 @@ static roofline::Kernel kernel_of(const Variant& row, const EmbeddingNormProblem
     return k;
   }
   // Reductions and passes over each unit of a lane take what a norm's do whose rows are kept the same way
-  // (ridge/norm/model.cpp, fitted to an H200); mode layer reduces twice.
+  // (ridge/norm/resident.hpp, fitted to an H200); mode layer reduces twice.
   const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
   const double reduction_us = c.rows > 1 ? 0.2 : 0.6 + 0.01 * c.threads / 32;
   k.trips = 2;  // the index, and the row

@@ -31,7 +31,7 @@ template <class T> struct Forward {
   std::int64_t rows, cols;
   Compute<T> eps;
   bool rms;
-  std::int64_t ahead = 0;  // rows_ahead()
+  std::int64_t prefetch_distance = 0;  // in rows
 
   RIDGE_HD bool in_place() const {
     return y.data == x.data ||

@@ -368,7 +368,7 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   test("f16:rows=6,cols=200:fill=constant,60000");
   if (!added) test("f16:rows=6,cols=200:fill=overflow");
-  // More rows than the fused method has blocks here, that start at all places of a unit; and more than one slice of
+  // More rows than fused gradients have blocks here, that start at all places of a unit; and more than one slice of
   // rows.
   for (const char* type : {"f32", "bf16"}) {
     test(std::string(type) + ":rows=19,cols=201:backward");

@@ -1,4 +1,4 @@
-// Rows of whole 16-byte units, by few registers and instructions. A lane loads all that it has of a row at once and
+// Rows of whole 16-byte vectors, by few registers and instructions. A lane loads all that it has of a row at once and
 // keeps it in registers: 64 for each thread leave a multiprocessor 1,024 threads, of 8 units each, and so up to 128 KB
 // of rows on their way. What is rare is a function of its own.
 #pragma once
@@ -85,10 +85,11 @@ template <class Team, class T>
 // y of rows [rows, cols], or of their sum with residual, which sum gets.
 // Scaled: y is x by a factor of the row and one of the column: rms_norm without beta.
 // Preconditions: a row is a block's; rows start on 16 bytes, are of whole units, evenly spaced, and have at most
-// in_registers units for each lane; vectors are contiguous; the grid covers rows. y and sum may be x or residual.
-template <class Row, class Team, class T, bool Added, bool Scaled>
-__global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm_even(Forward<T> a) {
-  constexpr int K = Row::config.in_registers, step = Team::lanes * tile::unit_elements<T>;
+// in_registers units for each lane; gamma and beta are contiguous; the grid covers rows. y and sum may be x or
+// residual.
+template <class Policy, class Team, class T, bool Added, bool Scaled>
+__global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) norm_even(Forward<T> a) {
+  constexpr int K = Policy::config.in_registers, step = Team::lanes * tile::unit_elements<T>;
   constexpr int batch = 2;        // units whose gamma and beta are on their way together: of more, registers spill
   constexpr int added_batch = 4;  // units of residual
   static_assert(Team::rows == 1 && K % added_batch == 0 && K % batch == 0);
@@ -122,8 +123,8 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
           tile::store_packed(sum + k * step, unit[k] = packed_sum<T>(unit[k], other[i]));
     }
     x = sum;
-  } else if (a.ahead > 0 && Team::lane() == 0 && row + a.ahead < a.rows) {
-    tile::bring_row(a.x.even_row(row + a.ahead), cols);
+  } else if (a.prefetch_distance > 0 && Team::lane() == 0 && row + a.prefetch_distance < a.rows) {
+    tile::bring_row(a.x.even_row(row + a.prefetch_distance), cols);
   }
 
   // ---- compute: elements as they are, which costs bits where their mean is far from 0
@@ -169,4 +170,19 @@ __global__ void __launch_bounds__(Team::threads, Row::config.blocks_per_sm) norm
   }
 }
 
+namespace even {
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  using Team = TeamOf<Policy, Warp>;
+  const NormProblem& p = call.plan.problem;
+  const auto forward = [&](auto kernel) {
+    return simt::launch(launch_config(call, Warp), kernel, forward_of<T>(call));
+  };
+  const bool scaled = p.norm == Norm::rms && !p.beta;
+  if (p.added)
+    return scaled ? forward(norm_even<Policy, Team, T, true, true>) : forward(norm_even<Policy, Team, T, true, false>);
+  return scaled ? forward(norm_even<Policy, Team, T, false, true>) : forward(norm_even<Policy, Team, T, false, false>);
+}
+
+}  // namespace even
 }  // namespace ridge::norm_detail

@@ -8,10 +8,9 @@
 // A warp's sums are of x less a base of its own, the mean of some of its elements: near the row's mean, so that little
 // is lost where the mean's part is taken out of them again (statistics.cuh).
 #pragma once
+#include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
-#include <ridge/norm/variants.hpp>
 #include <ridge/tile/async_copy.cuh>
-#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_units.cuh>
 
 #include <bit>
@@ -106,8 +105,8 @@ class LaneCopies {
 #pragma unroll
     for (int k = 0; k < K; ++k)
       if (units.has(k)) {
-        tile::copy_async<unit_bytes>(slot + k * lanes, x + k * lanes * V);
-        tile::copy_async<unit_bytes>(slot + row_units + k * lanes, dy + k * lanes * V);
+        tile::copy_async<vector_bytes>(slot + k * lanes, x + k * lanes * V);
+        tile::copy_async<vector_bytes>(slot + row_units + k * lanes, dy + k * lanes * V);
       }
   }
   __device__ __forceinline__ void end_group() const { tile::commit_copies(); }
@@ -202,13 +201,13 @@ template <class T> struct EdgeElement { T x = T(0.0f), dy = T(0.0f); };
 // slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] of dy. Block (or cluster) b writes slice b + p for
 // each phase p of its rows, and for the one before them where they begin with a phase: so every slice is written once.
 //
-// Row::config: threads, the `rows` they have at a time, units of a lane.
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `shape`
-// is fused_rows(config, problem, device), with stages; there are no more blocks, or clusters, than rows.
-template <class Row, int Warp, class T, class Blocks = OneBlock>
-__global__ void __launch_bounds__(Row::config.threads, 1)
+// Policy::config: threads, the `rows` they have at a time, units of a lane.
+// Preconditions: rows of all tensors are co-aligned and evenly spaced; gamma is contiguous; `shape` is
+// fused::shape_of(config, problem, shared memory, grid), with stages; there are no more blocks, or clusters, than rows.
+template <class Policy, int Warp, class T, class Blocks = OneBlock>
+__global__ void __launch_bounds__(Policy::config.threads, 1)
     norm_fused_gradient(Backward<T> a, float* slices, FusedRows shape) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int K = c.in_registers, V = tile::unit_elements<T>;
   constexpr int threads = c.threads, rows = c.rows, lanes = threads / rows;
   constexpr int team = lanes < Warp ? lanes : Warp, teams = lanes / team;  // of a row: lanes that need no barrier
@@ -223,7 +222,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   static_assert(sizeof partial + sizeof sizes + sizeof samples + sizeof inbox + sizeof barriers <=
                 FusedRows::scratch_bytes);
   const int lane = static_cast<int>(threadIdx.x) % lanes, group = static_cast<int>(threadIdx.x) / lanes;
-  const int stages = shape.stages, row_units = shape.row_units;
+  const int stages = shape.stages, row_units = shape.row_vectors;
   const simt::tile<team> mates;
   const float per_column = 1.0f / static_cast<float>(a.cols);
 
@@ -460,4 +459,15 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   blocks.finish();
 }
 
+namespace fused {
+
+// Of one block's rows; clusters': sm90_fused.cu.
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  const NormPlan& plan = call.plan;
+  const FusedRows shape = shape_of(Policy::config, plan.problem, plan.device.smem_optin, plan.grid);
+  return simt::launch(launch_config(call, Warp), norm_fused_gradient<Policy, Warp, T>, backward_of<T>(call),
+                      slices_of_sums<T>(call), shape);
+}
+
+}  // namespace fused
 }  // namespace ridge::norm_detail

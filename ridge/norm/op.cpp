@@ -1,24 +1,11 @@
 // The norms by name.
 #include <ridge/core/op.hpp>
-#include <ridge/norm/launch.hpp>
+#include <ridge/norm/families.hpp>
 #include <ridge/norm/request.hpp>
-#include <ridge/norm/variants.hpp>
 
 namespace ridge {
 
 using namespace norm_detail;
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  if (row.name == "block_reduce" || row.config.method == Method::vector) return "coalescing";
-  if (row.config.method == Method::split) return "occupancy";
-  if (row.config.method == Method::span) return "coalescing";
-  if (row.config.method == Method::short_sums || row.config.method == Method::span_sums) return "privatisation";
-  if (row.config.method == Method::fused) return "coarsening";
-  if (row.config.method == Method::resident)
-    return row.config.in_registers > 1 && row.config.rows > 1 ? "coarsening" : "tiling";
-  return {};
-}
 
 namespace {
 enum class Op { layer_norm, rms_norm, add_layer_norm, add_rms_norm };
@@ -120,7 +107,7 @@ template <Op O> static OpInfo make_info() {
                        added ? "takes dy, sum, [gamma], [dsum] and gives dx, [dgamma], [dbeta]"
                              : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]"},
                       {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64"}},
-          .variants = variant_infos(variants, checklist_item),
+          .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<O>,
           .plan = plan_by_name<O>,
           .takes = [](const Options& options, std::size_t) -> Result<Names> {

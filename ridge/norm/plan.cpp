@@ -1,14 +1,13 @@
-// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+// validate -> fits -> model -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/as_given.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
+#include <ridge/norm/families.hpp>
 #include <ridge/norm/launch.hpp>
-#include <ridge/norm/model.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
@@ -149,136 +148,13 @@ static Status validate(const NormProblem& p) {
   return {};
 }
 
-// ---- which rows of the table take it
-
-// And of the shortest, one that starts behind a boundary; and what of it is left for a cluster's last block.
-static std::int64_t least_units(const NormProblem& p) {
-  const std::int64_t of_unit = unit_bytes / element_bytes(p);
-  return phases_of(p) > 1 || (*p.rows_lie)[0].phase != 0 ? std::max<std::int64_t>(p.cols - of_unit + 1, 0) / of_unit
-                                                         : units(p);
-}
-static std::int64_t last_slice(const Config& c, const NormProblem& p) {
-  const std::int64_t slice = (units(p) + c.cluster - 1) / c.cluster;
-  return least_units(p) - (c.cluster - 1) * slice;
-}
-
-// Why 16-byte units do not lie alike in every row of every tensor; empty: they do.
-static std::string units_differ(const NormProblem& p) {
-  const Rows& x = (*p.rows_lie)[0];
-  for (const Rows& rows : *p.rows_lie) {
-    if (rows.step != 1) return "a row's elements are not contiguous";
-    if (rows.outer.rank > 1) return "rows are not evenly spaced";
-    if (rows.phase != x.phase || (rows.pitch() - x.pitch()) * element_bytes(p) % unit_bytes != 0)
-      return "rows of the tensors start at different distances from 16-byte boundaries";
-  }
-  return p.vectors_contiguous ? "" : "gamma, beta or a gradient of them is not contiguous";
-}
-
-// Why this row cannot run this problem; empty: it can.
-static std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
-  const Config& c = row.config;
-  if (is_two_float(p) && !c.two_float) return "it has no sums in two floats";
-  if (c.method == Method::streaming) return {};
-  if (c.method == Method::vector && p.backward) return "it has no gradient";
-  if (keeps_sums(c) && !wants_sums(p) && c.method != Method::span_sums) return "it is for gradients of gamma and beta";
-  if (c.overlaps && p.backward) return "it has no gradient";
-  if (c.overlaps && p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
-  if (c.plain && use_of(p) != Use::plain) return "it has rows alone: no sum, no gradient";
-  if (c.added && use_of(p) != Use::added) return "it is for rows with a residual";
-  if (c.method == Method::span || c.method == Method::span_sums) {
-    if (p.backward != (c.method == Method::span_sums)) return p.backward ? "it has no gradient" : "it is for gradients";
-    if (p.cols > tile::span_most_cols)
-      return "a row has " + std::to_string(p.cols) + " elements, and a thread keeps " +
-             std::to_string(tile::span_most_cols);
-    const Rows& x = (*p.rows_lie)[0];
-    for (const Rows& rows : *p.rows_lie) {
-      if (rows.step != 1) return "a row's elements are not contiguous";
-      if (rows.outer.rank > 1 || (p.rows > 1 && rows.pitch() != p.cols)) return "there are gaps between rows";
-      if (rows.phase != x.phase) return "the tensors start at different distances from 16-byte boundaries";
-    }
-    if (const int smem = span_shape(c, p, device).smem; smem > device.smem_optin)
-      return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-    return {};
-  }
-  if (p.dtype == f64) return "f64 has no 16-byte row of this kind";
-  if (std::string why = units_differ(p); !why.empty()) return why;
-  if (c.method == Method::vector) return {};
-  if (c.method == Method::split) {
-    if (slices_of(c, p, device).of_row < 2) return "rows are too short to be split, or as many as hold all blocks";
-    return {};
-  }
-  if (c.four_bytes && element_bytes(p) != 4) return "it is for elements of 4 bytes";
-  if (c.method == Method::short_rows || c.method == Method::short_sums || c.method == Method::even) {
-    if (p.backward && c.method != Method::short_sums) return "it has no gradient";
-    if (p.cols % (unit_bytes / element_bytes(p)) != 0 || (*p.rows_lie)[0].phase != 0 || phases_of(p) > 1)
-      return "rows are not of whole 16-byte units, from a boundary on";
-  }
-  if (c.method == Method::short_rows || c.method == Method::short_sums) {
-    if (units(p) > lanes(c))
-      return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(lanes(c)) +
-             " are kept";
-    return {};
-  }
-  // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100
-  // and of an H200 have 16 and more, and those of smaller parts may not.
-  constexpr int portable_cluster = 8, wide_clusters_from_sms = 100;
-  if (c.cluster > portable_cluster && device.sms < wide_clusters_from_sms)
-    return "clusters of " + std::to_string(c.cluster) + " blocks are for devices of " +
-           std::to_string(wide_clusters_from_sms) + " multiprocessors and more";
-  if (is_ring(c)) {
-    if (device.cc != 90) return "the copy engine and clusters are of compute capability 9.0";
-    if (p.backward) return "it has no gradient";
-    const tile::RowRing ring = ring_of(c, p, device.smem_optin);
-    if (ring.slice_units > ring_units(c) || ring.stages == 0)
-      return "a row's slice has " + std::to_string(ring.slice_units) + " units of 16 bytes; " +
-             std::to_string(ring_units(c)) + " are kept, and rows must fit in " + std::to_string(device.smem_optin) +
-             " bytes of shared memory";
-    return {};
-  }
-  if (c.cluster > 1 && device.cc != 90) return "clusters are of compute capability 9.0";
-  if (c.cluster > 1 && units(p) < c.cluster)
-    return "a row has " + std::to_string(units(p)) + " units of 16 bytes for " + std::to_string(c.cluster) + " blocks";
-  if (const std::int64_t most = capacity(c, use_of(p)); units(p) > most)
-    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(most) + " are kept";
-  if (c.method == Method::fused) {
-    if (p.rows >= std::int64_t{1} << 31) return "it counts rows in 31 bits";
-    if (has_roles(c)) {
-      if (element_bytes(p) != 2) return "it is for elements of 2 bytes";
-      if (p.added) return "it has no dsum";
-      if (const std::int64_t least = c.summing * c.cluster; least_units(p) < least || last_slice(c, p) < c.summing)
-        return "a row has " + std::to_string(least_units(p)) + " units of 16 bytes for " + std::to_string(least) +
-               " threads that sum it up";
-      if (role_rows(c, p, device.smem_optin).stages == 0)
-        return "three rows do not fit in " + std::to_string(device.smem_optin) + " bytes of shared memory";
-      return {};
-    }
-    if (fused_rows(c, p, device.smem_optin).stages == 0)
-      return "two rows for each that is worked on do not fit in " + std::to_string(device.smem_optin) +
-             " bytes of shared memory";
-    return {};
-  }
-  if (const int smem = smem_bytes(c, use_of(p)); smem > device.smem_optin)
-    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-  return {};
-}
-
-std::size_t NormPlan::workspace_bytes() const {
-  const SumsPlan sums = sums_plan(*this);
-  if (variants[variant].config.method != Method::split || grid == 0) return sums.bytes;
-  return partials_at(sums) + static_cast<std::size_t>(grid) * partial_floats * sizeof(float);
-}
-
 // ---- choose
-
-static double predict_us(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
-  return roofline::predict(kernel_of(row, p, device), device).us;
-}
 
 static Result<int> choose(const NormProblem& p, const DeviceInfo& device, const PlanOptions& options,
                           std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      op_name(p), variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+      op_name(p), variants, options, [&](const Variant& row) { return family_of(row).fits(row, p, device); },
+      [&](const Variant& row) { return roofline::predict(family_of(row).model(row, p, device), device).us; }, record);
 }
 
 Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device, const PlanOptions& options) {
@@ -286,21 +162,27 @@ Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device,
   RIDGE_TRY(validate(p));
   const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
-  const Config& c = variants[*chosen].config;
-  const std::int64_t grid = grid_of(c, p, device);
+  const Variant& row = variants[*chosen];
+  const std::int64_t grid = family_of(row).footprint(row, p, device).grid;
   if (grid > max_grid)
     return Status::invalid(op_name(p), "rows", std::to_string(p.rows),
-                           "at most " + std::to_string(max_grid / c.cluster * rows_per_block(c)));
+                           "at most " + std::to_string(max_grid / row.config.cluster * rows_per_block(row.config)));
   return NormPlan{p, device, *chosen, grid};
 }
 
+std::size_t NormPlan::workspace_bytes() const {
+  const Variant& row = variants[variant];
+  return family_of(row).footprint(row, problem, device).workspace;
+}
+
 Explanation NormPlan::explain() const {
+  const Variant& row = variants[variant];
   Explanation e;
   e.op = op_name(problem);
   e.problem = problem.text();
-  e.variant = variants[variant].name;
+  e.variant = row.name;
   e.workspace_bytes = workspace_bytes();
-  roofline::account(e, kernel_of(variants[variant], problem, device), device);
+  roofline::account(e, family_of(row).model(row, problem, device), device);
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
@@ -311,11 +193,12 @@ static Status check_planned(const NormPlan& plan, const Result<NormProblem>& vie
                             const Workspace& workspace) {
   if (!views) return views.error();
   const std::string_view op = op_name(plan.problem);
+  const Variant& row = variants[plan.variant];
   if (*views != plan.problem) {
     // Tensors may start elsewhere than was planned for where the row takes them so.
     NormProblem planned = plan.problem;
     for (int i = 0; i < 4; ++i) (*planned.rows_lie)[i].phase = (*views->rows_lie)[i].phase;
-    if (*views != planned || !fits(variants[plan.variant], *views, plan.device).empty())
+    if (*views != planned || !family_of(row).fits(row, *views, plan.device).empty())
       return not_as_planned(op, views->text(), planned.text());
   }
   RIDGE_TRY(check_device(op, x.device, plan.device));
@@ -328,7 +211,7 @@ static Vector vector_of(const std::optional<TensorView>& v) {
 }
 static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : nullptr; }
 
-// given: the problem of the tensors. Rings have more room for those off the units that were planned for.
+// given: the problem of the tensors. Rings have more room for those off the boundaries that were planned for.
 static Status start(const NormPlan& planned, const NormProblem& given, const Operands& operands, Stream stream) {
   if (given.cols == 0 || (planned.grid == 0 && !wants_sums(given))) return {};
   return as_given(planned, given, [&](const NormPlan& plan) {

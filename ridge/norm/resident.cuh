@@ -1,7 +1,7 @@
-// The row is read once and kept on chip: in registers, and past those in shared memory.
+// The row is read once and kept on chip: in registers, and past those in shared memory; a long one with a residual in
+// slices of a cluster's blocks.
 #pragma once
 #include <ridge/norm/vector.cuh>
-#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_part.cuh>
 #include <ridge/tile/rows_ahead.cuh>
 
@@ -19,13 +19,14 @@ struct DistanceSums {
 // y of rows [rows, cols], or of their sum with residual, which sum gets.
 // Sums: how their statistics are taken.
 // Blocks: who shares a row, one block or part of it, or a cluster (tile/sm90/row_cluster.cuh).
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced, and cols / V units fit in
-// capacity(Config); vectors are contiguous; the grid covers rows, and is of rows alone if the row of the table overlaps
-// with the kernel before; smem_bytes(Config) of dynamic shared memory. y and sum may be x or residual.
-template <class Row, class Team, class T, bool Added, class Sums, class Blocks = tile::WholeRow>
-__global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::added : Use::plain).blocks_per_sm)
+// Preconditions: rows of all tensors are co-aligned and evenly spaced, and cols / V units fit in capacity(Config);
+// gamma and beta are contiguous; the grid covers rows, and is of rows alone where the launch is a dependent one;
+// footprint().smem of dynamic shared memory. y and sum may be x or residual.
+template <class Policy, class Team, class T, bool Added, class Sums, class Blocks = tile::WholeRow>
+__global__ void __launch_bounds__(Team::threads,
+                                  resident::held(Policy::config, Added ? Use::added : Use::plain).blocks_per_sm)
     norm_resident(Forward<T> a, Sums given) {
-  constexpr Held h = held(Row::config, Added ? Use::added : Use::plain);
+  constexpr resident::Held h = resident::held(Policy::config, Added ? Use::added : Use::plain);
   constexpr int step = Team::lanes * tile::unit_elements<T>;  // from one unit of a lane to its next
   constexpr int batch = h.in_registers % 2 == 0 ? 2 : 1;      // units whose gamma and beta are on their way together
   using tile::Packed;
@@ -36,7 +37,8 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
   if (row >= a.rows) return;  // a whole row's lanes: nobody waits for them
   const tile::RowPart part = blocks.part(a.x.even_row(row), a.cols);
   const T* x = a.x.even_row(row) + part.begin;
-  if constexpr (Row::config.overlaps) {  // the row is on its way to the L2 cache while the kernel before ends
+  if constexpr (Policy::config
+                    .dependent_launch) {  // the row is on its way to the L2 cache while the kernel before ends
     tile::let_next_begin();
     const auto bring = [&](const T* from) { tile::bring_lines<Team::lanes>(from, part.size, Team::lane()); };
     bring(x);
@@ -66,8 +68,8 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Added ? Use::
     if constexpr (Added) unit[0] = packed_sum<T>(unit[0], load(residual, k));
   });
   if constexpr (!Added)
-    if (a.ahead > 0 && Team::lane() == 0 && row + a.ahead < a.rows)
-      tile::bring_row(a.x.even_row(row + a.ahead) + part.begin, part.size);
+    if (a.prefetch_distance > 0 && Team::lane() == 0 && row + a.prefetch_distance < a.rows)
+      tile::bring_row(a.x.even_row(row + a.prefetch_distance) + part.begin, part.size);
   [[maybe_unused]] float base = !Sums::plain || a.rms || part.size == 0 ? 0.0f : element(0);
   const float edge = edge_at >= 0 ? element(edge_at) : 0.0f;
   kept.end_pass();
@@ -196,10 +198,10 @@ __device__ __forceinline__ tile::Unit<T> gradient_unit(const RowGradient<float>&
 }
 
 // The same for dx, and the row's statistics for the sums over columns. x and dy are kept, gamma is read twice.
-template <class Row, class Team, class T>
-__global__ void __launch_bounds__(Team::threads, held(Row::config, Use::gradient).blocks_per_sm)
+template <class Policy, class Team, class T>
+__global__ void __launch_bounds__(Team::threads, resident::held(Policy::config, Use::gradient).blocks_per_sm)
     norm_resident_gradient(Backward<T> a) {
-  constexpr Held h = held(Row::config, Use::gradient);
+  constexpr resident::Held h = resident::held(Policy::config, Use::gradient);
   using Packed = tile::Packed;
   __shared__ GradientScratch<Team, float> scratch;
   const std::int64_t row = Team::row();
@@ -264,4 +266,27 @@ __global__ void __launch_bounds__(Team::threads, held(Row::config, Use::gradient
   }
 }
 
+namespace resident {
+
+// Of one block's rows; clusters': sm90_resident.cu.
+template <class Policy, class T, int Warp, class Sums> static Status launch_forward(const Call& call, Sums sums) {
+  using Team = TeamOf<Policy, Warp>;
+  const simt::Config at = launch_config(call, Warp);
+  const auto forward = [&](auto kernel) {
+    if constexpr (Policy::config.dependent_launch) return launch_dependent(call, at, kernel, forward_of<T>(call), sums);
+    else return simt::launch(at, kernel, forward_of<T>(call), sums);
+  };
+  if (call.plan.problem.added) return forward(norm_resident<Policy, Team, T, true, Sums>);
+  return forward(norm_resident<Policy, Team, T, false, Sums>);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  if (!call.plan.problem.backward) return launch_forward<Policy, T, Warp>(call, DistanceSums{});
+  if constexpr (!has_gradient(Policy::config)) return no_kernel();
+  else
+    return simt::launch(launch_config(call, Warp), norm_resident_gradient<Policy, TeamOf<Policy, Warp>, T>,
+                        backward_of<T>(call));
+}
+
+}  // namespace resident
 }  // namespace ridge::norm_detail

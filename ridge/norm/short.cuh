@@ -1,5 +1,5 @@
-// Short rows of whole 16-byte units: a lane has one unit of each of several rows at a time, so that gamma and beta are
-// read once for all of them, and the rows' reductions do not wait for one another.
+// Short rows of whole 16-byte vectors: a lane has one vector of each of several rows at a time, so that gamma and beta
+// are read once for all of them, and the rows' reductions do not wait for one another.
 #pragma once
 #include <ridge/norm/vector.cuh>
 
@@ -13,33 +13,33 @@ template <class Team> struct LanesTogether {
   }
 };
 
-// Row::config: a block has `rows` rows side by side, `turns` times.
+// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times.
 // Preconditions: rows of all tensors start on 16 bytes, are of whole units, at most one for each lane, and evenly
-// spaced; vectors are contiguous, gridDim.x * rows * turns covers rows. y and sum may be x or residual.
-template <class Row, class Team, class T, bool Added>
-__global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) {
+// spaced; gamma and beta are contiguous, gridDim.x * rows * rows_per_lane covers rows. y and sum may be x or residual.
+template <class Policy, class Team, class T, bool Added>
+__global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> a) {
   using tile::Packed;
-  constexpr Config c = Row::config;
-  constexpr int turns = c.turns, V = tile::unit_elements<T>;
+  constexpr Config c = Policy::config;
+  constexpr int per_lane = c.rows_per_lane, V = tile::unit_elements<T>;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
   const simt::tiles<Team::lanes> together;
   const int at = Team::lane() * V;
-  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * turns + Team::row_of_block();
+  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * per_lane + Team::row_of_block();
   const bool has = at < a.cols;
   const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
 
   // ---- load
-  Packed unit[turns];
+  Packed unit[per_lane];
 #pragma unroll
-  for (int t = 0; t < turns; ++t)
+  for (int t = 0; t < per_lane; ++t)
     unit[t] = exists(t) ? tile::load_packed(a.x.even_row(first + t * c.rows) + at) : Packed{};
   if constexpr (Added) {
-    Packed other[turns];
+    Packed other[per_lane];
 #pragma unroll
-    for (int t = 0; t < turns; ++t)
+    for (int t = 0; t < per_lane; ++t)
       other[t] = exists(t) ? tile::load_packed(a.residual.even_row(first + t * c.rows) + at) : Packed{};
 #pragma unroll
-    for (int t = 0; t < turns; ++t) unit[t] = packed_sum<T>(unit[t], other[t]);
+    for (int t = 0; t < per_lane; ++t) unit[t] = packed_sum<T>(unit[t], other[t]);
   }
   Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
   if (has && a.gamma.data) affine.gamma = tile::load_packed_anywhere(a.gamma.data + at);
@@ -54,16 +54,16 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
 
   // ---- compute: rows side by side, and elements as they are; that costs bits only where their mean is far from 0
   const float per_column = 1 / static_cast<float>(a.cols), per_element = a.rms ? 0.0f : per_column;
-  Differences<float> s[turns];
-  Spread<float> spread[turns];
+  Differences<float> s[per_lane];
+  Spread<float> spread[per_lane];
   bool far = false;
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     s[t] = {0, 0};
     for_elements<T>(unit[t], [&](float e, int) { s[t].add(e); });
   }
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     s[t] = together.reduce(s[t], plus<Differences<float>>);
     spread[t] = Spread<float>::of(s[t], per_element);
     far = far || spread[t].far(s[t]) || !is_ordinary(spread[t].divisor(per_column, a.eps));
@@ -72,11 +72,11 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
   // ---- finish
   if (!simt::tiles<Team::warp>().any(far)) {  // all of the warp together
 #pragma unroll
-    for (int t = 0; t < turns; ++t) finish(t, spread[t].statistics(0, per_column, a.eps));
+    for (int t = 0; t < per_lane; ++t) finish(t, spread[t].statistics(0, per_column, a.eps));
     return;
   }
 #pragma unroll
-  for (int t = 0; t < turns; ++t) {
+  for (int t = 0; t < per_lane; ++t) {
     const float of_first = together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
     const float base = is_finite(spread[t].mean) ? spread[t].mean : of_first, less = has ? base : 0.0f;
     Differences<float> of_base{0, 0};
@@ -98,16 +98,16 @@ __global__ void __launch_bounds__(Row::config.threads) norm_short(Forward<T> a) 
 // Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy. Blocks stay
 // and go through rows; each lane keeps the sums of its unit's columns.
 //
-// Row::config: a block has `rows` rows side by side, `turns` times before it goes on.
+// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times before it goes on.
 // Preconditions: as above, of dy, x, dsum and dx; any grid.
-template <class Row, class Team, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy, class Team, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     norm_short_gradient(Backward<T> a, float* slices) {
   using tile::Packed;
   using Floats = tile::Floats<T>;
   using Sums = GradientSums<float>;
-  constexpr Config c = Row::config;
-  constexpr int turns = c.turns, V = tile::unit_elements<T>, most_cols = Team::lanes * V;
+  constexpr Config c = Policy::config;
+  constexpr int per_lane = c.rows_per_lane, V = tile::unit_elements<T>, most_cols = Team::lanes * V;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
   __shared__ float of_rows[c.rows][2][most_cols];
   const simt::tiles<Team::lanes> together;
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const float per_column = 1 / static_cast<float>(a.cols);
   float sum_gamma[V] = {}, sum_beta[V] = {};
 
-  constexpr int of_block = c.rows * turns;
+  constexpr int of_block = c.rows * per_lane;
 #pragma unroll 1
   for (std::int64_t start = std::int64_t{blockIdx.x} * of_block; start < a.rows;
        start += std::int64_t{gridDim.x} * of_block) {
@@ -127,15 +127,15 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
 
     // ---- load
-    Packed unit_x[turns], unit_dy[turns];
+    Packed unit_x[per_lane], unit_dy[per_lane];
 #pragma unroll
-    for (int t = 0; t < turns; ++t) {
+    for (int t = 0; t < per_lane; ++t) {
       unit_x[t] = exists(t) ? tile::load_packed(a.x.even_row(first + t * c.rows) + at) : Packed{};
       unit_dy[t] = exists(t) ? tile::load_packed(a.dy.even_row(first + t * c.rows) + at) : Packed{};
     }
 
 #pragma unroll
-    for (int t = 0; t < turns; ++t) {
+    for (int t = 0; t < per_lane; ++t) {
       // ---- compute: distances from the row's first element
       const Floats x = tile::unpack_floats<T>(unit_x[t]), dy = tile::unpack_floats<T>(unit_dy[t]);
       const auto sums = [&](float base) {
@@ -199,4 +199,19 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
+namespace short_rows {
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  using Team = TeamOf<Policy, Warp>;
+  const simt::Config at = launch_config(call, Warp);
+  if (call.plan.problem.added) return simt::launch(at, norm_short<Policy, Team, T, true>, forward_of<T>(call));
+  return simt::launch(at, norm_short<Policy, Team, T, false>, forward_of<T>(call));
+}
+
+template <class Policy, class T, int Warp> static Status launch_gradient(const Call& call) {
+  return simt::launch(launch_config(call, Warp), norm_short_gradient<Policy, TeamOf<Policy, Warp>, T>,
+                      backward_of<T>(call), slices_of_sums<T>(call));
+}
+
+}  // namespace short_rows
 }  // namespace ridge::norm_detail

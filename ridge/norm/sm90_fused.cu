@@ -1,49 +1,41 @@
-// Launches Method::fused in clusters.
-#include <ridge/norm/launch_arguments.cuh>
+// Launches Algorithm::fused in clusters.
 #include <ridge/norm/sm90_fused.cuh>
 #include <ridge/tile/sm90/launch.cuh>
+
+#include <utility>
 
 namespace ridge::norm_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <int Threads> struct FusedClusters {
-  static constexpr Config config = {
-      .method = Method::fused, .threads = Threads, .in_registers = Threads == 256 ? 7 : 4};
+template <int Threads, int InRegisters> struct ClusterPolicy {
+  static constexpr Config config = {.algorithm = Algorithm::fused, .threads = Threads, .in_registers = InRegisters};
 };
-constexpr int few = 256, many = 512;  // threads
-constexpr bool known_kernels() {
-  for (const Variant& row : variants) {
-    Config one = row.config;
-    if (one.method != Method::fused || one.cluster == 1 || has_roles(one)) continue;
-    if (one.cluster > ClusterBlocks::most) return false;
-    one.cluster = 1;
-    one.four_bytes = false;
-    if (one != (one.threads == many ? FusedClusters<many>::config : FusedClusters<few>::config)) return false;
+
+template <int I, class T> Status launch_row(const Call& call) {
+  constexpr Config c = variants[I].config;
+  if constexpr (c.algorithm != Algorithm::fused || c.cluster == 1) {
+    return no_kernel();  // launched elsewhere
+  } else {
+    static_assert(c.rows == 1 && c.cluster <= ClusterBlocks::most);
+    const NormPlan& plan = call.plan;
+    using P = ClusterPolicy<c.threads, c.in_registers>;
+    return tile::sm90::launch_clusters(launch_config(call, 32), c.cluster, norm_fused_gradient<P, 32, T, ClusterBlocks>,
+                                       backward_of<T>(call), slices_of_sums<T>(call),
+                                       fused::shape_of(c, plan.problem, plan.device.smem_optin, plan.grid));
   }
-  return true;
 }
-static_assert(known_kernels());
+
+template <class T, int... I> Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
+  Status status;
+  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
+  return status;
+}
 
 }  // namespace
 
 template <class T> Status launch_fused_clusters(const NormPlan& plan, const Operands& operands, Stream stream) {
-  const Config& c = variants[plan.variant].config;
-  if constexpr (sizeof(T) == 2)
-    if (has_roles(c)) return launch_roles<T>(plan, operands, stream);
-  const FusedRows shape = fused_rows(c, plan.problem, plan.device.smem_optin, plan.grid);
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(plan.grid)),
-                        .block = dim3(c.threads),
-                        .smem = static_cast<std::size_t>(shape.smem),
-                        .stream = stream.handle};
-  SumsPlan sums;
-  sums.fused = true;
-  const auto launch = [&](auto kernel) {
-    return tile::sm90::launch_clusters(at, c.cluster, kernel, backward_of<T>({plan, operands, sums, stream}),
-                                       static_cast<float*>(operands.workspace), shape);
-  };
-  if (c.threads == many) return launch(norm_fused_gradient<FusedClusters<many>, 32, T, ClusterBlocks>);
-  return launch(norm_fused_gradient<FusedClusters<few>, 32, T, ClusterBlocks>);
+  return launch_variant<T>(call_of(plan, operands, stream), std::make_integer_sequence<int, variant_count>{});
 }
 template Status launch_fused_clusters<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_fused_clusters<half>(const NormPlan&, const Operands&, Stream);

@@ -26,7 +26,7 @@ class BulkCopies {
   template <class T>
   __device__ __forceinline__ void bring(tile::sm90::Barrier& full, tile::Packed* slot, int row_units, int units,
                                         const T* x, const T* dy) const {
-    const auto bytes = static_cast<unsigned>(units * unit_bytes);
+    const auto bytes = static_cast<unsigned>(units * vector_bytes);
     tile::sm90::arrive_expecting(&full, 2 * bytes);
     if (bytes == 0) return;
     tile::sm90::copy_bulk(slot, x, bytes, &full);
@@ -72,7 +72,7 @@ class ClusterBlocks {
   template <class T> __device__ __forceinline__ ColumnSlice slice(const T* row, std::int64_t cols) {
     const tile::RowUnits<T, warp> units(row, cols, 0);
     const auto begin = [&](int r) -> std::int64_t {
-      const int u = r * shape.slice_units;
+      const int u = r * shape.slice_vectors;
       return r == 0 ? 0 : r == shape.cluster ? cols : units.head + (u < units.units ? u : units.units) * units.V;
     };
     if (const int r = static_cast<int>(threadIdx.x); r < most)

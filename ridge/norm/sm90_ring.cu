@@ -1,5 +1,5 @@
-// Launches Method::ring.
-#include <ridge/norm/launch_arguments.cuh>
+// Launches Algorithm::ring.
+#include <ridge/norm/launch.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 
@@ -9,48 +9,44 @@ namespace ridge::norm_detail {
 namespace {
 
 // What of a row of the table its kernel depends on: rows that differ in their cluster share one.
-template <int Threads, int InRegisters, int Team> struct RingKernel {
+template <int Threads, int InRegisters, int Team> struct RingPolicy {
   static constexpr Config config = {
-      .method = Method::ring, .threads = Threads, .in_registers = InRegisters, .team = Team};
+      .algorithm = Algorithm::ring, .threads = Threads, .in_registers = InRegisters, .team = Team};
 };
 
-template <int I, class T> Status launch_row(const Arguments& args) {
+template <int I, class T> Status launch_row(const Call& call) {
   constexpr Config c = variants[I].config;
-  if constexpr (!is_ring(c)) {
-    return Status::error(Code::unsupported, "norm: this variant is launched elsewhere");
+  if constexpr (c.algorithm != Algorithm::ring) {
+    return no_kernel();  // launched elsewhere
   } else {
-    const NormProblem& p = args.plan.problem;
+    const NormPlan& plan = call.plan;
+    const NormProblem& p = plan.problem;
     const std::int64_t pitch = p.rows > 1 ? (*p.rows_lie)[0].pitch() * static_cast<std::int64_t>(sizeof(T)) : 0;
-    const tile::RowRing ring =
-        ring_of(c, p, args.plan.device.smem_optin).of_clusters(args.plan.grid / c.cluster, pitch);
-    const simt::Config at{.grid = dim3(static_cast<unsigned>(args.plan.grid)),
-                          .block = dim3(c.threads),
-                          .smem = static_cast<std::size_t>(ring.smem_bytes()),
-                          .stream = args.stream.handle};
-    using Kernel = RingKernel<c.threads, c.in_registers, c.team>;
-    const Forward<T> a = forward_of<T>(args);
-    const auto rows_of = [&](const auto& tensor, int lies) {
-      return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[lies].pitch(), p.rows, p.cols);
+    const tile::RowRing of_grid = ring::ring_of(c, p, plan.device.smem_optin).of_clusters(plan.grid / c.cluster, pitch);
+    using P = RingPolicy<c.threads, c.in_registers, c.team>;
+    const Forward<T> a = forward_of<T>(call);
+    const auto rows_of = [&](const auto& tensor, int layout) {
+      return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[layout].pitch(), p.rows, p.cols);
     };
-    const RingInputs<1> x{{rows_of(a.x, 0)}};
-    if (!p.added) return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T, false>, a, ring, x);
-    if constexpr (c.plain) return Status::error(Code::unsupported, "norm: this variant has rows alone");
-    else
-      return tile::sm90::launch_clusters(at, c.cluster, norm_ring<Kernel, T, true>, a, ring,
-                                         RingInputs<2>{{rows_of(a.x, 0), rows_of(a.residual, 2)}});
+    const auto in_clusters = [&](auto kernel, const auto& inputs) {
+      return tile::sm90::launch_clusters(launch_config(call, 32), c.cluster, kernel, a, of_grid, inputs);
+    };
+    if (!p.added) return in_clusters(norm_ring<P, T, false>, RingInputs<1>{{rows_of(a.x, 0)}});
+    if constexpr (c.plain) return no_kernel();
+    else return in_clusters(norm_ring<P, T, true>, RingInputs<2>{{rows_of(a.x, 0), rows_of(a.residual, 2)}});
   }
 }
 
-template <class T, int... I> Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <class T, int... I> Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
   Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, T>(args)) : void()), ...);
+  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
   return status;
 }
 
 }  // namespace
 
 template <class T> Status launch_ring(const NormPlan& plan, const Operands& operands, Stream stream) {
-  return launch_variant<T>({plan, operands, {}, stream}, std::make_integer_sequence<int, variant_count>{});
+  return launch_variant<T>(call_of(plan, operands, stream), std::make_integer_sequence<int, variant_count>{});
 }
 template Status launch_ring<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_ring<half>(const NormPlan&, const Operands&, Stream);

@@ -16,20 +16,21 @@ template <int N> struct RingInputs { tile::sm90::RingRows rows[N]; };
 // other, and registers for gamma and beta. With residual, what is normalised is x + residual, and sum gets
 // it.
 //
-// Row::config: threads of a block and of its teams, units of a row in each lane, blocks of a cluster (a power of two).
-// Preconditions: rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are contiguous; `ring`
-// is that of ring_of(config, problem, device), whose slices have at most ring_units(config) whole units;
+// Policy::config: threads of a block and of its teams, units of a row in each lane, blocks of a cluster (a power of
+// two).
+// Preconditions: rows of all tensors are co-aligned and evenly spaced; gamma and beta are contiguous; `ring` is that of
+// ring_of(config, problem, shared memory), whose slices have at most capacity(config) whole units;
 // RowRing::smem_bytes() of dynamic shared memory, and a cluster has ring.cluster blocks.
 // y and sum may be x or residual.
-template <class Row, class T, bool Added>
-__global__ void __launch_bounds__(Row::config.threads, 1)
+template <class Policy, class T, bool Added>
+__global__ void __launch_bounds__(Policy::config.threads, 1)
     norm_ring(Forward<T> a, const __grid_constant__ tile::RowRing ring,
               const __grid_constant__ RingInputs<Added ? 2 : 1> inputs) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
     using tile::Floats;
     using tile::Packed;
-    constexpr Config c = Row::config;
+    constexpr Config c = Policy::config;
     constexpr int V = tile::unit_elements<T>, K = c.in_registers;
     using Team = sm90::RingTeam<c.team>;
     using InSlot = sm90::RowInSlot<T>;

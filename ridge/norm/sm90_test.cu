@@ -1,7 +1,7 @@
 // Hopper's rings and gradients on the CPU runtime, which has no clusters: against sums in double.
 #include <ridge/norm/sm90_fused.cuh>
 #include <ridge/norm/sm90_ring.cuh>
-#include <ridge/norm/sm90_roles.cuh>
+#include <ridge/norm/sm90_specialized.cuh>
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace ridge::norm_detail {
 namespace {
 
 // As the table has them, but for their sizes.
-template <int Threads, int Team> struct Ring {
-  static constexpr Config config = {.method = Method::ring, .threads = Threads, .in_registers = 9, .team = Team};
+template <int Threads, int Team> struct RingPolicy {
+  static constexpr Config config = {.algorithm = Algorithm::ring, .threads = Threads, .in_registers = 9, .team = Team};
 };
 
 struct Case {
@@ -48,7 +48,7 @@ const Case cases[] = {
 };
 
 // limit: bytes of shared memory; on_lines: by as many blocks as there are places of a line where rows start.
-template <class Row, class T, bool Added> void check(const Case& c, int limit = 48 << 10, bool on_lines = false) {
+template <class Policy, class T, bool Added> void check(const Case& c, int limit = 48 << 10, bool on_lines = false) {
   SCOPED_TRACE(c.about);
   std::mt19937 bits(1);
   std::normal_distribution<float> normal;
@@ -65,11 +65,11 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
     for (std::int64_t i = 0; i < n; ++i) want[i] = T(float(x[i]) + float(residual[i]));
 
   NormProblem p{.norm = c.norm, .rows = c.rows, .cols = c.cols, .dtype = dtype_of<T>, .added = Added};
-  Rows lie = Rows::contiguous(c.rows, c.cols);
-  lie.phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x.data()) % unit_bytes);
-  p.rows_lie = {lie, lie, lie, lie};
+  Rows layout = Rows::contiguous(c.rows, c.cols);
+  layout.phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x.data()) % vector_bytes);
+  p.rows_lie = {layout, layout, layout, layout};
   const auto rows_of = [&](auto* data) {
-    return RowTensor<std::remove_pointer_t<decltype(data)>>{data, RowOffsets::of(lie.outer)};
+    return RowTensor<std::remove_pointer_t<decltype(data)>>{data, RowOffsets::of(layout.outer)};
   };
   Forward<T> a{.x = rows_of(static_cast<const T*>(x.data())),
                .residual = {},
@@ -87,9 +87,9 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
   }
   p.gamma = c.gamma;
   p.beta = c.beta;
-  tile::RowRing ring = ring_of(Row::config, p, limit);
+  tile::RowRing ring = ring::ring_of(Policy::config, p, limit);
   ASSERT_GT(ring.stages, 0);
-  ASSERT_LE(ring.slice_units, ring_units(Row::config));
+  ASSERT_LE(ring.slice_units, ring::capacity(Policy::config));
   std::int64_t blocks = 2 * ring.phases;
   if (on_lines) {
     const std::int64_t pitch = c.rows > 1 ? c.cols * static_cast<std::int64_t>(sizeof(T)) : 0;
@@ -98,16 +98,16 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
     ASSERT_TRUE(ring.on_lines);
   }
   const simt::Config at{.grid = dim3(static_cast<unsigned>(blocks)),
-                        .block = dim3(Row::config.threads),
+                        .block = dim3(Policy::config.threads),
                         .smem = static_cast<std::size_t>(ring.smem_bytes())};
   const auto ring_rows = [&](const std::vector<T>& t) {
     return tile::sm90::ring_rows(t.data(), c.cols, c.rows, c.cols);
   };
   Status status;
   if constexpr (Added) {
-    status = simt::launch(at, norm_ring<Row, T, true>, a, ring, RingInputs<2>{{ring_rows(x), ring_rows(residual)}});
+    status = simt::launch(at, norm_ring<Policy, T, true>, a, ring, RingInputs<2>{{ring_rows(x), ring_rows(residual)}});
   } else {
-    status = simt::launch(at, norm_ring<Row, T, false>, a, ring, RingInputs<1>{{ring_rows(x)}});
+    status = simt::launch(at, norm_ring<Policy, T, false>, a, ring, RingInputs<1>{{ring_rows(x)}});
   }
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -139,20 +139,20 @@ template <class Row, class T, bool Added> void check(const Case& c, int limit = 
 
 TEST(NormRing, Rows) {
   for (const Case& c : cases) {
-    check<Ring<128, 64>, float, false>(c);
-    check<Ring<128, 64>, bfloat16, false>(c);
-    check<Ring<96, 96>, bfloat16, false>(c);  // warps are no power of two
-    check<Ring<128, 64>, bfloat16, false>(c, 48 << 10, true);
-    check<Ring<96, 96>, float, false>(c, 48 << 10, true);
+    check<RingPolicy<128, 64>, float, false>(c);
+    check<RingPolicy<128, 64>, bfloat16, false>(c);
+    check<RingPolicy<96, 96>, bfloat16, false>(c);  // warps are no power of two
+    check<RingPolicy<128, 64>, bfloat16, false>(c, 48 << 10, true);
+    check<RingPolicy<96, 96>, float, false>(c, 48 << 10, true);
   }
 }
 TEST(NormRing, ARingOfThreeRows) {
-  for (const Case& c : cases) check<Ring<64, 64>, float, false>(c, 6 << 10);
+  for (const Case& c : cases) check<RingPolicy<64, 64>, float, false>(c, 6 << 10);
 }
 TEST(NormRing, RowsOfASum) {
   for (const Case& c : cases) {
-    check<Ring<128, 64>, float, true>(c);
-    check<Ring<128, 64>, bfloat16, true>(c);
+    check<RingPolicy<128, 64>, float, true>(c);
+    check<RingPolicy<128, 64>, bfloat16, true>(c);
   }
 }
 
@@ -162,8 +162,8 @@ struct BroughtByEngine : OneBlock {
   using OneBlock::OneBlock;
   template <class T> using Copies = BulkCopies;
 };
-template <int Rows> struct FusedRow {
-  static constexpr Config config = {.method = Method::fused, .threads = 128, .rows = Rows, .in_registers = 2};
+template <int Rows> struct FusedPolicy {
+  static constexpr Config config = {.algorithm = Algorithm::fused, .threads = 128, .rows = Rows, .in_registers = 2};
 };
 
 // Contiguous normal rows, and a kernel of gradients over them.
@@ -186,8 +186,8 @@ template <class T> struct GradientCase {
     std::normal_distribution<float> normal;
     for (auto* tensor : {&x, &dy, &gamma})
       for (T& e : *tensor) e = T(normal(bits));
-    const Rows lie = Rows::contiguous(rows, cols);
-    problem.rows_lie = {lie, lie, lie, lie};
+    const Rows layout = Rows::contiguous(rows, cols);
+    problem.rows_lie = {layout, layout, layout, layout};
   }
   template <class Kernel, class Shape>
   void run(Kernel kernel, int blocks, int threads, const Shape& shape, const T* with_gamma, std::vector<T>& dx,
@@ -209,42 +209,43 @@ template <class T> struct GradientCase {
   }
 };
 
-template <class Row, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
+template <class Policy, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
   SCOPED_TRACE(cols);
   GradientCase<T> given(rows, cols, Norm::layer, 2);
   constexpr int blocks = 2;
-  const FusedRows shape = fused_rows(Row::config, given.problem, 64 << 10, blocks);
+  const FusedRows shape = fused::shape_of(Policy::config, given.problem, 64 << 10, blocks);
   ASSERT_GT(shape.stages, 0);
   const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {
-    given.run(kernel, blocks, Row::config.threads, shape, given.gamma.data(), dx, slices);
+    given.run(kernel, blocks, Policy::config.threads, shape, given.gamma.data(), dx, slices);
   };
   const auto sums = static_cast<std::size_t>((blocks + shape.phases - 1) * 2 * cols);
   std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
-  run(norm_fused_gradient<Row, 32, T, BroughtByEngine>, dx, slices);
-  run(norm_fused_gradient<Row, 32, T>, want_dx, want_slices);
+  run(norm_fused_gradient<Policy, 32, T, BroughtByEngine>, dx, slices);
+  run(norm_fused_gradient<Policy, 32, T>, want_dx, want_slices);
   for (std::size_t i = 0; i < dx.size(); ++i) ASSERT_EQ(float(dx[i]), float(want_dx[i])) << i;
   for (std::size_t i = 0; i < sums; ++i) ASSERT_EQ(slices[i], want_slices[i]) << i;
 }
 
 TEST(NormFused, RowsThatTheCopyEngineBrings) {
   for (const std::int64_t cols : {8, 256, 249, 203}) {
-    check_brought<FusedRow<1>, float>(37, cols);
-    check_brought<FusedRow<2>, float>(37, cols);
-    check_brought<FusedRow<2>, bfloat16>(40, cols);
+    check_brought<FusedPolicy<1>, float>(37, cols);
+    check_brought<FusedPolicy<2>, float>(37, cols);
+    check_brought<FusedPolicy<2>, bfloat16>(40, cols);
   }
 }
 
-// ---- gradients by warps of several roles: against those of one role, and of sums in another order
+// ---- gradients by specialized warps: against those of warps that all do the same, and of sums in another order
 
-template <int K> struct RoleRow {
-  static constexpr Config config = {.method = Method::fused, .threads = 64, .in_registers = K, .summing = 64};
+template <int K> struct SpecializedPolicy {
+  static constexpr Config config = {
+      .algorithm = Algorithm::specialized, .threads = 64, .in_registers = K, .summing = 64};
 };
 
-template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has_gamma, bool rms) {
+template <int K> void check_specialized(std::int64_t rows, std::int64_t cols, bool has_gamma, bool rms) {
   SCOPED_TRACE(cols);
   using T = bfloat16;
-  using Row = RoleRow<K>;
+  using Policy = SpecializedPolicy<K>;
   GradientCase<T> given(rows, cols, rms ? Norm::rms : Norm::layer, 3);
   const NormProblem& p = given.problem;
   constexpr int blocks = 2;
@@ -252,13 +253,14 @@ template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has
     ASSERT_GT(shape.stages, 0);
     given.run(kernel, blocks, threads, shape, has_gamma ? given.gamma.data() : nullptr, dx, slices);
   };
-  using One = FusedRow<1>;
+  using One = FusedPolicy<1>;
   constexpr int limit = 64 << 10;
-  const FusedRows of_one = fused_rows(One::config, p, limit, blocks);
+  const FusedRows of_one = fused::shape_of(One::config, p, limit, blocks);
   const auto sums = static_cast<std::size_t>((blocks + std::min<std::int64_t>(of_one.phases, rows) - 1) * 2 * cols);
   std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
-  run(norm_role_gradient<Row, T>, role_threads(Row::config), role_rows(Row::config, p, limit, blocks), dx, slices);
+  run(norm_specialized_gradient<Policy, T>, specialized::threads_of(Policy::config),
+      specialized::shape_of(Policy::config, p, limit, blocks), dx, slices);
   run(norm_fused_gradient<One, 32, T>, 128, of_one, want_dx, want_slices);
   // A result that lies between two bfloat16 may become either.
   for (std::size_t i = 0; i < dx.size(); ++i)
@@ -266,11 +268,11 @@ template <int K> void check_roles(std::int64_t rows, std::int64_t cols, bool has
   for (std::size_t i = 0; i < sums; ++i) ASSERT_NEAR(slices[i], want_slices[i], 1e-4) << i;
 }
 
-TEST(NormFused, WarpsOfSeveralRoles) {
+TEST(NormFused, SpecializedWarps) {
   for (const std::int64_t cols : {520, 1024, 1001, 777}) {
-    check_roles<4>(37, cols, true, false);
-    check_roles<2>(3, cols, true, true);
-    check_roles<2>(40, cols, false, false);
+    check_specialized<4>(37, cols, true, false);
+    check_specialized<2>(3, cols, true, true);
+    check_specialized<2>(40, cols, false, false);
   }
 }
 

@@ -25,14 +25,14 @@ template <class T> __device__ __forceinline__ tile::Packed span_sum(const tile::
   }
 }
 
-// Preconditions: cols <= span_most_cols; rows of all tensors follow one another without gaps, and the tensors lie alike
-// on 16-byte units; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair; span_shape() of
+// Preconditions: cols <= span_most_cols; rows of all tensors follow one another without gaps, and the tensors are
+// co-aligned; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of span_pair; footprint().smem of
 // dynamic shared memory. y and sum may be x or residual.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : Policy::config.blocks_per_sm)
     norm_span(Forward<T> a, int rows_of_block) {
   using X = Compute<T>;
-  constexpr int threads = Row::config.threads, most = tile::span_most_cols;
+  constexpr int threads = Policy::config.threads, most = tile::span_most_cols;
   __shared__ X gamma[most], beta[most];
   const int cols = static_cast<int>(a.cols);
   const std::int64_t first = std::int64_t{blockIdx.x} * rows_of_block, start = first * cols;
@@ -81,11 +81,11 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
 // find what dx takes of it; then it has every so many-th element, all of one column, whose sums it keeps.
 //
 // Preconditions: as above, of dy, x, dsum and dx; any grid.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row::config.blocks_per_sm)
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : Policy::config.blocks_per_sm)
     norm_span_gradient(Backward<T> a, Compute<T>* slices, int rows) {
   using X = Compute<T>;
-  constexpr int threads = Row::config.threads, most = tile::span_most_cols;
+  constexpr int threads = Policy::config.threads, most = tile::span_most_cols;
   __shared__ X gamma[most];
   const int cols = static_cast<int>(a.cols), tensors = a.dsum.data ? 3 : 2;
   const int room = tile::span_room(rows, cols, sizeof(T)) / static_cast<int>(sizeof(T));
@@ -178,4 +178,18 @@ __global__ void __launch_bounds__(Row::config.threads, sizeof(T) == 8 ? 1 : Row:
   slices[std::int64_t{blockIdx.x} * 2 * cols + thread] = sum;
 }
 
+namespace span {
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  const int rows = shape_of(Policy::config, call.plan.problem, call.plan.device).rows;
+  return simt::launch(launch_config(call, Warp), norm_span<Policy, T>, forward_of<T>(call), rows);
+}
+
+template <class Policy, class T, int Warp> static Status launch_gradient(const Call& call) {
+  const int rows = shape_of(Policy::config, call.plan.problem, call.plan.device).rows;
+  return simt::launch(launch_config(call, Warp), norm_span_gradient<Policy, T>, backward_of<T>(call),
+                      slices_of_sums<T>(call), rows);
+}
+
+}  // namespace span
 }  // namespace ridge::norm_detail

@@ -2,7 +2,6 @@
 // residual; a second one brings the slices of its row together, in the same order in every block, and writes its own.
 #pragma once
 #include <ridge/norm/vector.cuh>
-#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/row_slices.cuh>
 
 namespace ridge::norm_detail {
@@ -54,10 +53,11 @@ __device__ __forceinline__ GradientMoments merged(const GradientMoments& a, cons
   return {m, a.g + b.g, gd};
 }
 
-// Preconditions: gridDim.x == rows * of.of_row; rows of all tensors lie alike on 16-byte units and are evenly spaced;
-// vectors are contiguous. sum may be x or residual.
+// Preconditions: gridDim.x == rows * of.of_row; rows of all tensors are co-aligned and evenly spaced; gamma and
+// beta are contiguous. sum may be x or residual.
 template <class Team, class T>
-__global__ void __launch_bounds__(Team::threads) norm_split_moments(Forward<T> a, SlicePartial* partials, Slices of) {
+__global__ void __launch_bounds__(Team::threads)
+    norm_split_moments(Forward<T> a, SlicePartial* partials, tile::Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
   __shared__ WideScratch<Team> scratch_wide;
   tile::let_next_begin();
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(Team::threads) norm_split_moments(Forward<T> a
 // y. Preconditions: as above; y may be x or residual.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
-    norm_split_write(Forward<T> a, const SlicePartial* partials, Slices of) {
+    norm_split_write(Forward<T> a, const SlicePartial* partials, tile::Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
   const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
@@ -112,7 +112,7 @@ __device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::S
   const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
   const T* gamma = a.gamma.data ? a.gamma.data + mine.begin : nullptr;
   const std::int64_t to_boundary =
-      (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+      (vector_bytes - reinterpret_cast<std::uintptr_t>(x) % vector_bytes) % vector_bytes / sizeof(T);
   const std::int64_t head = ::min(to_boundary, mine.size), units = (mine.size - head) / V, tail = head + units * V;
 #pragma unroll 2
   for (std::int64_t u = threadIdx.x; u < units; u += Threads) {
@@ -134,7 +134,7 @@ __device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::S
 // Preconditions: as above, of dy, x, dsum and dx.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
-    norm_split_gradient_moments(Backward<T> a, GradientPartial* partials, Slices of) {
+    norm_split_gradient_moments(Backward<T> a, GradientPartial* partials, tile::Slices of) {
   constexpr int V = tile::unit_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
   __shared__ WideScratch<Team> scratch_wide;
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(Team::threads)
 // dx, and the row's statistics for the sums over columns. Preconditions: as above.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
-    norm_split_gradient_write(Backward<T> a, const GradientPartial* partials, Slices of) {
+    norm_split_gradient_write(Backward<T> a, const GradientPartial* partials, tile::Slices of) {
   constexpr int V = tile::unit_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
   const tile::SliceOfBlock mine(of, a.cols);
@@ -239,4 +239,30 @@ __global__ void __launch_bounds__(Team::threads)
   }
 }
 
+namespace split {
+
+// Both kernels; on Hopper the second one's start is hidden behind the end of the first.
+template <class Tensors, class Partial, class First, class Second>
+static Status launch_both(const Call& call, const simt::Config& at, const Tensors& tensors, First first,
+                          Second second) {
+  static_assert(sizeof(Partial) <= partial_floats * sizeof(float));
+  const NormPlan& plan = call.plan;
+  const Slices slices = slices_of(variants[plan.variant].config, plan.problem, plan.device);
+  auto* partials =
+      reinterpret_cast<Partial*>(static_cast<std::byte*>(call.operands.workspace) + partials_at(call.sums));
+  RIDGE_TRY(simt::launch(at, first, tensors, partials, slices));
+  return launch_dependent(call, at, second, tensors, static_cast<const Partial*>(partials), slices);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  using Team = TeamOf<Policy, Warp>;
+  const simt::Config at = launch_config(call, Warp);
+  if (call.plan.problem.backward)
+    return launch_both<Backward<T>, GradientPartial>(
+        call, at, backward_of<T>(call), norm_split_gradient_moments<Team, T>, norm_split_gradient_write<Team, T>);
+  return launch_both<Forward<T>, SlicePartial>(call, at, forward_of<T>(call), norm_split_moments<Team, T>,
+                                               norm_split_write<Team, T>);
+}
+
+}  // namespace split
 }  // namespace ridge::norm_detail

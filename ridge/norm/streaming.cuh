@@ -1,7 +1,7 @@
-// The row is read again for every pass: the ladder's first steps, any strides, and rows too long to keep.
+// The row is read again for every pass, element by element: the textbook's steps, any strides, and rows of f64.
 #pragma once
+#include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
-#include <ridge/norm/variants.hpp>
 
 namespace ridge::norm_detail {
 
@@ -80,4 +80,18 @@ template <class Team, class T> __global__ void __launch_bounds__(Team::threads) 
   }
 }
 
+namespace streaming {
+
+template <class Policy, class T, int Warp, class Sums> static Status launch_forward(const Call& call, Sums sums) {
+  return simt::launch(launch_config(call, Warp), norm_streaming<TeamOf<Policy, Warp>, T, Sums>, forward_of<T>(call),
+                      sums);
+}
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  if (!call.plan.problem.backward) return launch_forward<Policy, T, Warp>(call, PlainSums{});
+  return simt::launch(launch_config(call, Warp), norm_streaming_gradient<TeamOf<Policy, Warp>, T>,
+                      backward_of<T>(call));
+}
+
+}  // namespace streaming
 }  // namespace ridge::norm_detail

@@ -1,7 +1,7 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/norm/norm.hpp>
-#include <ridge/norm/variants.hpp>
+#include <ridge/norm/split.hpp>
 
 #include <gtest/gtest.h>
 
@@ -100,12 +100,12 @@ TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
   EXPECT_EQ(chosen(gradient(1, 131072, bf16)), "split");  // wide clusters of gradients take long to begin
   auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
   EXPECT_EQ(plan->workspace_bytes(),
-            static_cast<std::size_t>(plan->grid) * norm_detail::partial_floats * sizeof(float));
+            static_cast<std::size_t>(plan->grid) * norm_detail::split::partial_floats * sizeof(float));
   // The statistics of a few rows, whose columns need no slices of sums.
   plan = plan_norm(gradient(1, 10000000, f32), *device_model("H200"));
   EXPECT_EQ(variants[plan->variant].name, "split");
   EXPECT_EQ(plan->workspace_bytes(),
-            256 + static_cast<std::size_t>(plan->grid) * norm_detail::partial_floats * sizeof(float));
+            256 + static_cast<std::size_t>(plan->grid) * norm_detail::split::partial_floats * sizeof(float));
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
@@ -198,7 +198,7 @@ TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
 TEST(NormPlan, RowsAreBroughtAheadByThreeEighthsOfATurn) {
   const auto ahead = [](const NormProblem& p, const char* device) {
     const auto plan = plan_norm(p, *device_model(device));
-    return norm_detail::rows_ahead(variants[plan->variant].config, plan->problem, plan->device);
+    return norm_detail::prefetch_distance(variants[plan->variant].config, plan->problem, plan->device);
   };
   EXPECT_EQ(ahead({.rows = 4096, .cols = 32768}, "H200"), 132 * 3 / 8);  // one row in a multiprocessor
   EXPECT_EQ(ahead({.rows = 8192, .cols = 8192, .dtype = bf16}, "H200"), 8 * 132 * 3 / 8);  // eight

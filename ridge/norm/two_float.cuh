@@ -12,8 +12,11 @@
 //
 // By count, 3 + 10 instructions for an element (rms: 2 + 5) in place of 6. eps comes as float64.
 #pragma once
+#include <ridge/norm/norm.hpp>
 #include <ridge/norm/statistics.cuh>
 #include <ridge/tile/two_float.cuh>
+
+#include <cmath>
 
 namespace ridge::norm_detail {
 
@@ -91,5 +94,10 @@ template <bool Rms> struct InTwoFloats {
     return {high, static_cast<float>(value - static_cast<double>(high))};
   }
 };
+
+template <bool Rms> static InTwoFloats<Rms> two_float_sums(const NormProblem& p) {
+  const auto cols = static_cast<double>(p.cols);
+  return {.eps = p.eps, .cols = cols, .per_column = 1 / cols, .root_of_cols = std::sqrt(cols)};
+}
 
 }  // namespace ridge::norm_detail

@@ -1,4 +1,4 @@
-// Rows too long to keep, by 16-byte units: read twice, the second time from the L2 cache as far as the rows under way
+// Rows too long to keep, by 16-byte vectors: read twice, the second time from the L2 cache as far as the rows under way
 // fit there.
 #pragma once
 #include <ridge/norm/streaming.cuh>
@@ -69,7 +69,7 @@ __device__ __forceinline__ T norm_element(const Forward<T>& a, const Normalised&
 // are not whole units.
 template <int Threads, class T> struct VectorPart {
   static constexpr int V = tile::unit_elements<T>;
-  static constexpr int U = 4;  // independent units in flight per thread, of each tensor
+  static constexpr int U = vector::in_flight;
   const Forward<T>& a;
   const T *x, *residual;
   T *y, *sum;
@@ -82,7 +82,7 @@ template <int Threads, class T> struct VectorPart {
     y = a.y.even_row(row) + begin;
     sum = a.sum.data ? a.sum.even_row(row) + begin : nullptr;
     const std::int64_t to_boundary =
-        (unit_bytes - reinterpret_cast<std::uintptr_t>(x) % unit_bytes) % unit_bytes / sizeof(T);
+        (vector_bytes - reinterpret_cast<std::uintptr_t>(x) % vector_bytes) % vector_bytes / sizeof(T);
     head = to_boundary < cols ? to_boundary : cols;
     units = (cols - head) / V;
     tail = head + units * V;
@@ -175,7 +175,7 @@ __device__ __forceinline__ Statistics<float> statistics_of(const Moments& m, flo
   return {base, -m.mean * scale, scale};
 }
 
-// Preconditions: gridDim.x == rows; rows of all tensors lie alike on 16-byte units and are evenly spaced; vectors are
+// Preconditions: gridDim.x == rows; rows of all tensors are co-aligned and evenly spaced; gamma and beta are
 // contiguous. y and sum may be x or residual.
 template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
   __shared__ typename Team::template Scratch<Moments> scratch;
@@ -191,4 +191,11 @@ template <class Team, class T> __global__ void __launch_bounds__(Team::threads) 
   part.write(normalised);
 }
 
+namespace vector {
+
+template <class Policy, class T, int Warp> static Status launch(const Call& call) {
+  return simt::launch(launch_config(call, Warp), norm_vector<TeamOf<Policy, Warp>, T>, forward_of<T>(call));
+}
+
+}  // namespace vector
 }  // namespace ridge::norm_detail

@@ -1,9 +1,8 @@
 // dgamma and dbeta: sums over rows, for every column. First slices of rows, in an order that the plan fixes; then the
 // slices, in another. Sums of a block's lanes pass through shared memory. Of a few rows a thread adds up each column.
 #pragma once
+#include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
-#include <ridge/norm/variants.hpp>
-#include <ridge/tile/overlap.cuh>
 
 namespace ridge::norm_detail {
 
@@ -87,6 +86,31 @@ __global__ void __launch_bounds__(finish_threads)
   const bool is_gamma = column < cols;
   const VectorTensor<T>& to = is_gamma ? dgamma : dbeta;
   if (to.data) to.data[(is_gamma ? column : column - cols) * to.step] = T(sum);
+}
+
+// The kernels that sums_plan() has planned, from what the kernel over rows has left in the workspace.
+template <class T, int Warp> static Status launch_sums(const Call& call) {
+  using X = Compute<T>;
+  const NormProblem& p = call.plan.problem;
+  const Operands& o = call.operands;
+  const SumsPlan& sums = call.sums;
+  X* slices = reinterpret_cast<X*>(static_cast<std::byte*>(o.workspace) + sums.statistics_bytes);
+  const auto blocks = [&](std::int64_t columns, int wide) { return static_cast<unsigned>(ceil_div(columns, wide)); };
+  const VectorTensor<T> dgamma{static_cast<T*>(o.dgamma.data), o.dgamma.step},
+      dbeta{static_cast<T*>(o.dbeta.data), o.dbeta.step};
+  simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide)),
+                  .block = dim3(columns_threads),
+                  .stream = call.stream.handle,
+                  .warp = Warp};
+  if (sums.of_few) {
+    at.grid = dim3(blocks(p.cols, columns_threads));
+    return simt::launch(at, norm_columns_of_few<T>, backward_of<T>(call), dgamma, dbeta);
+  }
+  if (!sums.kept && sums.slices > 0)
+    RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(call), slices, sums.rows_of_slice));
+  at.grid = dim3(blocks(2 * p.cols, finish_wide));
+  at.block = dim3(finish_threads);
+  return launch_dependent(call, at, norm_finish<T>, static_cast<const X*>(slices), sums.slices, p.cols, dgamma, dbeta);
 }
 
 }  // namespace ridge::norm_detail

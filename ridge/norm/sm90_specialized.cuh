@@ -1,7 +1,7 @@
-// Hopper: dx, dgamma and dbeta of rows of 16-bit elements in one pass, by warps of several roles. Some take the sums of
-// a row, others finish the rows before it and keep the sums of their columns; one adds up what the blocks of a row have
-// found, one has rows brought. So no warp that works on elements waits for reductions and messages, of which each has
-// its own.
+// Hopper: dx, dgamma and dbeta of rows of 16-bit elements in one pass, by specialized warps. A producer warp has rows
+// brought; of the consumers some take the sums of a row, others finish the rows before it and keep the sums of their
+// columns, and one adds up what the blocks of a row have found. So no warp that works on elements waits for reductions
+// and messages, of which each has its own.
 //
 // The copy engine brings rows to slots in shared memory. Each slot has barriers for what becomes of its row: it is
 // there (`full`), its sums are told to the cluster's blocks (`told`), what dx is made of is known (`known`), and all
@@ -17,37 +17,38 @@ namespace ridge::norm_detail {
 
 // slices: as those of norm_fused_gradient().
 //
-// Row::config: threads that finish rows, with so many units of a row in each, and threads that sum rows up; two warps
-// more.
-// Preconditions: those of norm_fused_gradient(), with role_rows(config, problem, device) as the shape; no dsum.
-template <class Row, class T>
-__global__ void __launch_bounds__(role_threads(Row::config), 1)
-    norm_role_gradient(Backward<T> a, float* slices, const __grid_constant__ RoleRows shape) {
+// Policy::config: threads that finish rows, with so many units of a row in each, and threads that sum rows up; two
+// warps more.
+// Preconditions: those of norm_fused_gradient(), with specialized::shape_of(config, problem, shared memory, grid) as
+// the shape; no dsum.
+template <class Policy, class T>
+__global__ void __launch_bounds__(specialized::threads_of(Policy::config), 1)
+    norm_specialized_gradient(Backward<T> a, float* slices, const __grid_constant__ SpecializedRows shape) {
   if constexpr (tile::sm90::available) {
     namespace sm90 = tile::sm90;
     using tile::Packed;
     using Floats = tile::Floats<T>;
-    constexpr Config c = Row::config;
-    constexpr int warp = 32, K = c.in_registers, V = tile::unit_elements<T>, threads = role_threads(c);
+    constexpr Config c = Policy::config;
+    constexpr int warp = 32, K = c.in_registers, V = tile::unit_elements<T>, threads = specialized::threads_of(c);
     constexpr int finishers = c.threads / warp, summers = c.summing / warp;
     constexpr int adds_up = finishers + summers;  // the warp behind those; the last one brings rows
     constexpr int words = V / tile::unit_words;   // packed floats of a unit
-    constexpr int told_words = RoleRows::message_bytes / 2 / tile::word_bytes;  // of RowSums
+    constexpr int told_words = SpecializedRows::message_bytes / 2 / tile::word_bytes;  // of RowSums
     static_assert(sizeof(T) == 2 && (summers & (summers - 1)) == 0);
     struct Message {
       alignas(8) unsigned word[told_words][2];  // a word, and its number
     };
-    static_assert(sizeof(Message) == RoleRows::message_bytes);
+    static_assert(sizeof(Message) == SpecializedRows::message_bytes);
     struct SlotState {
       sm90::Barrier full, told, known, free;
-      alignas(unit_bytes) ElementGradient gradient;
+      alignas(vector_bytes) ElementGradient gradient;
     };
-    __shared__ SlotState slots[RoleRows::most_stages];
+    __shared__ SlotState slots[SpecializedRows::most_stages];
     __shared__ RowSums partial[2][summers];
     __shared__ float sizes[summers];  // elements of each warp's part of the sums
-    static_assert(sizeof slots + sizeof partial + sizeof sizes <= RoleRows::scratch_bytes);
+    static_assert(sizeof slots + sizeof partial + sizeof sizes <= SpecializedRows::scratch_bytes);
 
-    const int stages = shape.stages, row_units = shape.row_units, cluster = shape.cluster;
+    const int stages = shape.stages, row_units = shape.row_vectors, cluster = shape.cluster;
     const int index_of_warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / warp, 0);
     const int lane = static_cast<int>(threadIdx.x) % warp;
     const simt::tile<warp> mates;
@@ -58,8 +59,8 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
     Packed* const shared = simt::dynamic_shared<Packed>();
     Packed* const gamma = shared + stages * 2 * row_units;
     Message* const inbox = reinterpret_cast<Message*>(gamma + words * row_units);
-    for (int i = static_cast<int>(threadIdx.x); i < 2 * stages * cluster * RoleRows::message_bytes / tile::word_bytes;
-         i += threads)
+    for (int i = static_cast<int>(threadIdx.x);
+         i < 2 * stages * cluster * SpecializedRows::message_bytes / tile::word_bytes; i += threads)
       reinterpret_cast<unsigned*>(inbox)[i] = 0;  // no message's number
     if (threadIdx.x == 0) {
       for (int s = 0; s < stages; ++s) {
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
       const tile::RowUnits<T, warp> whole(like, a.cols, warp);
       // A block's slice: whole units, the first with the row's head and the last with its tail.
       const auto begin_of = [&](int r) {
-        const int u = r * shape.slice_units;
+        const int u = r * shape.slice_vectors;
         return r == 0         ? 0
                : r == cluster ? static_cast<int>(a.cols)
                               : whole.head + (u < whole.units ? u : whole.units) * V;
@@ -256,7 +257,7 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
         }
       } else if (index_of_warp == adds_up) {
         // ---- what all blocks have told of a row, and its elements before and after units
-        const int sender = lane % RoleRows::most_cluster, from = sender < cluster ? sender : 0;
+        const int sender = lane % SpecializedRows::most_cluster, from = sender < cluster ? sender : 0;
         const float of_sender = sender < cluster ? static_cast<float>(begin_of(sender + 1) - begin_of(sender)) : 0.0f;
         float sum_gamma = 0, sum_beta = 0;
         EdgeElement<T> edge = edge_of(0);
@@ -272,7 +273,7 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
           RowSums of_lane{};
           memcpy(&of_lane, word, sizeof word);
           if (sender >= cluster) of_lane.of = {0, 0, 0, 0};
-          const RowSums total = together<RoleRows::most_cluster>(of_lane, of_sender, mates);
+          const RowSums total = together<SpecializedRows::most_cluster>(of_lane, of_sender, mates);
           ElementGradient gradient(total, per_column, a.eps, a.rms);
           if (!is_ordinary(multiply_add(total.of.squares, per_column, a.eps))) {
             const std::int64_t row = first_row + std::int64_t{j} * shape.apart;
@@ -306,9 +307,9 @@ __global__ void __launch_bounds__(role_threads(Row::config), 1)
             Packed* to = shared + stage * 2 * row_units;
             sm90::copy_bulk(to, row_of(a.x, j) + part.head, bytes, &slots[stage].full);
             sm90::copy_bulk(to + row_units, row_of(a.dy, j) + part.head, bytes, &slots[stage].full);
-            if (j + RoleRows::ahead < count && bytes > 0) {
-              tile::bring(row_of(a.x, j + RoleRows::ahead) + part.head, bytes);
-              tile::bring(row_of(a.dy, j + RoleRows::ahead) + part.head, bytes);
+            if (j + SpecializedRows::prefetch_distance < count && bytes > 0) {
+              tile::bring(row_of(a.x, j + SpecializedRows::prefetch_distance) + part.head, bytes);
+              tile::bring(row_of(a.dy, j + SpecializedRows::prefetch_distance) + part.head, bytes);
             }
           }
           next();
