@@ -1,8 +1,8 @@
 // The reductions' cases: what tests, benchmarks and the command line run.
 #pragma once
 #include <ridge/check/case_book.hpp>
+#include <ridge/reduce/families.hpp>
 #include <ridge/reduce/oracle.hpp>
-#include <ridge/reduce/variants.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -32,18 +32,21 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// The most additions between an element and a sum of n, in any row of the table and on any device (additions() of the
-// one slice that a single multiprocessor might make of it). `atomic` adds one by one, but its n roundings fall up as
-// often as down: four standard deviations of such a walk are 4 sqrt(n).
+// The most additions between an element and a sum of n, in any row of the table and on any device: of the one slice
+// that a single multiprocessor might make of it. `atomic` adds one by one, but its n roundings fall up as often as
+// down: four standard deviations of such a walk are 4 sqrt(n).
 inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   std::int64_t most = 0;
   const Extent row{.rows = 1, .cols = e.cols};  // whose slices are fewest
-  for (int i = 0; i < variant_count; ++i) {
-    const Config c = config_of(i, f);
-    if (c.kernel == Kernel::atomic) continue;
-    const Extent& extent = has_columns(c) ? e : row;
-    if (c.cut == Cut::whole && e.cols > longest_slice(c, extent, element_bytes)) continue;
-    most = std::max(most, additions(c, extent, slices(c, extent, element_bytes, 1), element_bytes));
+  for (const Variant& variant : variants) {
+    const Config c = config_of(variant.config, f);
+    if (c.algorithm == Algorithm::atomic) continue;
+    const bool columns = c.algorithm == Algorithm::columns || c.algorithm == Algorithm::shifted;
+    const Extent& extent = columns ? e : row;
+    const Partition& partition = partition_of(c);
+    if (c.cut == Cut::whole && e.cols > partition.tiling(c, extent, element_bytes).longest_slice()) continue;
+    const std::int64_t slices = partition.slices(c, extent, element_bytes, 1);
+    most = std::max(most, partition.additions(c, extent, slices, element_bytes));
   }
   return std::max(static_cast<double>(most), 4 * std::sqrt(static_cast<double>(e.cols)));
 }

@@ -1,7 +1,7 @@
-// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, and lie beside those of other rows, as
-// the columns of a matrix do. With one element per access, the same loop takes any strides.
+// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, and are beside those of other rows, as
+// the columns of a matrix are. With one element per access, the same loop takes any strides.
 #pragma once
-#include <ridge/reduce/slices.cuh>
+#include <ridge/reduce/finish.cuh>
 #include <ridge/tile/columns.cuh>
 #include <ridge/tile/overlap.cuh>
 
@@ -140,4 +140,38 @@ __global__ void __launch_bounds__(column_finish.threads)
   }
 }
 
+namespace columns {
+
+// Elements of a slice.
+template <class R> static std::int64_t slice_elements(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  const Tiling t = tiling_of(call);
+  return t.slice_tiles(plan.extent.cols, plan.slices) * t.tile_elements();
+}
+
+// Adds partial results that are [slices, rows], if there are any. Its start on Hopper is hidden behind the first
+// kernel's end.
+template <class R> static Status finish_columns(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  if (plan.slices == 1) return {};
+  constexpr int threads = column_finish.threads;
+  const tile::ColumnBlock k = block_of_finish(plan.extent.rows, plan.slices);
+  const std::int64_t blocks = std::min(ceil_div(plan.extent.rows, std::int64_t{k.lanes} * k.groups), max_grid);
+  const simt::Config at =
+      launch_config(call, blocks, 1, threads, tile::column_scratch<typename R::Partial, 1>(threads));
+  const auto finish = reduce_column_partials<R>;
+  if (plan.device.cc == 90)
+    return tile::launch_overlapping(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
+  return simt::launch(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
+}
+
+template <class P, class R> static Status launch(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  RIDGE_TRY(simt::launch(launch_config(call, plan.slices), reduce_columns<ShapeOf<P>, R>, call.in, call.y,
+                         call.partials, block_of(P::config, plan.extent, sizeof(typename R::Element)),
+                         slice_elements(call), plan.slices, call.finish));
+  return finish_columns(call);
+}
+
+}  // namespace columns
 }  // namespace ridge::reduce_detail

@@ -1,5 +1,5 @@
 // max and min.
-#include <ridge/reduce/launch.cuh>
+#include <ridge/reduce/dispatch.cuh>
 
 namespace ridge::reduce_detail {
 

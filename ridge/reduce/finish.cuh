@@ -1,16 +1,10 @@
 // From partial results to what is written.
 #pragma once
-#include <ridge/reduce/functions.cuh>
+#include <ridge/reduce/finish.hpp>
+#include <ridge/reduce/launch.cuh>
 #include <ridge/tile/block_reduce.cuh>
 
 namespace ridge::reduce_detail {
-
-// A problem's inputs. x, z: [rows, cols], rows along axes [0, outer), cols along the others
-template <class T> struct Input {
-  const T *x, *z;
-  std::int64_t rows, cols;
-  ReduceAxes axes;
-};
 
 template <class R> struct Combine {
   using Partial = typename R::Partial;
@@ -75,6 +69,25 @@ __global__ void __launch_bounds__(finish_threads, 1)
       if (chunks == 1) write_result<R>(in, y, row, partial, finish, block);
       else if (block.rank() == 0) to[row * chunks + chunk] = partial;
     }
+}
+
+// Passes of the finish, until each row has one result.
+template <class R> static Status launch_finish(const Call<R>& call) {
+  const ReducePlan& plan = call.args.plan;
+  return simt::with_warp(plan.device.warp, [&](auto width) -> Status {
+    typename R::Partial* from = call.partials;
+    for (std::int64_t count = plan.slices;;) {
+      const std::int64_t chunks = ceil_div(count, finish_chunk(count));
+      const simt::Config at =
+          launch_config(call, std::min(plan.extent.rows, max_grid), std::min(chunks, max_grid_y), finish_block(count));
+      typename R::Partial* to = from + plan.extent.rows * count;
+      RIDGE_TRY(simt::launch(at, reduce_partials<R, decltype(width)::value>, call.in, call.y, from, to, count,
+                             finish_chunk(count), chunks, call.finish));
+      if (chunks == 1) return {};
+      from = to;
+      count = chunks;
+    }
+  });
 }
 
 }  // namespace ridge::reduce_detail

@@ -10,7 +10,6 @@
 //   RunningColumns<V>           what it keeps of V rows, while an element of each at a time passes by
 #pragma once
 #include <ridge/core/dtype.hpp>
-#include <ridge/reduce/variants.hpp>
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>

@@ -21,7 +21,7 @@ template <class Backend> Status launch_arg(const Arguments&);      // argmax, ar
 template <class Backend> Status launch_dot(const Arguments&);
 template <class Backend> Status launch_two_float(const Arguments&);  // sum, mean, trace, dot
 
-// The row of Kernel::cluster, of every function and type. Defined in a build with CUDA.
+// Of CUDA alone: Algorithm::cluster, of every function and type.
 Status launch_cluster(const Arguments&);
 
 }  // namespace ridge::reduce_detail

@@ -1,7 +1,6 @@
 // The reductions by name.
 #include <ridge/core/op.hpp>
-#include <ridge/reduce/launch.hpp>
-#include <ridge/reduce/variants.hpp>
+#include <ridge/reduce/families.hpp>
 
 #include <optional>
 
@@ -32,26 +31,6 @@ static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const O
         name(f), "axis", std::to_string(*axis),
         "from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ", or absent, for all");
   return std::optional(static_cast<int>(*axis < 0 ? *axis + rank : *axis));
-}
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  const Config& c = row.config;
-  switch (c.kernel) {
-    case Kernel::atomic: return {};
-    case Kernel::tree_interleaved: return "privatisation";  // a partial result per block
-    case Kernel::tree_sequential: return "divergence";
-    case Kernel::shuffle: return "tiling";  // registers in place of shared memory
-    case Kernel::rows: return "occupancy";
-    case Kernel::spans: return "coalescing";
-    case Kernel::columns: return c.strided ? "" : "coalescing";
-    case Kernel::shifted: return "coalescing";
-    case Kernel::cluster: return "occupancy";
-    case Kernel::slices: break;
-  }
-  if (c.access_bytes == 0) return {};
-  if (c.vectors == 1) return "coalescing";
-  return row.name.starts_with("row_") ? "occupancy" : "coarsening";
 }
 
 template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
@@ -92,7 +71,7 @@ template <Reduce F> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = all,
           .options = options_of(F),
-          .variants = variant_infos(variants, checklist_item),
+          .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<F>,
           .plan = plan_by_name<F>};
 }

@@ -43,7 +43,7 @@ __device__ __forceinline__ auto fold_shifted(const typename R::Element* p, std::
 //   x: matrices of [cols, inner], in which a row of the problem is a column  partials: [slices, rows]  y: [rows]
 // A block has (lanes - 1) V columns of one slice, and reads one access more across, as rows start up to V - 1 elements
 // beyond a boundary.
-// Preconditions: a block for each slice of each block of columns; dynamic shared memory is shifted_scratch(); one axis
+// Preconditions: a block for each slice of each block of columns; dynamic shared memory as footprint() says; one axis
 // is reduced, whose stride is `inner` at least; the last of the rows' axes has `inner` elements side by side; R does
 // not locate; V divides the block's levels.
 template <class S, class R>
@@ -87,4 +87,16 @@ __global__ void __launch_bounds__(S::threads, shifted_blocks_per_sm(S::blocks_pe
   }
 }
 
+namespace shifted {
+
+template <class P, class R> static Status launch(const Call<R>& call) {
+  using S = ShapeOf<P>;
+  const ReducePlan& plan = call.args.plan;
+  RIDGE_TRY(simt::launch(launch_config(call, plan.slices), reduce_shifted<S, R>, call.in, call.y, call.partials,
+                         lanes_of(plan.extent, S::template elements<typename R::Element>),
+                         columns::slice_elements(call), plan.slices, call.finish));
+  return columns::finish_columns(call);
+}
+
+}  // namespace shifted
 }  // namespace ridge::reduce_detail

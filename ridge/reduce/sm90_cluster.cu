@@ -1,23 +1,30 @@
-// One row to a cluster of Hopper's blocks.
-#include <ridge/reduce/launch.cuh>
+// Launches Algorithm::cluster: one row to a cluster of Hopper's blocks.
 #include <ridge/reduce/sm90_cluster.cuh>
 #include <ridge/reduce/two_float.cuh>
 #include <ridge/tile/sm90/overlap.cuh>
 
+#include <utility>
+
 namespace ridge::reduce_detail {
 namespace {
 
+template <int I, class R> Status launch_row(const Call<R>& call) {
+  using P = Policy<I, function_of<R>>;
+  if constexpr (P::config.algorithm != Algorithm::cluster)
+    return Status::error(Code::unsupported, "reduce: this variant is launched elsewhere");
+  else
+    return tile::sm90::launch_overlapping_clusters(launch_config(call), cluster_blocks, reduce_cluster<ShapeOf<P>, R>,
+                                                   call.in, call.y, call.finish);
+}
+
+template <class R, int... I> Status launch_variant(const Call<R>& call, std::integer_sequence<int, I...>) {
+  Status status;
+  ((call.args.plan.variant == I ? void(status = launch_row<I, R>(call)) : void()), ...);
+  return status;
+}
+
 template <class R> Status launch(const Arguments& args) {
-  using T = typename R::Element;
-  constexpr Config c = config_of(cluster_variant, function_of<R>);
-  using S = Shape<c.threads, 0, 0, c.vectors, c.blocks_per_sm>;
-  const ReducePlan& plan = args.plan;
-  const Input<T> in{static_cast<const T*>(args.x), static_cast<const T*>(args.z), plan.extent.rows, plan.extent.cols,
-                    plan.axes};
-  return tile::sm90::launch_overlapping_clusters(
-      {.grid = dim3(cluster_blocks), .block = dim3(c.threads), .stream = args.stream.handle}, cluster_blocks,
-      reduce_cluster<S, R>, in, static_cast<typename R::Output*>(args.y),
-      Finish{plan.problem.function == Reduce::mean, 1, 1});
+  return launch_variant(call_of<R>(args), std::make_integer_sequence<int, variant_count>{});
 }
 
 }  // namespace

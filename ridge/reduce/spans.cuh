@@ -4,6 +4,8 @@
 #include <ridge/reduce/finish.cuh>
 #include <ridge/tile/row_span.cuh>
 
+#include <bit>
+
 namespace ridge::reduce_detail {
 
 // Which words of W elements of a row in shared memory are a thread's: `lanes` neighbouring threads share the row, and
@@ -181,4 +183,13 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
   }
 }
 
+namespace spans {
+
+template <class P, class R> static Status launch(const Call<R>& call) {
+  const Tiling t = tiling_of(call);
+  return simt::launch(launch_config(call), reduce_spans<ShapeOf<P>, R>, call.in, call.y, static_cast<int>(t.block_rows),
+                      std::countr_zero(static_cast<unsigned>(t.row_threads)), call.finish);
+}
+
+}  // namespace spans
 }  // namespace ridge::reduce_detail

@@ -1,6 +1,7 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/reduce/families.hpp>
+#include <ridge/reduce/offsets.hpp>
 #include <ridge/reduce/reduce.hpp>
-#include <ridge/reduce/variants.hpp>
 
 #include <gtest/gtest.h>
 
@@ -172,10 +173,10 @@ TEST(ReducePlan, AxesInAnotherOrderAreTheSameRows) {
 }
 
 TEST(ReducePlan, BlocksOfColumnsHaveEveryThreadAtWork) {
-  const Config columns = std::ranges::find(variants, "columns", &Variant::name)->config;
+  const Config c = std::ranges::find(variants, "columns", &Variant::name)->config;
   const auto threads = [&](Extent e) {
-    const tile::ColumnBlock k = columns_of(columns, e, 4);
-    EXPECT_EQ(k.lanes * k.depth * k.groups, columns.threads);
+    const tile::ColumnBlock k = columns::block_of(c, e, 4);
+    EXPECT_EQ(k.lanes * k.depth * k.groups, c.threads);
     return std::vector<int>{k.lanes, k.depth, k.groups};
   };
   EXPECT_EQ(threads({.rows = 4096, .cols = 16384, .inner = 4096}), (std::vector<int>{8, 32, 1}));
@@ -257,12 +258,15 @@ TEST(ReducePlan, WorkspaceIsAPartialResultPerSlice) {
 
 TEST(ReducePlan, NoFloatSumIsLongerThanItsChains) {
   const DeviceInfo h200 = *device_model("H200");
+  const auto additions = [](const Variant& row, std::int64_t n, std::int64_t slices) {
+    return partition_of(row.config).additions(row.config, {.cols = n}, slices, 4);
+  };
   for (std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 28, std::int64_t{1} << 40}) {
     auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, n), h200);
     ASSERT_TRUE(plan.ok());
-    EXPECT_LE(additions(variants[plan->variant].config, {.cols = n}, plan->slices, 4), longest_chain + 160) << n;
+    EXPECT_LE(additions(variants[plan->variant], n, plan->slices), longest_chain + 160) << n;
   }
-  EXPECT_LE(additions(variants[6].config, {.cols = 1 << 28}, 528, 4), 600);
+  EXPECT_LE(additions(variants[6], 1 << 28, 528), 600);
 }
 
 TEST(ReducePlan, ExplainsItself) {
@@ -348,7 +352,8 @@ TEST(Reduce, TheLastBlockFinishesWhateverTheWorkspaceHolds) {
   const auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, n), cpu(), {.variant = "last_block"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   ASSERT_GT(plan->slices, 1);
-  EXPECT_EQ(launches(variants[plan->variant].config, plan->slices), 1);
+  const Variant& row = variants[plan->variant];
+  EXPECT_EQ(family_of(row).model(row, {plan->problem, plan->axes, plan->extent}, plan->device).launches, 1);
   const std::size_t bytes = plan->workspace_bytes();
   EXPECT_EQ(bytes, 16 + static_cast<std::size_t>(plan->slices) * sizeof(float));
   auto workspace = Buffer::allocate(cpu().id, bytes);

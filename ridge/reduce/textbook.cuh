@@ -76,4 +76,41 @@ __global__ void __launch_bounds__(Threads)
   if (threadIdx.x == 0) partials[blockIdx.x] = all;
 }
 
+namespace textbook {
+
+// AtomicR: what R is by atomics.
+template <class AtomicR, class R> static Status launch_atomic(const Call<R>& call) {
+  RIDGE_TRY(simt::launch(launch_config(call, 1, 1, 1), reduce_set<AtomicR>, call.y));
+  return simt::launch(launch_config(call), reduce_atomic<AtomicR>, call.in.x, call.y, call.in.cols);
+}
+
+// Leaves partial results.
+template <class P, class R> static Status launch_tree(const Call<R>& call) {
+  constexpr int threads = P::config.threads;
+  const simt::Config at = launch_config(call);
+  if constexpr (P::config.algorithm == Algorithm::tree_interleaved)
+    return simt::launch(at, reduce_interleaved<R, threads>, call.in.x, call.partials, call.in.cols);
+  else if constexpr (P::config.algorithm == Algorithm::tree_sequential)
+    return simt::launch(at, reduce_sequential<R, threads>, call.in.x, call.partials, call.in.cols);
+  else
+    return simt::with_warp(call.args.plan.device.warp, [&](auto width) {
+      return simt::launch(at, reduce_shuffle<R, threads, decltype(width)::value>, call.in.x, call.partials,
+                          call.in.cols);
+    });
+}
+
+template <class P, class R> static Status launch(const Call<R>& call) {
+  if constexpr (P::config.algorithm != Algorithm::atomic) {
+    RIDGE_TRY(launch_tree<P>(call));
+    return launch_finish(call);
+  } else if constexpr (std::is_same_v<R, Sum<float>>) {
+    return launch_atomic<AtomicSum>(call);
+  } else if constexpr (std::is_same_v<R, Sum<std::int32_t>>) {
+    return launch_atomic<AtomicIntSum>(call);
+  } else {
+    return launch_atomic<AtomicIntExtremum<std::is_same_v<R, Extremum<true, std::int32_t>>>>(call);
+  }
+}
+
+}  // namespace textbook
 }  // namespace ridge::reduce_detail

@@ -1,5 +1,5 @@
 // sum, mean, trace and dot of float32, accumulated in two floats.
-#include <ridge/reduce/launch.cuh>
+#include <ridge/reduce/dispatch.cuh>
 #include <ridge/reduce/two_float.cuh>
 
 namespace ridge::reduce_detail {
