@@ -20,7 +20,7 @@ Result<std::vector<std::string>> cases_of(const std::string& pattern) {
     if (open == pattern.size()) break;
     const std::size_t close = pattern.find_first_of("{}", open + 1);
     if (close == std::string::npos || pattern[close] == '{')
-      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", "a case with lists {a,b} that hold no braces");
+      return Status::invalid("cases", "PATTERN", "'" + pattern + "'", "a case with lists {a,b} that hold no braces");
     std::vector<std::string> longer;
     for (std::size_t begin = open + 1; begin <= close;) {
       const std::size_t end = std::min(pattern.find(',', begin), close);
@@ -28,7 +28,7 @@ Result<std::vector<std::string>> cases_of(const std::string& pattern) {
       begin = end + 1;
     }
     if (longer.size() > most_cases)
-      return Status::invalid("survey", "PATTERN", "'" + pattern + "'", fmt::format("of at most {} cases", most_cases));
+      return Status::invalid("cases", "PATTERN", "'" + pattern + "'", fmt::format("of at most {} cases", most_cases));
     texts = std::move(longer);
     at = close + 1;
   }

@@ -86,12 +86,13 @@ class NormPlan {
   RIDGE_API Status run(const NormTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Status run(const NormGradientTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Explanation explain() const;
-  RIDGE_API std::size_t workspace_bytes() const;
+  std::size_t workspace_bytes() const { return workspace; }
 
   NormProblem problem;  // rows_lie given
   DeviceInfo device;
-  int variant = 0;        // row of the table in variants.hpp
-  std::int64_t grid = 0;  // blocks of the kernel over rows
+  int variant = 0;            // row of the table in variants.hpp
+  std::int64_t grid = 0;      // blocks of the kernel over rows
+  std::size_t workspace = 0;  // bytes
 };
 
 RIDGE_API Result<NormPlan> plan_norm(const NormProblem&, const DeviceInfo&, const PlanOptions& = {});

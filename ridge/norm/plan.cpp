@@ -163,16 +163,11 @@ Result<NormPlan> plan_norm(const NormProblem& problem, const DeviceInfo& device,
   const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Variant& row = variants[*chosen];
-  const std::int64_t grid = family_of(row).footprint(row, p, device).grid;
-  if (grid > max_grid)
+  const Footprint launch = family_of(row).footprint(row, p, device);
+  if (launch.grid > max_grid)
     return Status::invalid(op_name(p), "rows", std::to_string(p.rows),
                            "at most " + std::to_string(max_grid / row.config.cluster * rows_per_block(row.config)));
-  return NormPlan{p, device, *chosen, grid};
-}
-
-std::size_t NormPlan::workspace_bytes() const {
-  const Variant& row = variants[variant];
-  return family_of(row).footprint(row, problem, device).workspace;
+  return NormPlan{p, device, *chosen, launch.grid, launch.workspace};
 }
 
 Explanation NormPlan::explain() const {
@@ -181,7 +176,7 @@ Explanation NormPlan::explain() const {
   e.op = op_name(problem);
   e.problem = problem.text();
   e.variant = row.name;
-  e.workspace_bytes = workspace_bytes();
+  e.workspace_bytes = workspace;
   roofline::account(e, family_of(row).model(row, problem, device), device);
   (void)choose(problem, device, {}, &e.candidates);
   return e;
@@ -223,9 +218,9 @@ static Status start(const NormPlan& planned, const NormProblem& given, const Ope
   });
 }
 
-Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) const {
+Status NormPlan::run(const NormTensors& t, Workspace scratch, Stream stream) const {
   const auto given = NormProblem::of(problem.norm, problem.eps, t, problem.accumulate);
-  RIDGE_TRY(check_planned(*this, given, t.x, workspace));
+  RIDGE_TRY(check_planned(*this, given, t.x, scratch));
   return start(*this, *given,
                {.x = t.x.data,
                 .y = t.y.data,
@@ -233,13 +228,13 @@ Status NormPlan::run(const NormTensors& t, Workspace workspace, Stream stream) c
                 .added = data_of(t.sum),
                 .gamma = vector_of(t.gamma),
                 .beta = vector_of(t.beta),
-                .workspace = workspace.data},
+                .workspace = scratch.data},
                stream);
 }
 
-Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream stream) const {
+Status NormPlan::run(const NormGradientTensors& t, Workspace scratch, Stream stream) const {
   const auto given = NormProblem::of(problem.norm, problem.eps, t);
-  RIDGE_TRY(check_planned(*this, given, t.x, workspace));
+  RIDGE_TRY(check_planned(*this, given, t.x, scratch));
   return start(*this, *given,
                {.x = t.x.data,
                 .y = t.dx.data,
@@ -248,7 +243,7 @@ Status NormPlan::run(const NormGradientTensors& t, Workspace workspace, Stream s
                 .gamma = vector_of(t.gamma),
                 .dgamma = vector_of(t.dgamma),
                 .dbeta = vector_of(t.dbeta),
-                .workspace = workspace.data},
+                .workspace = scratch.data},
                stream);
 }
 

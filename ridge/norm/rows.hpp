@@ -14,6 +14,7 @@ namespace ridge::norm_detail {
 
 using Family = roofline::Family<Variant, NormProblem>;
 using roofline::Footprint;
+using roofline::refuse_smem;
 
 inline constexpr int vector_bytes = 16;  // the widest access of a thread
 
@@ -85,11 +86,6 @@ inline std::string refuse_longer(const NormProblem& p, std::int64_t kept) {
   return "a row has " + std::to_string(vectors(p)) + " units of 16 bytes, and " + std::to_string(kept) + " are kept";
 }
 
-inline std::string refuse_smem(int bytes, const DeviceInfo& device) {
-  if (bytes <= device.smem_optin) return {};
-  return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-}
-
 // A cluster lies within a GPC. More than 8 blocks, of a multiprocessor each, are promised by none; those of an H100 and
 // of an H200 have 16 and more, and those of smaller parts may not.
 inline std::string refuse_wide_cluster(const Config& c, const DeviceInfo& device) {
@@ -135,12 +131,7 @@ inline double clocks_of(const NormProblem& p, double conversions, double worked_
 
 // A launch that reads each element once: what a family's model begins with.
 inline roofline::Kernel kernel_of(const Footprint& launch, const NormProblem& p) {
-  roofline::Kernel k;
-  k.cost = cost(p);
-  k.blocks = launch.grid;
-  k.block = launch.block();
-  k.bytes_read = k.cost.bytes_read;
-  k.bytes_written = k.cost.bytes_written;
+  roofline::Kernel k = roofline::kernel_of(launch, cost(p));
   k.clocks = clocks_of(p, 0, elements(p));
   return k;
 }

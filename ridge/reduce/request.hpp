@@ -147,12 +147,8 @@ inline roofline::Kernel kernel_of(const Config& c, const Footprint& launch, cons
   const Extent& e = r.extent;
   const int size = element_bytes(p);
   const std::int64_t tile = t.tile_elements();
-  roofline::Kernel k;
-  k.cost = cost(p);
-  k.blocks = e.cols > 0 ? launch.grid : 0;
-  k.block = launch.block();
-  k.bytes_read = k.cost.bytes_read;
-  k.bytes_written = k.cost.bytes_written;
+  roofline::Kernel k = roofline::kernel_of(launch, cost(p));
+  if (e.cols == 0) k.blocks = 0;
   k.trip_bytes =
       static_cast<double>(std::min(tile, std::max<std::int64_t>(e.cols, 1)) * t.block_rows) * size * arity(p.function);
   k.clocks = static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * clocks(p) *

@@ -20,6 +20,23 @@ struct Footprint {
   Resources block() const { return {.threads = threads, .registers = registers, .smem = smem}; }
 };
 
+// A launch that reads and writes each element once: what a family's model begins with.
+inline Kernel kernel_of(const Footprint& launch, const Cost& cost) {
+  Kernel k;
+  k.cost = cost;
+  k.blocks = launch.grid;
+  k.block = launch.block();
+  k.bytes_read = cost.bytes_read;
+  k.bytes_written = cost.bytes_written;
+  return k;
+}
+
+// A refusal of more shared memory than a block may have; empty: it may.
+inline std::string refuse_smem(int bytes, const DeviceInfo& device) {
+  if (bytes <= device.smem_optin) return {};
+  return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+}
+
 template <class Variant, class Problem> struct Family {
   // Why the row cannot run the problem on this device; empty: it can.
   std::string (*fits)(const Variant&, const Problem&, const DeviceInfo&);

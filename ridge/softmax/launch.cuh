@@ -4,6 +4,7 @@
 #include <ridge/simt/launch.hpp>
 #include <ridge/softmax/families.hpp>
 #include <ridge/softmax/launch.hpp>
+#include <ridge/tile/overlap.cuh>
 
 namespace ridge::softmax_detail {
 
@@ -31,6 +32,13 @@ template <class Call> static simt::Config launch_config(const Call& call, int wa
           .smem = static_cast<std::size_t>(family_of(row).footprint(row, plan.problem, plan.device).smem),
           .stream = call.stream.handle,
           .warp = warp};
+}
+
+// A kernel that may begin while the one before it in the stream ends, on Hopper.
+template <class Call, class Kernel, class... A>
+static Status launch_dependent(const Call& call, const simt::Config& at, Kernel kernel, A... args) {
+  if (call.plan.device.cc == 90) return tile::launch_overlapping(at, kernel, args...);
+  return simt::launch(at, kernel, args...);
 }
 
 }  // namespace ridge::softmax_detail

@@ -85,16 +85,11 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   const auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   const Variant& row = variants[*chosen];
-  const std::int64_t grid = family_of(row).footprint(row, p, device).grid;
-  if (grid > max_grid)
+  const Footprint launch = family_of(row).footprint(row, p, device);
+  if (launch.grid > max_grid)
     return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
                            "at most " + std::to_string(max_grid / row.config.cluster * rows_per_block(row.config)));
-  return SoftmaxPlan{p, device, *chosen, grid};
-}
-
-std::size_t SoftmaxPlan::workspace_bytes() const {
-  const Variant& row = variants[variant];
-  return family_of(row).footprint(row, problem, device).workspace;
+  return SoftmaxPlan{p, device, *chosen, launch.grid, launch.workspace};
 }
 
 Explanation SoftmaxPlan::explain() const {
@@ -103,7 +98,7 @@ Explanation SoftmaxPlan::explain() const {
   e.op = op_name(problem.log);
   e.problem = problem.text();
   e.variant = row.name;
-  e.workspace_bytes = workspace_bytes();
+  e.workspace_bytes = workspace;
   roofline::account(e, family_of(row).model(row, problem, device), device);
   (void)choose(problem, device, {}, &e.candidates);
   return e;
@@ -129,25 +124,24 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
   return check_workspace(op, workspace, plan.workspace_bytes());
 }
 
-Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace workspace, Stream stream) const {
+Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace scratch, Stream stream) const {
   const auto given = SoftmaxProblem::of(problem.log, x, y);
-  RIDGE_TRY(check_planned(*this, given, x, workspace));
+  RIDGE_TRY(check_planned(*this, given, x, scratch));
   if (grid == 0) return {};
   return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
-    return on_backend(device.id, [&](auto backend) {
-      return launch<decltype(backend)>(plan, x.data, y.data, workspace.data, stream);
-    });
+    return on_backend(
+        device.id, [&](auto backend) { return launch<decltype(backend)>(plan, x.data, y.data, scratch.data, stream); });
   });
 }
 
-Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace workspace,
+Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace scratch,
                                  Stream stream) const {
   const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
-  RIDGE_TRY(check_planned(*this, given, y, workspace));
+  RIDGE_TRY(check_planned(*this, given, y, scratch));
   if (grid == 0) return {};
   return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
     return on_backend(device.id, [&](auto backend) {
-      return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, workspace.data, stream);
+      return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, scratch.data, stream);
     });
   });
 }

@@ -228,12 +228,11 @@ template <class Policy, class T, int Warp> static Status launch(const Forward<T>
   const SoftmaxProblem& p = call.plan.problem;
   const simt::Config at = launch_config(call, Warp);
   const std::int64_t ahead = prefetch_distance(c, p, call.plan.device);
-  const auto launch_by = [&](auto launcher) {
-    return launcher(call.x, call.y, p.rows, p.cols, p.x->pitch(), p.y->pitch(), ahead, p.log);
-  };
-  if (c.dependent_launch && call.plan.device.cc == 90)
-    return launch_by([&](auto... a) { return tile::launch_overlapping(at, softmax_resident<Policy, T, Warp>, a...); });
-  return launch_by([&](auto... a) { return simt::launch(at, softmax_resident<Policy, T, Warp>, a...); });
+  constexpr auto kernel = softmax_resident<Policy, T, Warp>;
+  const std::int64_t pitch_x = p.x->pitch(), pitch_y = p.y->pitch();
+  if constexpr (c.dependent_launch)
+    return launch_dependent(call, at, kernel, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y, ahead, p.log);
+  else return simt::launch(at, kernel, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y, ahead, p.log);
 }
 
 template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {

@@ -12,6 +12,7 @@ namespace ridge::softmax_detail {
 
 using Family = roofline::Family<Variant, SoftmaxProblem>;
 using roofline::Footprint;
+using roofline::refuse_smem;
 
 inline constexpr int vector_bytes = 16;  // the widest access of a thread
 
@@ -52,11 +53,6 @@ inline std::string refuse_apart(const SoftmaxProblem& p) {
   return "rows of x and y start at different distances from 16-byte boundaries";
 }
 
-inline std::string refuse_smem(int bytes, const DeviceInfo& device) {
-  if (bytes <= device.smem_optin) return {};
-  return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-}
-
 inline std::string refuse_longer(std::int64_t vectors, std::int64_t kept) {
   if (vectors <= kept) return {};
   return "a row has " + std::to_string(vectors) + " units of 16 bytes, and " + std::to_string(kept) + " are kept";
@@ -77,12 +73,7 @@ inline Cost cost(const SoftmaxProblem& p) {
 
 // A launch that reads each element once: what a family's model begins with.
 inline roofline::Kernel kernel_of(const Variant& row, const Footprint& launch, const SoftmaxProblem& p) {
-  roofline::Kernel k;
-  k.cost = cost(p);
-  k.blocks = launch.grid;
-  k.block = launch.block();
-  k.bytes_read = k.cost.bytes_read;
-  k.bytes_written = k.cost.bytes_written;
+  roofline::Kernel k = roofline::kernel_of(launch, cost(p));
   k.block_us = row.block_us;
   k.clocks = (p.dtype == f64 ? 40 : 2.5) / 32 * static_cast<double>(p.rows) * static_cast<double>(p.cols);
   return k;

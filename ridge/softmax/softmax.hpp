@@ -45,12 +45,13 @@ class SoftmaxPlan {
     return run_gradient(dy, y, dx, {}, stream);
   }
   RIDGE_API Explanation explain() const;
-  RIDGE_API std::size_t workspace_bytes() const;
+  std::size_t workspace_bytes() const { return workspace; }
 
   SoftmaxProblem problem;  // x and y given
   DeviceInfo device;
-  int variant = 0;        // row of the table in variants.hpp
-  std::int64_t grid = 0;  // blocks
+  int variant = 0;            // row of the table in variants.hpp
+  std::int64_t grid = 0;      // blocks
+  std::size_t workspace = 0;  // bytes
 };
 
 RIDGE_API Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem&, const DeviceInfo&, const PlanOptions& = {});

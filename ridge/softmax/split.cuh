@@ -110,22 +110,15 @@ __global__ void __launch_bounds__(Policy::config.threads)
 
 namespace split {
 
-// The second kernel, whose start on Hopper is hidden behind the end of the first one.
-template <class Call, class Kernel, class... A>
-static Status launch_second(const Call& call, const simt::Config& at, Kernel kernel, A... args) {
-  if (call.plan.device.cc == 90) return tile::launch_overlapping(at, kernel, args...);
-  return simt::launch(at, kernel, args...);
-}
-
 template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
   const SoftmaxProblem& p = call.plan.problem;
   const simt::Config at = launch_config(call, Warp);
   const Slices slices = slices_of(Policy::config, p, call.plan.device);
   auto* partials = static_cast<tile::OnlineSoftmax<float>*>(call.workspace);
   RIDGE_TRY(simt::launch(at, softmax_split_sums<Policy, T, Warp>, call.x, partials, p.cols, p.x->pitch(), slices));
-  return launch_second(call, at, softmax_split_write<Policy, T, Warp>, call.x, call.y,
-                       static_cast<const tile::OnlineSoftmax<float>*>(partials), p.cols, p.x->pitch(), p.y->pitch(),
-                       slices, p.log);
+  return launch_dependent(call, at, softmax_split_write<Policy, T, Warp>, call.x, call.y,
+                          static_cast<const tile::OnlineSoftmax<float>*>(partials), p.cols, p.x->pitch(), p.y->pitch(),
+                          slices, p.log);
 }
 
 template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {
@@ -135,9 +128,9 @@ template <class Policy, class T, int Warp> static Status launch(const Backward<T
   auto* partials = static_cast<float*>(call.workspace);
   RIDGE_TRY(simt::launch(at, softmax_split_gradient_sums<Policy, T, Warp>, call.y, call.dy, partials, p.cols,
                          p.x->pitch(), p.dy->pitch(), slices, p.log));
-  return launch_second(call, at, softmax_split_gradient_write<Policy, T, Warp>, call.y, call.dy, call.dx,
-                       static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(), p.y->pitch(), slices,
-                       p.log);
+  return launch_dependent(call, at, softmax_split_gradient_write<Policy, T, Warp>, call.y, call.dy, call.dx,
+                          static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(), p.y->pitch(),
+                          slices, p.log);
 }
 
 }  // namespace split
