@@ -1,6 +1,8 @@
 // Matrices of a few columns, or of a few rows: one side is a single stretch of memory, the other a few long ones.
 #pragma once
 #include <ridge/core/divider.hpp>
+#include <ridge/transpose/launch.cuh>
+#include <ridge/transpose/narrow.hpp>
 #include <ridge/transpose/staged.cuh>
 
 namespace ridge::transpose_detail {
@@ -86,4 +88,23 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
+namespace narrow_in {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  const Form& f = call.form;
+  return simt::launch(launch_config(call), transpose_narrow_in<Row, T>, call.x, call.y, f, tiles_of(Row::config, f),
+                      units_above(f), Divider(f.cols));
+}
+
+}  // namespace narrow_in
+
+namespace narrow_out {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  const Form& f = call.form;
+  return simt::launch(launch_config(call), transpose_narrow_out<Row, T>, call.x, call.y, f, tiles_of(Row::config, f),
+                      units_above(f), Divider(narrow_pitch(Row::config, sizeof(T), f.rows)), Divider(f.rows));
+}
+
+}  // namespace narrow_out
 }  // namespace ridge::transpose_detail

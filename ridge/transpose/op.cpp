@@ -1,7 +1,6 @@
 // transpose and permute by name.
 #include <ridge/core/op.hpp>
-#include <ridge/transpose/launch.hpp>
-#include <ridge/transpose/variants.hpp>
+#include <ridge/transpose/families.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -12,23 +11,6 @@ namespace ridge {
 using namespace transpose_detail;
 
 // axes=2,0,1 as NumPy counts them: negative ones from the end; absent: reversed.
-static std::string_view checklist_item(const Variant& row) {
-  switch (row.config.method) {
-    case Method::square: return row.config.threads < square_side * square_side ? "coarsening" : "tiling";
-    case Method::tile:
-    case Method::shifted:
-    case Method::thin:
-    case Method::narrow_in:
-    case Method::narrow_out:
-    case Method::span:
-    case Method::runs:
-    case Method::copy: return "coalescing";
-    case Method::naive:
-    case Method::strided: return {};
-  }
-  return {};
-}
-
 static Result<std::vector<int>> axes_option(int rank, const Options& options) {
   std::vector<int> axes(static_cast<std::size_t>(rank));
   std::iota(axes.rbegin(), axes.rend(), 0);
@@ -93,7 +75,7 @@ template <bool Permute> static OpInfo info(std::string_view summary) {
           .dtypes = {f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean},
           .options = Permute ? std::vector<OptionInfo>{{"axes", "2,0,1", "of x, in y's order; absent: reversed"}}
                              : std::vector<OptionInfo>{},
-          .variants = variant_infos(variants, checklist_item),
+          .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<Permute>,
           .plan = plan_by_name<Permute>};
 }

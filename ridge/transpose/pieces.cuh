@@ -2,7 +2,7 @@
 #pragma once
 #include <ridge/tile/async_copy.cuh>
 #include <ridge/tile/packed.cuh>
-#include <ridge/transpose/variants.hpp>
+#include <ridge/transpose/request.hpp>
 
 namespace ridge::transpose_detail {
 

@@ -6,6 +6,7 @@
 // with some of the rows before the four lanes' own, which come from the registers of the four before.
 #pragma once
 #include <ridge/tile/overlap.cuh>
+#include <ridge/transpose/thin.hpp>
 #include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {

@@ -1,6 +1,8 @@
-// Where the innermost axis stays in its place, or nothing is next to anything.
+// Where the innermost axis stays in its place.
 #pragma once
+#include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/pieces.cuh>
+#include <ridge/transpose/runs.hpp>
 
 namespace ridge::transpose_detail {
 
@@ -27,28 +29,11 @@ __global__ void __launch_bounds__(Row::config.threads) permute_runs(const T* x, 
     if (first + u * Row::config.threads < n) y[to[u]] = value[u];
 }
 
-// n units, contiguous on both sides.                                                          x, y: [n]
-// Preconditions: x and y start on 16 bytes; gridDim.x * threads covers the chunks.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) permute_copy(const T* x, T* y, std::int64_t n) {
-  constexpr int V = per_chunk(sizeof(T));
-  const std::int64_t first = (std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x) * V;
-  if (first + V <= n) {
-    store_packed(y + first, tile::load_packed(x + first));
-  } else {
-#pragma unroll 1
-    for (std::int64_t i = first; i < n; ++i) y[i] = x[i];
-  }
+namespace runs {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  return simt::launch(launch_config(call), permute_runs<Row, T>, call.x, call.y, call.form.count(), call.form);
 }
 
-// A unit per thread, in y's order, by all axes.                                               x, y: [axes], strided
-// Precondition: gridDim.x * threads covers the axes' n units.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) permute_strided(const T* x, T* y, std::int64_t n, Axes axes) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
-  if (i >= n) return;
-  const Axes::Offsets at = axes(i);
-  y[at.y] = x[at.x];
-}
-
+}  // namespace runs
 }  // namespace ridge::transpose_detail

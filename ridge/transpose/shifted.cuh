@@ -5,7 +5,10 @@
 // before the tile, and the next tile's begin as much earlier: so no chunk of y is written in two parts, except at the
 // ends of y's rows. In between, a thread gathers the V units of a chunk one by one, at each row's own shift.
 #pragma once
+#include <ridge/transpose/launch.cuh>
+#include <ridge/transpose/shifted.hpp>
 #include <ridge/transpose/staged.cuh>
+#include <ridge/transpose/turned.cuh>
 
 namespace ridge::transpose_detail {
 
@@ -54,4 +57,18 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
+namespace shifted {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  const Form& f = call.form;
+  if constexpr (!instantiated(Row::config, sizeof(T))) return no_tile();
+  else if constexpr (turns(sizeof(T)))
+    return simt::launch(launch_config(call), transpose_turned<Row, T>, call.x, call.y, f, tiles_of(Row::config, f),
+                        y_shifted(f));
+  else
+    return simt::launch(launch_config(call), transpose_shifted<Row, T>, call.x, call.y, f, tiles_of(Row::config, f),
+                        units_above(f));
+}
+
+}  // namespace shifted
 }  // namespace ridge::transpose_detail

@@ -4,6 +4,8 @@
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/tile/overlap.cuh>
+#include <ridge/transpose/launch.cuh>
+#include <ridge/transpose/span.hpp>
 #include <ridge/transpose/staged.cuh>
 
 namespace ridge::transpose_detail {
@@ -90,4 +92,30 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x
   }
 }
 
+namespace span {
+
+[[maybe_unused]] static SpanShape shape_of(const Config& c, const Form& f) {
+  const std::int64_t period = period_of(f);
+  const bool periodic = period <= c.threads;
+  return {.all = f.outer.count(),
+          .matrices = static_cast<int>(matrices_of_block(c, f)),
+          .rows = static_cast<int>(f.rows),
+          .cols = static_cast<int>(f.cols),
+          .spread = f.spread,
+          .step = static_cast<int>(periodic ? c.threads / period * period : c.threads),
+          .periodic = periodic,
+          .by_size = Divider(f.rows * f.cols),
+          .by_rows = Divider(f.rows)};
+}
+
+// Blocks that begin early crowd on the multiprocessors that are free then. Of units of one byte, whose blocks are the
+// longest, that costs more than the launch.
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  const SpanShape shape = shape_of(Row::config, call.form);
+  if constexpr (sizeof(T) > 1)
+    return launch_dependent(call, launch_config(call), transpose_span<Row, T>, call.x, call.y, shape);
+  else return simt::launch(launch_config(call), transpose_span<Row, T>, call.x, call.y, shape);
+}
+
+}  // namespace span
 }  // namespace ridge::transpose_detail

@@ -1,7 +1,6 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/transpose/families.hpp>
 #include <ridge/transpose/oracle.hpp>
-#include <ridge/transpose/transpose.hpp>
-#include <ridge/transpose/variants.hpp>
 
 #include <gtest/gtest.h>
 

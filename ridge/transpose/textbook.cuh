@@ -1,6 +1,8 @@
 // The ladder's first steps: one unit per access.
 #pragma once
+#include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/pieces.cuh>
+#include <ridge/transpose/textbook.hpp>
 
 namespace ridge::transpose_detail {
 
@@ -59,4 +61,14 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_square(const T*
   }
 }
 
+namespace textbook {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  const Tiles tiles = tiles_of(Row::config, call.form);
+  if constexpr (is_square(Row::config))
+    return simt::launch(launch_config(call), transpose_square<Row, T>, call.x, call.y, call.form, tiles);
+  else return simt::launch(launch_config(call), transpose_naive<Row, T>, call.x, call.y, call.form, tiles);
+}
+
+}  // namespace textbook
 }  // namespace ridge::transpose_detail

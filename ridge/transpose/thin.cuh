@@ -6,6 +6,9 @@
 // with some of the rows before the thread's own, which come from its neighbour's registers.
 #pragma once
 #include <ridge/tile/overlap.cuh>
+#include <ridge/transpose/launch.cuh>
+#include <ridge/transpose/quads.cuh>
+#include <ridge/transpose/thin.hpp>
 #include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {
@@ -70,4 +73,27 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
+namespace thin {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  using Kernel = void (*)(const T*, T*, Form, Tiles, bool);
+  const Form& f = call.form;
+  [[maybe_unused]] const auto start = [&](Kernel kernel) {
+    return launch_dependent(call, launch_config(call), kernel, call.x, call.y, f, tiles_of(Row::config, f),
+                            y_shifted(f));
+  };
+  if constexpr (sizeof(T) < chunk_bytes) {
+    switch (f.cols) {
+      case 2: return start(transpose_thin<Row, T, 2>);
+      case 3: return start(transpose_thin<Row, T, 3>);
+      case 4:
+        if constexpr (is_quads(sizeof(T), 4)) return start(transpose_quads<Row, T>);
+        else return start(transpose_thin<Row, T, 4>);
+      case 8: return start(transpose_thin<Row, T, 8>);
+    }
+  }
+  return Status::error(Code::unsupported, "transpose: no such width");  // refused by fits()
+}
+
+}  // namespace thin
 }  // namespace ridge::transpose_detail

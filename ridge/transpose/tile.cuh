@@ -10,7 +10,9 @@
 // all places of a group of eight: no conflict on either side.
 #pragma once
 #include <ridge/tile/overlap.cuh>
+#include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/pieces.cuh>
+#include <ridge/transpose/tile.hpp>
 
 namespace ridge::transpose_detail {
 
@@ -96,4 +98,21 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   }
 }
 
+// Refused by fits(), of shifted tiles too.
+[[maybe_unused]] static Status no_tile() {
+  return Status::error(Code::unsupported, "transpose: this variant has no such tile");
+}
+
+namespace tiled {
+
+template <class Row, class T> static Status launch(const Call<T>& call) {
+  constexpr int unit = sizeof(T), unasked = 48 * 1024;  // bytes of shared memory that every kernel may have
+  const auto tiles = tiles_of(Row::config, call.form);
+  if constexpr (!instantiated(Row::config, unit)) return no_tile();
+  else if constexpr (tile_bytes(Row::config, unit) <= unasked)
+    return launch_dependent(call, launch_config(call), transpose_tile<Row, T>, call.x, call.y, call.form, tiles);
+  else return simt::launch(launch_config(call), transpose_tile<Row, T>, call.x, call.y, call.form, tiles);
+}
+
+}  // namespace tiled
 }  // namespace ridge::transpose_detail

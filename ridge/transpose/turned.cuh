@@ -7,6 +7,7 @@
 // which is the lane's before it. Tiles therefore share a chunk's worth of rows,
 // which both read and which the second begins with.
 #pragma once
+#include <ridge/transpose/shifted.hpp>
 #include <ridge/transpose/staged.cuh>
 #include <ridge/transpose/tile.cuh>
 #include <ridge/transpose/window.cuh>

@@ -1,0 +1,28 @@
+// The families of transpose kernels, by Config::algorithm.
+#pragma once
+#include <ridge/transpose/copy.hpp>
+#include <ridge/transpose/narrow.hpp>
+#include <ridge/transpose/runs.hpp>
+#include <ridge/transpose/shifted.hpp>
+#include <ridge/transpose/span.hpp>
+#include <ridge/transpose/strided.hpp>
+#include <ridge/transpose/textbook.hpp>
+#include <ridge/transpose/thin.hpp>
+#include <ridge/transpose/tile.hpp>
+
+namespace ridge::transpose_detail {
+
+inline constexpr const Family* families[algorithm_count] = {
+    &textbook::family,  // naive
+    &textbook::family,  // square
+    &tiled::family,    &shifted::family, &thin::family, &narrow_in::family, &narrow_out::family,
+    &span::family,     &runs::family,    &copy::family, &strided::family,
+};
+inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
+
+// How chunks lie in the shared memory of the row's blocks (Form::spread): counted once, for a plan.
+inline int spread_of(const Variant& row, const Form& f) {
+  return row.config.algorithm == Algorithm::span ? span::best_spread(f) : f.spread;
+}
+
+}  // namespace ridge::transpose_detail
