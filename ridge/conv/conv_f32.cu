@@ -1,5 +1,5 @@
 // conv2d of f32.
-#include <ridge/conv/launch.cuh>
+#include <ridge/conv/dispatch.cuh>
 
 namespace ridge::conv_detail {
 

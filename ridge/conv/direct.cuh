@@ -1,7 +1,6 @@
 // Few channels: the inputs of a tile of outputs in shared memory, read once for all filters.
 #pragma once
-#include <ridge/conv/epilogue.cuh>
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
 #include <ridge/tile/async_copy.cuh>
 
@@ -232,4 +231,30 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
+namespace direct {
+
+template <int I> static Status launch(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  const ConvProblem& p = args.plan.problem;
+  DirectShape s{.channels = whole(channels_of_group(p)),
+                .filters = whole(filters_of_group(p)),
+                .h = whole(p.x.shape[2]),
+                .w = whole(p.x.shape[3]),
+                .oh = whole(p.y.shape[2]),
+                .ow = whole(p.y.shape[3]),
+                .top = whole(p.geometry.pad.top),
+                .left = whole(p.geometry.pad.left),
+                .tiles_w = Divider(ceil_div(p.y.shape[3], direct_columns)),
+                .tiles_h = Divider(ceil_div(p.y.shape[2], direct_rows(c))),
+                .groups = Divider(p.geometry.groups)};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(p.w.stride.begin(), 4, s.f);
+  s.pairs = has_groups<2>(p.y, args.y);
+  s.units = has_groups<4>(p.x, args.x) && p.geometry.pad.left % 4 == 0;
+  return simt::launch(launch_config(args), conv_direct<Row<I>>, static_cast<const float*>(args.x),
+                      static_cast<const float*>(args.w), static_cast<float*>(args.y), s, epilogue_of<float>(args));
+}
+
+}  // namespace direct
 }  // namespace ridge::conv_detail

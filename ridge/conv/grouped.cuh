@@ -1,8 +1,7 @@
 // Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the
 // filters of a block's channels stay in shared memory.
 #pragma once
-#include <ridge/conv/epilogue.cuh>
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
 
 namespace ridge::conv_detail {
@@ -128,4 +127,38 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
+namespace grouped {
+
+template <int I, class T> static Status launch(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t vectors = grouped_vectors(p);
+  GroupedShape s{.channels = whole(p.x.shape[1]),
+                 .h = whole(p.x.shape[2]),
+                 .w = whole(p.x.shape[3]),
+                 .ow = whole(p.y.shape[3]),
+                 .top = whole(p.geometry.pad.top),
+                 .left = whole(p.geometry.pad.left),
+                 .rows = whole(p.w.shape[2]),
+                 .columns = whole(p.w.shape[3]),
+                 .stride_h = whole(p.geometry.stride.h),
+                 .stride_w = whole(p.geometry.stride.w),
+                 .dilation_h = whole(p.geometry.dilation.h),
+                 .dilation_w = whole(p.geometry.dilation.w),
+                 .vectors = whole(vectors),
+                 .strips = static_cast<unsigned>(grouped_strips(c, p)),
+                 .of_block = Divider(vectors),
+                 .of_row = Divider(ceil_div(p.y.shape[3], c.rows)),
+                 .of_image = Divider(p.y.shape[2])};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(p.w.stride.begin(), 4, s.f);
+  simt::Config at = launch_config(args);
+  const unsigned columns = static_cast<unsigned>(grouped_columns(p));
+  at.grid = dim3(at.grid.x / columns, columns);
+  return simt::launch(at, conv_grouped<Row<I>, T>, static_cast<const T*>(args.x), static_cast<const T*>(args.w),
+                      static_cast<T*>(args.y), s, epilogue_of<T>(args));
+}
+
+}  // namespace grouped
 }  // namespace ridge::conv_detail

@@ -10,64 +10,10 @@
 // sum of an offset of either. A column's is known once, those of the sum's next elements are worked out by a few
 // threads, a step ahead; no other thread divides.
 #pragma once
-#include <ridge/conv/epilogue.cuh>
-#include <ridge/conv/naive.cuh>
-#include <ridge/conv/variants.hpp>
-#include <ridge/core/divider.hpp>
-#include <ridge/gemm/thread_tile.cuh>
+#include <ridge/conv/pixels.cuh>
+#include <ridge/conv/slices.cuh>
 
 namespace ridge::conv_detail {
-
-// A pixel or a tap, as both operands see it: offsets in elements, and what it adds to the place in a plane.
-struct Index {
-  int dense, gathered, i, j;
-};
-// Added to any place it gives one that is outside of every plane: sides are below 2^30.
-inline constexpr int outside = -(1 << 30);
-
-struct Pixels {
-  Divider columns, rows;                          // of a plane of outputs
-  int gathered_n, gathered_i, gathered_j, first;  // offsets of the gathered operand
-  int scale_i, scale_j, shift_i, shift_j;         // places in its planes
-  int dense_n, dense_i, dense_j;                  // offsets of the dense operand
-
-  __device__ __forceinline__ void split(unsigned pixel, int& n, int& i, int& j) const {
-    unsigned row = columns.divide(pixel);
-    n = static_cast<int>(rows.divide(row));
-    i = static_cast<int>(row);
-    j = static_cast<int>(pixel);
-  }
-  __device__ __forceinline__ Index at(unsigned pixel) const {
-    int n, i, j;
-    split(pixel, n, i, j);
-    return {n * dense_n + i * dense_i + j * dense_j, n * gathered_n + i * gathered_i + j * gathered_j + first,
-            i * scale_i + shift_i, j * scale_j + shift_j};
-  }
-};
-
-// Channels or filters, and taps. The innermost of them is the tensors' innermost axis.
-struct Taps {
-  Divider inner, middle;
-  int gathered_c, gathered_i, gathered_j;
-  int step_i, step_j;
-  int dense_c, dense_a, dense_b;
-
-  template <bool ChannelsLast> __device__ __forceinline__ Index at(unsigned tap) const {
-    unsigned c, a, b;
-    if constexpr (ChannelsLast) {
-      c = tap;
-      b = inner.divide(c);
-      a = middle.divide(b);
-    } else {
-      b = tap;
-      a = inner.divide(b);
-      c = middle.divide(a);
-    }
-    const int channel = static_cast<int>(c), i = static_cast<int>(a), j = static_cast<int>(b);
-    return {channel * dense_c + i * dense_a + j * dense_b, channel * gathered_c + i * gathered_i + j * gathered_j,
-            i * step_i, j * step_j};
-  }
-};
 
 template <class T> struct ImplicitShape {
   const T *dense, *gathered;
@@ -148,46 +94,6 @@ template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered
   int k_, outer_;
   int offset_[places], i_[places], j_[places];
   T values_[per_thread];
-};
-
-// Where a sum goes: y and dx, through the epilogue; or that of a slice, as it is, to where slices are added up.
-template <class T, bool PixelsAreRows> struct ImplicitOutput {
-  T* y;
-  Pixels pixels;
-  Epilogue<T> epilogue;
-  int filters;  // of a group
-  std::int64_t y_strides[4] = {};
-  bool vectors = false;     // four neighbours of a row of the product are neighbours in y, on the address of a vector
-  float* slices = nullptr;  // null: there are none. [group][slice][rows][pitch] of the product
-  std::int64_t slice_rows = 0, slice_pitch = 0;
-
-  __device__ __forceinline__ float* in_slice(std::int64_t slice, std::int64_t row, std::int64_t col) const {
-    return slices + (slice * slice_rows + row) * slice_pitch + col;
-  }
-  template <int V> __device__ __forceinline__ void operator()(simt::vec<float, V> sums, gemm_kernels::At at) const {
-    if (slices) return simt::store(in_slice(at.batch, at.row, at.col), sums);  // rows are whole vectors
-    simt::vec<T, V> results;
-    std::int64_t first = 0;
-    // The elements take turns at place 0, so that the epilogue's code is there once.
-    RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < at.count; ++turn) {
-      const std::int64_t pixel = PixelsAreRows ? at.row : at.col + turn;
-      const std::int64_t k = at.batch * filters + (PixelsAreRows ? at.col + turn : at.row);
-      int n, i, j;
-      pixels.split(static_cast<unsigned>(pixel), n, i, j);
-      const T result = epilogue(sums[0], n, k, i, j);
-      const std::int64_t place = n * y_strides[0] + k * y_strides[1] + i * y_strides[2] + j * y_strides[3];
-      if (turn == 0) first = place;
-      if (!vectors) y[place] = result;
-      RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v + 1 < V; ++v) {
-        sums[v] = sums[v + 1];
-        results[v] = results[v + 1];
-      }
-      results[V - 1] = result;
-    }
-    if (vectors) simt::store(y + first, results);
-  }
 };
 
 // And of dw, one part of the pixels: sums in float32, [part][group][rows][columns].
@@ -298,20 +204,104 @@ __global__ void __launch_bounds__(Row::config.threads,
   }
 }
 
-// dw = the sum of its parts, in their order.                       partial: [parts][filters][channels and taps]
-// Precondition: gridDim.x * threads covers an element each.
-template <class Row, class T, bool ChannelsLast>
-__global__ void __launch_bounds__(Row::config.threads)
-    conv_add_parts(const float* partial, T* dw, int parts, std::int64_t filters, int columns, Taps taps,
-                   std::int64_t filter_stride) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
-  if (at >= filters * columns) return;
-  const std::int64_t filter =
-      static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(columns)));
-  float sum = 0;
-  for (int part = 0; part < parts; ++part) sum += partial[part * filters * columns + at];
-  const Index index = taps.at<ChannelsLast>(static_cast<unsigned>(at - filter * columns));
-  dw[filter * filter_stride + index.dense] = T(sum);
+namespace implicit {
+
+template <int I, class T, Pass P, bool ChannelsLast, class Output>
+static Status launch_product(const Arguments& args, const ImplicitShape<T>& s, int parts, const Output& output) {
+  constexpr Config c = Row<I>::config;
+  simt::Config at = launch_config(args, c.threads, tiles_of(c, s.rows, s.columns));
+  at.grid.y = static_cast<unsigned>(parts);
+  at.grid.z = static_cast<unsigned>(std::min<std::int64_t>(s.groups, max_grid_y));  // z has as many as y
+  at.smem = static_cast<std::size_t>(implicit_smem_bytes(c, ChannelsLast && P == Pass::output));
+  return simt::launch(at, conv_implicit<Row<I>, T, P, ChannelsLast, Output>, s, output);
 }
 
+// y of x, or one class of dx of dy. `in`, `out`: gathered planes and outputs; channels of a group of either.
+template <int I, class T, bool ChannelsLast>
+static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisMap& w, const T* in_data,
+                            const Layout& in, T* out_data, Layout out, bool gradient) {
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t c = channels_of_group(p), k = filters_of_group(p);
+  const std::int64_t outs = gradient ? c : k, ins = gradient ? k : c;
+  const std::int64_t out_axis = gradient ? 1 : 0, in_axis = gradient ? 0 : 1;  // of w
+  out_data += h.first_output * out.stride[2] + w.first_output * out.stride[3];
+  out.stride[2] *= h.output_pitch;
+  out.stride[3] *= w.output_pitch;
+  const Pixels pixels = pixels_of(h, w, in, out);
+  ImplicitShape<T> s{.dense = static_cast<const T*>(args.w) + h.first_tap * p.w.stride[2] + w.first_tap * p.w.stride[3],
+                     .gathered = in_data,
+                     .rows = whole(outs),
+                     .columns = whole(out.shape[0] * h.outputs * w.outputs),
+                     .terms = whole(ins * h.taps * w.taps),
+                     .groups = whole(p.geometry.groups),
+                     .terms_of_part = whole(ins * h.taps * w.taps),
+                     .dense_row = whole(p.w.stride[out_axis]),
+                     .dense_group = k * p.w.stride[0],
+                     .gathered_group = ins * in.stride[1],
+                     .height = whole(h.inputs),
+                     .width = whole(w.inputs),
+                     .pixels = pixels,
+                     .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
+  if (s.columns == 0) return {};
+  const auto output =
+      output_of<T, ChannelsLast>(gradient ? Epilogue<T>{} : epilogue_of<T>(args), pixels, h, w, out_data, out, outs);
+  const auto launch = [&](const auto& to, int parts) {
+    return launch_product<I, T, Pass::output, ChannelsLast>(args, s, parts, to);
+  };
+  if (gradient) return launch(output, 1);
+  return launch_in_slices(args, ChannelsLast, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
+    if (shape.slices > 1) s.terms_of_part = whole(shape.slice_k * implicit_step);
+    return launch(to, whole(shape.slices));
+  });
+}
+
+template <int I, class T, bool ChannelsLast> static Status launch_filter_gradient(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  const ConvProblem& p = args.plan.problem;
+  const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
+  const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * h.outputs * w.outputs;
+  const Taps taps = taps_of<ChannelsLast>(h, w, p.x, p.dw, channels_of_group(p), p.dw.stride[1]);
+  const ImplicitShape<T> s{
+      .dense = static_cast<const T*>(args.dy),
+      .gathered = static_cast<const T*>(args.x),
+      .rows = whole(filters),
+      .columns = whole(terms_of(p)),
+      .terms = whole(terms),
+      .groups = whole(p.geometry.groups),
+      .terms_of_part = whole(ceil_div(ceil_div(terms, args.plan.split), implicit_step) * implicit_step),
+      .dense_row = whole(p.y.stride[1]),
+      .dense_group = filters * p.y.stride[1],
+      .gathered_group = channels_of_group(p) * p.x.stride[1],
+      .height = whole(h.inputs),
+      .width = whole(w.inputs),
+      .pixels = pixels_of(h, w, p.x, p.y),
+      .taps = taps};
+  float* partial = static_cast<float*>(args.workspace);
+  RIDGE_TRY((launch_product<I, T, Pass::filters, ChannelsLast>(
+      args, s, args.plan.split, ImplicitPartial{partial, filters, s.columns, p.geometry.groups})));
+  const std::int64_t all = p.dw.shape[0];
+  return simt::launch(launch_config(args, c.threads, ceil_div(all * s.columns, c.threads)),
+                      conv_add_parts<Row<I>, T, ChannelsLast>, static_cast<const float*>(partial),
+                      static_cast<T*>(args.dw), args.plan.split, all, s.columns, taps, p.dw.stride[0]);
+}
+
+template <int I, class T, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
+  const ConvProblem& p = args.plan.problem;
+  const Axis h = axis_h(p), w = axis_w(p);
+  if (!p.backward)
+    return launch_gather<I, T, ChannelsLast>(args, h.forward(), w.forward(), static_cast<const T*>(args.x), p.x,
+                                             static_cast<T*>(args.y), p.y, false);
+  if (p.dx.count() > 0)
+    for (std::int64_t i = 0; i < h.stride; ++i)
+      for (std::int64_t j = 0; j < w.stride; ++j)
+        RIDGE_TRY((launch_gather<I, T, ChannelsLast>(args, h.gradient(i), w.gradient(j), static_cast<const T*>(args.dy),
+                                                     p.y, static_cast<T*>(args.dx), p.dx, true)));
+  return p.dw.count() > 0 ? launch_filter_gradient<I, T, ChannelsLast>(args) : Status{};
+}
+
+template <int I, class T> static Status launch(const Arguments& args) {
+  return channels_last(args.plan.problem) ? launch_in_layout<I, T, true>(args) : launch_in_layout<I, T, false>(args);
+}
+
+}  // namespace implicit
 }  // namespace ridge::conv_detail

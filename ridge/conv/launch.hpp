@@ -2,12 +2,10 @@
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/backend.hpp>
-#include <ridge/core/grid.hpp>
 
 namespace ridge::conv_detail {
 
 using Types = TypeList<float, half, bfloat16>;
-inline constexpr std::int64_t max_grid_yz = 65535;
 
 struct Arguments {
   const ConvPlan& plan;

@@ -1,40 +1,8 @@
-// The definition: a thread per output, of the convolution or of its gradients; and 8 x 4 outputs per thread.
+// The definition: a thread per output, of the convolution or of its gradients.
 #pragma once
-#include <ridge/conv/epilogue.cuh>
-#include <ridge/conv/variants.hpp>
-#include <ridge/core/divider.hpp>
+#include <ridge/conv/wide.cuh>
 
 namespace ridge::conv_detail {
-
-enum class Pass : std::uint8_t { output, inputs, filters };  // y, dx, dw
-
-// Everything in 64 bits. Strides are of n c h w, n k i j and k c r s; those of x, y or w are the gradient's where it is
-// what is computed.
-struct Wide {
-  std::int64_t images, channels, filters;  // channels and filters of a group
-  std::int64_t groups;
-  Axis h, w;
-  std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
-
-  __device__ __forceinline__ std::int64_t x_at(std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) const {
-    return n * x[0] + c * x[1] + i * x[2] + j * x[3];
-  }
-  __device__ __forceinline__ std::int64_t y_at(std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j) const {
-    return n * y[0] + k * y[1] + i * y[2] + j * y[3];
-  }
-  __device__ __forceinline__ std::int64_t f_at(std::int64_t k, std::int64_t c, std::int64_t a, std::int64_t b) const {
-    return k * f[0] + c * f[1] + a * f[2] + b * f[3];
-  }
-};
-
-__device__ __forceinline__ std::int64_t whole_quotient(std::int64_t a, std::int64_t b) {  // of what is not negative
-  return static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
-}
-
-// What lies outside counts as zero, and is multiplied.
-template <class T> __device__ __forceinline__ float or_zero(const T* data, std::int64_t at, bool inside) {
-  return inside ? float(data[at]) : 0.0f;
-}
 
 // y = epilogue(conv(x, w)); dx from dy and w; dw from x and dy                      Wide says how the tensors lie
 // Precondition: gridDim.x * threads covers the outputs; those of a null pointer are inputs or not there.
@@ -112,48 +80,24 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
-// y = epilogue(conv(x, w)), coarse_rows x coarse_columns outputs of one filter per thread.
-// Preconditions: gridDim.x * threads covers coarse_items() < 2^31.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
-    conv_coarse(const T* x, const T* w, T* y, Wide p, Epilogue<T> epilogue, Divider across, Divider down,
-                Divider filters, unsigned items) {
-  constexpr int R = coarse_rows, C = coarse_columns;
-  unsigned column_tile = blockIdx.x * Row::config.threads + threadIdx.x;
-  if (column_tile >= items) return;
-  unsigned row_tile = across.divide(column_tile);
-  unsigned k = down.divide(row_tile);
-  const unsigned n = filters.divide(k);
-  const std::int64_t i0 = std::int64_t{row_tile} * R, j0 = std::int64_t{column_tile} * C;
-  const std::int64_t top = i0 * p.h.stride - p.h.pad, left = j0 * p.w.stride - p.w.pad;
-  const std::int64_t first_channel = whole_quotient(k, p.filters) * p.channels;
+namespace naive {
 
-  float sums[R][C] = {};
-  for (std::int64_t c = 0; c < p.channels; ++c)
-    for (std::int64_t a = 0; a < p.h.taps; ++a)
-      for (std::int64_t b = 0; b < p.w.taps; ++b) {
-        const float weight = float(w[p.f_at(k, c, a, b)]);
-        const std::int64_t row0 = top + a * p.h.dilation, col0 = left + b * p.w.dilation;
-        const T* from = x + p.x_at(n, first_channel + c, row0, col0);
-        RIDGE_UNROLL_ON_GPU
-        for (int i = 0; i < R; ++i) {
-          const std::int64_t row = row0 + i * p.h.stride;
-          RIDGE_UNROLL_ON_GPU
-          for (int j = 0; j < C; ++j) {
-            const std::int64_t col = col0 + j * p.w.stride;
-            const bool inside = row >= 0 && row < p.h.inputs && col >= 0 && col < p.w.inputs;
-            sums[i][j] += or_zero(from, i * p.h.stride * p.x[2] + j * p.w.stride * p.x[3], inside) * weight;
-          }
-        }
-      }
-  // The sums take turns at place 0, so that the epilogue's code is there once and registers need no index.
-  RIDGE_KEEP_LOOP
-  for (int turn = 0; turn < R * C; ++turn) {
-    const std::int64_t i = i0 + turn / C, j = j0 + turn % C;
-    if (i < p.h.outputs && j < p.w.outputs) y[p.y_at(n, k, i, j)] = epilogue(sums[0][0], n, k, i, j);
-    RIDGE_UNROLL_ON_GPU
-    for (int next = 1; next < R * C; ++next) sums[(next - 1) / C][(next - 1) % C] = sums[next / C][next % C];
-  }
+template <int I, class T> static Status launch(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  const ConvProblem& p = args.plan.problem;
+  const T *x = static_cast<const T*>(args.x), *w = static_cast<const T*>(args.w), *dy = static_cast<const T*>(args.dy);
+  const auto at = [&](const Layout& out) { return launch_config(args, c.threads, blocks_of(c, out.count())); };
+  const bool last = channels_last(p);
+  if (!p.backward)
+    return simt::launch(at(p.y), conv_naive<Row<I>, T, Pass::output>, x, w, dy, static_cast<T*>(args.y),
+                        wide(p, p.x, p.w), epilogue_of<T>(args), last);
+  if (p.dx.count() > 0)
+    RIDGE_TRY(simt::launch(at(p.dx), conv_naive<Row<I>, T, Pass::inputs>, x, w, dy, static_cast<T*>(args.dx),
+                           wide(p, p.dx, p.w), Epilogue<T>{}, last));
+  if (p.dw.count() == 0) return {};
+  return simt::launch(at(p.dw), conv_naive<Row<I>, T, Pass::filters>, x, w, dy, static_cast<T*>(args.dw),
+                      wide(p, p.x, p.dw), Epilogue<T>{}, last);
 }
 
+}  // namespace naive
 }  // namespace ridge::conv_detail

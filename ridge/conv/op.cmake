@@ -1,4 +1,4 @@
-ridge_operator(SOURCES problem.cpp fits.cpp cost.cpp plan.cpp op.cpp
+ridge_operator(SOURCES problem.cpp plan.cpp op.cpp
   KERNELS conv_f32.cu conv_f16.cu conv_bf16.cu
   CUDA_KERNELS sm90_f32.cu sm90_tf32.cu sm90_f16.cu sm90_bf16.cu
   TESTS slices_test.cpp)

@@ -1,6 +1,6 @@
 // conv2d by name.
+#include <ridge/conv/families.hpp>
 #include <ridge/conv/request.hpp>
-#include <ridge/conv/variants.hpp>
 #include <ridge/core/op.hpp>
 
 namespace ridge {
@@ -8,22 +8,6 @@ namespace ridge {
 using namespace conv_detail;
 
 static constexpr std::string_view op = "conv2d";
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  switch (row.config.method) {
-    case Method::naive: return {};
-    case Method::coarse: return "coarsening";
-    case Method::direct:
-    case Method::grouped:
-    case Method::implicit:
-    case Method::fma: return "tiling";
-    case Method::winograd:
-    case Method::stem:
-    case Method::wgmma: return "better maths";
-  }
-  return {};
-}
 
 // Preconditions: as many views as the request has.
 static ConvTensors tensors_of(const Request& r, Views in, const TensorView& y) {
@@ -86,7 +70,7 @@ static const RegisterOp registered(
                  {"math", "exact|tf32",
                   "tf32: products of f32 on tensor cores, with 10 bits of fractions; default exact"},
                  {"backward", "0|1", "takes dy, x and w, and gives dx and dw"}},
-     .variants = variant_infos(variants, checklist_item),
+     .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
      .infer = infer,
      .plan = plan_by_name,
      .takes = [](const Options& options, std::size_t) -> Result<Names> {

@@ -1,7 +1,7 @@
-// The choice of a row, and running it. Pure up to run(): no CUDA call, no global. What is taken at all: problem.cpp; by
-// which row: fits.cpp; in what time: cost.cpp.
+// The choice of a row and of slices, and running it. Pure up to run(): no CUDA call, no global. What is taken at all:
+// problem.cpp.
+#include <ridge/conv/families.hpp>
 #include <ridge/conv/launch.hpp>
-#include <ridge/conv/plan.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
@@ -16,15 +16,44 @@ static constexpr std::string_view op = "conv2d";
 
 namespace {
 
-double predict_us(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
-  return roofline::predict(kernel_of(row, p, device, slices_of(row, p, device)), device).us;
+double predict_us(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  return roofline::predict(family_of(row).model(row, s, device), device).us;
+}
+
+// Into how many slices a row cuts its products in the least time. The CPU runtime's blocks are few at a time, and its
+// plans are to be the same on every machine.
+int slices_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (device.is_cpu() || !has_slices(c, p)) return 1;
+  const std::int64_t tiles = p.geometry.groups * tiles_of(c, filters_of_group(p), pixels_of(p));
+  const std::int64_t places = 2 * std::max<std::int64_t>(device.sms, 1);
+  if (tiles >= places) return 1;
+  int best = 1;
+  double least_us = predict_us(row, {p}, device);
+  const std::int64_t most = std::min<std::int64_t>(gemm_kernels::max_slices, ceil_div(2 * places, tiles));
+  for (int wanted = 2; wanted <= most; wanted += std::max(1, wanted / 8)) {
+    const int slices = static_cast<int>(slicing_of(c)->shape(c, p, wanted).slices);
+    const double us = predict_us(row, {p, slices}, device);
+    if (us < least_us) least_us = us, best = slices;
+  }
+  return best;
+}
+
+// ConvPlan::split.
+int split_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
+  const Slicing* slicing = slicing_of(row.config);
+  if (p.backward) return slicing ? slicing->parts(row.config, p, device) : 1;
+  return slices_of(row, p, device);
 }
 
 Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options,
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      op, variants, options, [&](const Variant& row) { return fits(row, p, device); },
-      [&](const Variant& row) { return predict_us(row, p, device); }, record);
+      op, variants, options, [&](const Variant& row) { return family_of(row).fits(row, {p}, device); },
+      [&](const Variant& row) {
+        return predict_us(row, {p, split_of(row, p, device)}, device);
+      },
+      record);
 }
 
 // ---- run ------------------------------------------------------------------------------------------------------------
@@ -35,20 +64,12 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
   given->alignment = std::min(given->alignment, plan.problem.alignment);
   if (*given != plan.problem) return not_as_planned(op, given->text(), plan.problem.text());
   RIDGE_TRY(check_device(op, x.device, plan.device));
-  RIDGE_TRY(check_workspace(op, workspace, plan.workspace));
-  return {};
+  return check_workspace(op, workspace, plan.workspace);
 }
 
 Status launch(const Arguments& args) {
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
-    if constexpr (std::is_same_v<B, simt::Cuda>) {
-      if (is_for_hopper(variants[args.plan.variant].config)) {
-        if (variants[args.plan.variant].config.tf32) return launch_wgmma_tf32(args);
-        if (args.plan.problem.dtype == f32) return launch_fma(args);
-        return args.plan.problem.dtype == f16 ? launch_wgmma_f16(args) : launch_wgmma_bf16(args);
-      }
-    }
     switch (args.plan.problem.dtype) {
       case DType::f16: return launch_f16<B>(args);
       case DType::bf16: return launch_bf16<B>(args);
@@ -64,25 +85,18 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
   auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   ConvPlan plan{p, device, *chosen};
-  const Config& c = variants[*chosen].config;
-  if (p.backward) plan.split = static_cast<int>(split_of(c, p, device.sms));
-  else if (steps_along_terms(c)) take_slices(plan, slices_of(variants[*chosen], p, device));
-  if (c.method == Method::implicit && p.backward)
-    plan.workspace = static_cast<std::size_t>(plan.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
-  if (c.method == Method::winograd) plan.workspace = static_cast<std::size_t>(winograd_parts(p).floats) * sizeof(float);
-  if (c.method == Method::wgmma && p.backward)
-    plan.workspace = static_cast<std::size_t>(turned_filter_bytes(p) + plan.split * p.w.count() * 4);
+  take_slices(plan, split_of(variants[*chosen], p, device));
   return plan;
 }
 
 Explanation ConvPlan::explain() const {
+  const Variant& row = variants[variant];
   Explanation e;
   e.op = op;
   e.problem = problem.text();
-  e.variant = variants[variant].name;
+  e.variant = row.name;
   e.workspace_bytes = workspace;
-  const int slices = problem.backward ? 1 : split;
-  roofline::account(e, kernel_of(variants[variant], problem, device, slices), device);
+  roofline::account(e, family_of(row).model(row, {problem, split}, device), device);
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }

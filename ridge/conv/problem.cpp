@@ -1,6 +1,6 @@
 // What conv2d takes: shapes, types and places that belong together, or a sentence.
 #include <ridge/conv/launch.hpp>
-#include <ridge/conv/plan.hpp>
+#include <ridge/conv/problem.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/plan_checks.hpp>
 
@@ -115,12 +115,12 @@ Status check_together(const TensorView& x, std::initializer_list<Named> inputs, 
       RIDGE_TRY(check_same_device(op, label, view->device, "x", x.device));
     }
   for (auto out = outputs.begin(); out != outputs.end(); ++out) {
-    for (const Named& in : inputs)
-      if (in.view && share_memory(*in.view, *out->view) && !(in.view == same && same_elements(*same, *out->view)))
-        return Status::invalid(op, out->name, std::string("overlapping ") + in.name, "apart from it");
+    for (const Named& in : inputs) {
+      if (!in.view || (in.view == same && same_elements(*same, *out->view))) continue;
+      RIDGE_TRY(check_no_overlap(op, out->name, *out->view, in.name, *in.view));
+    }
     for (auto other = outputs.begin(); other != out; ++other)
-      if (share_memory(*other->view, *out->view))
-        return Status::invalid(op, out->name, std::string("overlapping ") + other->name, "apart from it");
+      RIDGE_TRY(check_no_overlap(op, out->name, *out->view, other->name, *other->view));
     RIDGE_TRY(check_elements_apart(op, out->name, out->view->layout));
   }
   return {};

@@ -1,7 +1,7 @@
 // Slices of a sum's terms, which no plan takes where they are few or on the CPU: one that is told to gives the same y.
 #include <ridge/check/each_device.hpp>
 #include <ridge/conv/conv.hpp>
-#include <ridge/conv/plan.hpp>
+#include <ridge/conv/families.hpp>
 #include <ridge/core/memory.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // bf16 on Hopper's tensor cores.
-#include <ridge/conv/sm90_launch.cuh>
+#include <ridge/conv/sm90_dispatch.cuh>
 
 namespace ridge::conv_detail {
 

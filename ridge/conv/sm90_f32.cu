@@ -1,5 +1,5 @@
 // float32 on Hopper: multiply-adds of what TMA gathers.
-#include <ridge/conv/sm90_launch.cuh>
+#include <ridge/conv/sm90_dispatch.cuh>
 
 namespace ridge::conv_detail {
 

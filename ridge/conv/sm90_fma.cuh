@@ -2,7 +2,11 @@
 // tensor cores' rows (sm90_image.cuh), and no multiplying thread works out an address
 // or looks whether a pixel is there.
 #pragma once
+#include <ridge/conv/slices.cuh>
+#include <ridge/conv/sm90_copies.cuh>
+#include <ridge/conv/sm90_fma.hpp>
 #include <ridge/conv/sm90_image.cuh>
+#include <ridge/tile/sm90/launch.cuh>
 
 namespace ridge::conv_detail {
 
@@ -204,4 +208,37 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
+namespace fma {
+
+// Row: a config of the table's.
+template <class Row> [[nodiscard]] static Status launch(const Arguments& args) {
+  using K = FmaTile<Row>;
+  constexpr Config c = Row::config;
+  const ConvProblem& p = args.plan.problem;
+  const Gathering g = gathering(c, p);
+  const void *x = args.x, *w = args.w;
+  RIDGE_TRY(launch_copies<float>(args, g, x, w));
+  ImageLoader loader;
+  RIDGE_TRY(make_loader(loader, p, g, x, w, p.dtype, K::c.bm, K::c.bk, K::c.line));
+  const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
+  const auto output = output_of<float, false>(epilogue_of<float>(args), pixels_of(h, v, p.x, p.y), h, v,
+                                              static_cast<float*>(args.y), p.y, p.w.shape[0]);
+  return launch_in_slices(args, false, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
+    const std::int64_t of_slice = tiles_of(c, p.w.shape[0], pixels_of(p));
+    const FmaWork work{.pixels = whole(pixels_of(p)),
+                       .filters = whole(p.w.shape[0]),
+                       .steps = whole(shape.k),
+                       .slice_steps = whole(shape.slice_k),
+                       .slices = static_cast<unsigned>(shape.slices),
+                       .tiles = static_cast<unsigned>(of_slice * shape.slices),
+                       .tiles_of_slice = static_cast<unsigned>(of_slice),
+                       .columns = static_cast<unsigned>(ceil_div(p.w.shape[0], c.tile_filters)),
+                       .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
+    set_slices(loader, shape, c.step);
+    const simt::Config at = launch_config(args, footprint_of(c, p, args.plan.device, g, shape));
+    return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, to);
+  });
+}
+
+}  // namespace fma
 }  // namespace ridge::conv_detail

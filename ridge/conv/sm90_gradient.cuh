@@ -5,6 +5,8 @@
 //   dw  [filters, taps x channels] = the sum over pixels of dy [pixels, filters] and of x gathered there. Both lie with
 //       neighbours across the sum. The pixels are cut into parts, whose sums stay in float32 and are added in order.
 #pragma once
+#include <ridge/conv/sm90_copies.cuh>
+#include <ridge/conv/sm90_gradient.hpp>
 #include <ridge/conv/sm90_image.cuh>
 
 namespace ridge::conv_detail {
@@ -77,4 +79,127 @@ struct FilterGradientPartial {
   }
 };
 
+// ---- launch
+
+// Configs as types: of gemm's kernel, and of the one that adds parts up.
+struct FilterGradientRow {
+  static constexpr gemm_kernels::Config config = filter_gradient_tile();
+};
+struct AddPartsRow {
+  static constexpr Config config = {.threads = 256};
+};
+
+namespace wgmma {
+
+// dx by a row of gemm's kernel.
+template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
+  namespace gemm = gemm_kernels;
+  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], taps = taps_of(p);
+  const std::int64_t tap_stride = p.w.shape[3] > 1 ? p.w.stride[3] : p.w.stride[2];
+  // [taps, channels, filters]: filters of a tap are planes of one row of channels, which are turned.
+  ImageCopies copies{};
+  ImageCopy& job = copies.job[0];
+  job = {.from = args.w,
+         .to = args.workspace,
+         .strides = {tap_stride, p.w.stride[0], 0, p.w.stride[1]},
+         .channels = whole(filters),
+         .height = 1,
+         .width = whole(channels),
+         .top = 0,
+         .left = 0,
+         .copied_channels = whole(filters),
+         .turns = true,
+         .units = 0,
+         .row_units = 0,
+         .by_pixels = false,
+         .columns = Divider(ceil_div(channels, turn_pixels)),
+         .rows = Divider(ceil_div(filters, turn_line / int{sizeof(T)})),
+         .of_pixel = {}};
+  copies.blocks = static_cast<unsigned>(taps * ceil_div(channels, turn_pixels) *
+                                        ceil_div(filters, turn_line / static_cast<int>(sizeof(T))));
+  job.units = copies.blocks;
+  RIDGE_TRY(simt::launch({.grid = dim3(copies.blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle},
+                         copy_images<T>, copies));
+
+  const Axis axis_of_h = axis_h(p), axis_of_w = axis_w(p);
+  for (std::int64_t i = 0; i < axis_of_h.stride; ++i)
+    for (std::int64_t j = 0; j < axis_of_w.stride; ++j) {
+      const AxisMap h = axis_of_h.gradient(i), w = axis_of_w.gradient(j);
+      if (h.outputs == 0 || w.outputs == 0) continue;
+      const Gathering g = gradient_gathering(p, h, w);
+      ConvProblem q = p;  // of this class: dy is what is gathered, and filters are for channels of x
+      q.x = p.y;
+      q.w.shape[0] = channels;
+      q.y = p.dx;
+      q.y.shape[2] = h.outputs;
+      q.y.shape[3] = w.outputs;
+      q.y.stride[2] *= h.output_pitch;
+      q.y.stride[3] *= w.output_pitch;
+      ImageLoader loader;
+      RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
+      T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
+      const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
+      const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_matrix(q, q.y);
+      const gemm::WgmmaOutput out{whole_image ? gemm::Store::tma : gemm::Store::epilogue,
+                                  {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
+      gemm::ColumnEpilogue plain;
+      plain.plain = true;
+      RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
+                                                                            whole(g.steps(K::c.bk)), plain, output,
+                                                                            args.plan.device.sms, args.stream)));
+    }
+  return {};
+}
+
+// dw, whose parts pass through the workspace.
+template <class T> [[nodiscard]] static Status launch_filter_gradient(const Arguments& args) {
+  using Row = FilterGradientRow;
+  namespace gemm = gemm_kernels;
+  namespace sm90 = tile::sm90;
+  using K = gemm::WgmmaKernel<Row, T, gemm::Major::outer, gemm::Major::outer>;
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1], taps = taps_of(p), pixels = pixels_of(p);
+  const std::int64_t parts = args.plan.split, steps = ceil_div(ceil_div(pixels, gradient_group), parts);
+  Gathering g;
+  if (!gather_in_place(g, p)) return Status::error(Code::unsupported, "conv2d: x lies otherwise");  // refused by fits()
+  ImageLoader walk;
+  RIDGE_TRY(make_loader(walk, p, g, args.x, args.w, p.dtype, gradient_group, 1, K::c.line));
+  FilterGradientLoader loader{.dy = {},
+                              .image = walk.image,
+                              .columns = walk.columns,
+                              .rows = walk.rows,
+                              .groups = Divider(ceil_div(channels, gradient_group)),
+                              .across = Divider(p.w.shape[3]),
+                              .taps = whole(taps),
+                              .channels = whole(channels),
+                              .part = whole(steps * gradient_group),
+                              .step_h = walk.step_h,
+                              .step_w = walk.step_w,
+                              .first_h = walk.first_h,
+                              .first_w = walk.first_w,
+                              .tap_h = walk.tap_h,
+                              .tap_w = walk.tap_w};
+  RIDGE_TRY(sm90::make_tensor_map(&loader.dy, args.dy, p.dtype, {filters, pixels, 1, pixel_pitch(p.y), 0}, K::c.bk));
+  float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + turned_filter_bytes(p));
+  const FilterGradientPartial output{partial, loader.groups, filters, taps, whole(channels)};
+  RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::outer, gemm::Major::outer>(
+      loader, gemm::WgmmaOutput{}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
+      gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
+  const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
+  const Taps order = taps_of<true>(h, w, p.x, p.dw, channels, p.dw.stride[1]);
+  constexpr int threads = AddPartsRow::config.threads;
+  return simt::launch(launch_config(args, threads, ceil_div(filters * taps * channels, threads)),
+                      conv_add_parts<AddPartsRow, T, true>, static_cast<const float*>(partial),
+                      static_cast<T*>(args.dw), whole(parts), filters, whole(taps * channels), order, p.dw.stride[0]);
+}
+
+// Both, by a row of the table whose products dx takes.
+template <class Row, class T> [[nodiscard]] static Status launch_gradient(const Arguments& args) {
+  RIDGE_TRY((launch_input_gradient<Row, T>(args)));
+  return launch_filter_gradient<T>(args);
+}
+
+}  // namespace wgmma
 }  // namespace ridge::conv_detail

@@ -1,7 +1,6 @@
-// What the rows on Hopper's tensor cores have of their own: the loader that gathers pixels for gemm's kernel
-// (gemm/sm90_wgmma.cuh), and the copies of images and filters that start anywhere (sm90_image.hpp).
+// The loader that gathers pixels for gemm's kernel (gemm/sm90_wgmma.cuh), and for that of multiply-adds.
 #pragma once
-#include <ridge/conv/implicit.cuh>
+#include <ridge/conv/pixels.cuh>
 #include <ridge/conv/sm90_image.hpp>
 #include <ridge/gemm/sm90_wgmma.cuh>
 
@@ -88,107 +87,55 @@ struct ImageLoader {
   }
 };
 
-// ---- copies --------------------------------------------------------------------------------------------------------
+// ---- launch
 
-inline constexpr int copy_image_threads = 256;
-// Of a copy that turns: pixels that a block reads of each of its channels, which are a line of 128 bytes.
-inline constexpr int turn_pixels = 64, turn_line = 128;
-
-// Of [n, c, h, w] by its strides, into a CopyShape whose pixel (0, 0) is (-top, -left).
-struct ImageCopy {
-  const void* from;
-  void* to;
-  std::int64_t strides[4];  // of n, c, h, w
-  int channels, height, width, top, left;
-  int copied_channels;
-  bool turns;             // planes are one axis of pixels, w's: blocks bring channels of pixels through shared memory
-  unsigned units;         // of 16 bytes, of the whole copy; where it turns, blocks
-  int row_units;          // of a row of it
-  bool by_pixels;         // a pixel is whole units, and neighbouring threads have neighbouring pixels; else units
-  Divider columns, rows;  // by_pixels: pixels of a row; else units of a row. Rows of an image
-  Divider of_pixel;       // by_pixels: units of a pixel; else copied_channels
-};
-struct ImageCopies {
-  ImageCopy job[2];
-  unsigned blocks = 0;  // of the first
-};
-
-// One unit of a copy, and zeros outside of what is copied.
-template <class T> __device__ __forceinline__ void copy_unit(const ImageCopy& job, unsigned index) {
-  constexpr int V = 16 / sizeof(T);
-  unsigned unit = index, line, column, channel;  // line: a row of all images'
-  if (job.by_pixels) {
-    column = index;
-    unsigned part = job.columns.divide(column);
-    line = job.of_pixel.divide(part);
-    unit = line * job.row_units + column * (job.copied_channels / V) + part;
-    channel = part * V;
-  } else {
-    unsigned part = index;
-    line = job.columns.divide(part);
-    channel = part * V;
-    column = job.of_pixel.divide(channel);
-  }
-  unsigned row = line;
-  const unsigned n = job.rows.divide(row);
-  const int i = static_cast<int>(row) - job.top;
-  int j = static_cast<int>(column) - job.left, c = static_cast<int>(channel);
-  const T* from = static_cast<const T*>(job.from);  // null where x is empty
-  const std::int64_t row_at = n * job.strides[0] + i * job.strides[2];
-  simt::vec<T, V> values;
-  RIDGE_UNROLL_ON_GPU
-  for (int v = 0; v < V; ++v) {
-    const bool there = c < job.channels && i >= 0 && i < job.height && j >= 0 && j < job.width;
-    values[v] = there ? from[row_at + c * job.strides[1] + j * job.strides[3]] : T(0.0f);
-    if (++c == job.copied_channels) c = 0, ++j;
-  }
-  simt::store(static_cast<T*>(job.to) + std::int64_t{unit} * V, values);
+// x and w where they are, or were copied to; `element` is both's. bm, box: pixels of a tile, and lines of filters that
+// a copy brings.
+static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
+                                 const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
+  namespace sm90 = tile::sm90;
+  loader = {.image = {},
+            .filters = {},
+            .columns = Divider(p.y.shape[3]),
+            .rows = Divider(g.patches ? g.h.pixels : p.y.shape[2]),
+            .channels = whole(g.channels),
+            .taps_w = whole(g.w.taps),
+            .step_h = whole(g.h.step),
+            .step_w = whole(g.w.step),
+            .first_h = whole(g.h.first),
+            .first_w = whole(g.w.first),
+            .tap_h = whole(g.h.tap),
+            .tap_w = whole(g.w.tap),
+            .tap_n = g.patches ? 1 : 0,
+            .first_channel = g.is_empty ? whole(g.channels) : 0,
+            .taps = g.order,
+            .taps_h = whole(g.h.taps)};
+  RIDGE_TRY(sm90::make_image_map(&loader.image, x, element,
+                                 {.channels = g.channels,
+                                  .w = {g.w.pixels, g.w.pitch},
+                                  .h = {g.h.pixels, g.h.pitch},
+                                  .n = {g.images, g.image_pitch},
+                                  .first_w = whole(g.w.first),
+                                  .first_h = whole(g.h.first),
+                                  .beyond_w = whole(g.w.beyond),
+                                  .beyond_h = whole(g.h.beyond),
+                                  .step_w = whole(g.w.step),
+                                  .step_h = whole(g.h.step)},
+                                 bm, line));
+  if (g.filters_across)
+    return sm90::make_tensor_map(&loader.filters, w, element,
+                                 {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,
+                                 line);
+  const std::int64_t taps = g.filter_taps > 0 ? g.filter_taps : g.h.taps * g.w.taps;
+  return sm90::make_tensor_map(&loader.filters, w, element,
+                               {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
-// A line of channels of turn_pixels pixels.          from: [n][channels][width]  to: [n][width][copied_channels]
-template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& job, unsigned block) {
-  constexpr int V = 16 / sizeof(T), channels = turn_line / sizeof(T), line_units = turn_line / 16;
-  constexpr int pitch = turn_pixels + 4 / sizeof(T);  // a bank more to a row
-  // [channels][pitch], as bytes: g++ guards the first use of a class's array, and threads would meet at the guard.
-  __shared__ __align__(16) unsigned char bytes[channels * pitch * sizeof(T)];
-  T* const tile = reinterpret_cast<T*>(bytes);
-  const unsigned line = job.columns.divide(block);  // block: the pixels' tile
-  unsigned channel_tile = line;
-  const unsigned n = job.rows.divide(channel_tile);
-  const int first_pixel = static_cast<int>(block) * turn_pixels, first = static_cast<int>(channel_tile) * channels;
-  const int thread = static_cast<int>(threadIdx.x), pixel = thread % turn_pixels;
-  constexpr int pace = copy_image_threads / turn_pixels;
-  const int left = job.channels - first - thread / turn_pixels;  // of channels, from this thread's first
-  const T* from = static_cast<const T*>(job.from) + n * job.strides[0] +
-                  (first + thread / turn_pixels) * job.strides[1] + (first_pixel + pixel) * job.strides[3];
-  const bool inside = first_pixel + pixel < job.width;
-  RIDGE_UNROLL_ON_GPU
-  for (int c = 0; c < channels; c += pace, from += pace * job.strides[1])
-    tile[(thread / turn_pixels + c) * pitch + pixel] = inside && c < left ? *from : T(0.0f);
-  __syncthreads();
-  const int c = thread % line_units * V;
-  if (first + c >= job.copied_channels) return;
-  T* to = static_cast<T*>(job.to) + std::int64_t{n} * job.width * job.copied_channels + first + c;
-  RIDGE_UNROLL_ON_GPU
-  for (int p = thread / line_units; p < turn_pixels; p += copy_image_threads / line_units) {
-    simt::vec<T, V> values;
-    RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) values[v] = tile[(c + v) * pitch + p];
-    if (first_pixel + p < job.width) simt::store(to + std::int64_t{first_pixel + p} * job.copied_channels, values);
-  }
-}
-
-// to = from, and zeros outside of it, of one job after the other.
-// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' units, below 2^28;
-// `to` is on 16 bytes.
-template <class T>
-__global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
-  const bool first = blockIdx.x < jobs.blocks;
-  const ImageCopy& job = jobs.job[first ? 0 : 1];
-  const unsigned block = first ? blockIdx.x : blockIdx.x - jobs.blocks;
-  if (job.turns) return turn_image<T>(job, block);
-  const unsigned index = block * copy_image_threads + threadIdx.x;
-  if (index < job.units) copy_unit<T>(job, index);
+// Where slices of a product begin; step: channels of a tap.
+static inline void set_slices(ImageLoader& loader, const gemm_kernels::Shape& shape, int step) {
+  loader.step = step;
+  loader.steps_of_tap = (loader.channels + step - 1) / step;
+  loader.slice_steps = whole(shape.slice_k);
 }
 
 }  // namespace ridge::conv_detail

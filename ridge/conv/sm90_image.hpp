@@ -11,13 +11,10 @@
 // stride: all images' rows of windows are one axis, and the window's own rows, its taps, are another, which takes the
 // place of images. A 16x16 patch of 3 channels is 16 taps of 48 channels.
 #pragma once
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/problem.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
 
 namespace ridge::conv_detail {
-
-// Elements of 16 bytes, on which pixels start.
-constexpr std::int64_t unit_elements(DType dtype) { return 16 / static_cast<std::int64_t>(size_of(dtype)); }
 
 // [n, rows, columns, channels] in elements: an image, or of filters [k, taps_h, taps_w, channels].
 struct CopyShape {
@@ -270,50 +267,6 @@ inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows, across)) consider(g);
   return best;
-}
-
-// As a row of the table takes them.
-inline Gathering gathering_of(const ConvProblem& p, const Config& c) {
-  return gathering_of(p, c.step, c.method == Method::fma);
-}
-
-// ---- gradients -----------------------------------------------------------------------------------------------------
-
-// dx of one class of places: a convolution of dy with filters of its channels, a copy [taps, channels of x, filters].
-// Preconditions: dy's pixels are filters next to each other and start on 16 bytes; the class has places.
-constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
-  const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1];
-  // Taps lead backwards: the last of them is the walk's first.
-  const auto walk = [](const AxisMap& m, std::int64_t pitch) -> Walk {
-    const std::int64_t first = m.taps > 0 ? m.shift + m.step * (m.taps - 1) : 0;
-    return {.pixels = m.inputs,
-            .pitch = pitch,
-            .first = first,
-            .beyond = m.outputs + first - m.inputs,
-            .step = 1,
-            .taps = std::max<std::int64_t>(m.taps, 1),
-            .tap = -m.step};
-  };
-  Gathering g{.channels = filters, .h = walk(h, p.y.stride[2]), .w = walk(w, p.y.stride[3]), .images = p.y.shape[0]};
-  g.is_empty = h.taps == 0 || w.taps == 0;
-  if (g.is_empty) g.h.taps = g.w.taps = 1;
-  g.image_pitch = p.y.stride[0];
-  g.filter_pitch = filters;
-  g.tap_pitch = channels * filters;
-  g.filter_taps = taps_of(p);
-  const auto tap = [&](std::int64_t a, std::int64_t b) {
-    return static_cast<int>((h.first_tap + a * h.tap_pitch) * p.w.shape[3] + w.first_tap + b * w.tap_pitch);
-  };
-  if (!g.is_empty)
-    g.order = {.first = tap(h.taps - 1, w.taps - 1),
-               .across = -static_cast<int>(w.tap_pitch),
-               .down = tap(0, 0) - tap(1, 0) + static_cast<int>(w.taps * w.tap_pitch)};
-  return g;
-}
-
-// The filters' copy, in bytes; partial sums of dw follow it.
-inline std::int64_t turned_filter_bytes(const ConvProblem& p) {
-  return ceil_div(p.w.count() * static_cast<std::int64_t>(size_of(p.dtype)), 128) * 128;
 }
 
 }  // namespace ridge::conv_detail

@@ -4,7 +4,8 @@
 // straight into the registers that wgmma takes them from. A row of the image is a line of numbers; a window's rows are
 // pieces of `step` of them, and the next output's window begins stride x channels numbers further.
 #pragma once
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/launch.cuh>
+#include <ridge/conv/sm90_stem.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
 #include <ridge/tile/sm90/launch.cuh>
@@ -159,4 +160,41 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
   }
 }
 
+namespace stem {
+
+// Row: a config of the table's.
+template <class Row, class T> [[nodiscard]] static Status launch(const Arguments& args) {
+  namespace sm90 = tile::sm90;
+  constexpr Config c = Row::config;
+  const ConvProblem& p = args.plan.problem;
+  const Layout &x = p.x, &y = p.y;
+  const std::int64_t channels = x.shape[1], filters = y.shape[1];
+  sm90::TensorMap image{}, d{};
+  RIDGE_TRY(sm90::make_tensor_map(&image, args.x, p.dtype,
+                                  {x.shape[3] * channels, x.shape[2], x.shape[0], x.stride[2], x.stride[0]},
+                                  stem_image_rows(c), stem_pitch * int{sizeof(T)}));
+  RIDGE_TRY(sm90::make_tensor_map(
+      &d, args.y, p.dtype, {filters, y.shape[3], y.shape[0] * y.shape[2], y.stride[3], y.stride[2]}, stem_columns));
+  const StemWork work{.patches = static_cast<unsigned>(stem_patches(p)),
+                      .across = Divider(ceil_div(y.shape[3], stem_columns)),
+                      .down = Divider(ceil_div(y.shape[2], stem_rows)),
+                      .oh = whole(y.shape[2]),
+                      .filters = whole(filters),
+                      .row_elements = whole(p.w.shape[3] * channels),
+                      .stride_h = whole(p.geometry.stride.h),
+                      .step = whole(p.geometry.stride.w * channels),
+                      .top = whole(p.geometry.pad.top),
+                      .left = whole(p.geometry.pad.left * channels + stem_lead(p)),
+                      .lead = whole(stem_lead(p)),
+                      .filter_strides = {p.w.stride[0], p.w.stride[2]}};
+  gemm_kernels::ColumnEpilogue by_columns{.activation = p.epilogue.activation};
+  if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
+  by_columns.plain = !p.bias && p.epilogue.activation == Activation::none;
+  simt::Config at = launch_config(args);
+  const unsigned columns = static_cast<unsigned>(stem_columns_of_blocks(c, p));
+  at.grid = dim3(at.grid.x / columns, columns);
+  return sm90::launch_clusters(at, 1, conv_stem<Row, T>, image, d, static_cast<const T*>(args.w), work, by_columns);
+}
+
+}  // namespace stem
 }  // namespace ridge::conv_detail

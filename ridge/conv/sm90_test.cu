@@ -1,8 +1,7 @@
 // Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma: against the sum in double. Elements are
 // small whole numbers, so that sums are exact and what comes out of them is one rounding.
 #include <ridge/conv/oracle.hpp>
-#include <ridge/conv/plan.hpp>
-#include <ridge/conv/sm90_launch.cuh>
+#include <ridge/conv/sm90_dispatch.cuh>
 
 #include <gtest/gtest.h>
 
@@ -162,7 +161,7 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
 
   constexpr Config row = variants[I].config;
   ConvPlan plan = plan_of(*problem, I);
-  if (steps_along_terms(row)) take_slices(plan, slices);
+  take_slices(plan, slices);
   Bench bench(plan);
   const Arguments args{.plan = bench.plan,
                        .x = vx.data,
@@ -172,9 +171,9 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
                        .y = y.data(),
                        .workspace = bench.workspace()};
   const Status status = [&] {
-    if constexpr (row.method == Method::fma) return launch_fma_row<Row<I>>(args);
-    else if constexpr (row.method == Method::stem) return launch_stem_row<Row<I>, T>(args);
-    else return launch_wgmma_row<Emulated<I>, T>(args);
+    if constexpr (row.method == Method::fma) return fma::launch<Row<I>>(args);
+    else if constexpr (row.method == Method::stem) return stem::launch<Row<I>, T>(args);
+    else return wgmma::launch_forward<Emulated<I>, T>(args);
   }();
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -416,13 +415,13 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
   plan.split = parts;
   plan.workspace = static_cast<std::size_t>(turned_filter_bytes(*problem) + parts * problem->w.count() * 4);
   Bench bench(plan);
-  const Status status = launch_wgmma_gradient<Emulated<I>, T>({.plan = bench.plan,
-                                                               .x = x.data(),
-                                                               .w = w.data(),
-                                                               .dy = dy.data(),
-                                                               .dx = dx.data(),
-                                                               .dw = dw.data(),
-                                                               .workspace = bench.workspace()});
+  const Status status = wgmma::launch_gradient<Emulated<I>, T>({.plan = bench.plan,
+                                                                .x = x.data(),
+                                                                .w = w.data(),
+                                                                .dy = dy.data(),
+                                                                .dx = dx.data(),
+                                                                .dw = dw.data(),
+                                                                .workspace = bench.workspace()});
   ASSERT_TRUE(status.ok()) << status.message();
   const ConvOracle oracle = oracle_of<T>(*problem, x.data(), w.data(), dy.data());
   expect("dx", dx, problem->dx, [&](auto n, auto c, auto i, auto j) { return oracle.input_gradient(n, c, i, j).sum; });

@@ -1,5 +1,5 @@
 // float32 as TF32 on Hopper's tensor cores.
-#include <ridge/conv/sm90_launch.cuh>
+#include <ridge/conv/sm90_dispatch.cuh>
 
 namespace ridge::conv_detail {
 

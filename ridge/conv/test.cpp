@@ -1,7 +1,7 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/conv/conv.hpp>
 #include <ridge/conv/geometry.hpp>
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/winograd.hpp>
 
 #include <gtest/gtest.h>
 

@@ -19,8 +19,7 @@
 // follow channels, and filters in y, where u, v and m lie as before, so that the products are the same kernel's: a
 // block has 32 of them, of four tiles or filters to a thread, and turns what it reads or writes in shared memory.
 #pragma once
-#include <ridge/conv/epilogue.cuh>
-#include <ridge/conv/variants.hpp>
+#include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
 #include <ridge/gemm/thread_tile.cuh>
 
@@ -336,4 +335,74 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
+// gemm's kernel for a row of the table.
+template <int I> struct WinogradRow {
+  static constexpr gemm_kernels::Config config = winograd_tile(variants[I].config);
+};
+
+namespace winograd {
+
+template <int I, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  using Block = WinogradBlock<Row<I>>;
+  constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
+  const ConvProblem& p = args.plan.problem;
+  const WinogradParts parts = winograd_parts(p);
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
+  WinogradShape s{.channels = whole(channels),
+                  .filters = whole(filters),
+                  .h = whole(p.x.shape[2]),
+                  .w = whole(p.x.shape[3]),
+                  .oh = whole(p.y.shape[2]),
+                  .ow = whole(p.y.shape[3]),
+                  .top = whole(p.geometry.pad.top),
+                  .left = whole(p.geometry.pad.left),
+                  .first = 0,
+                  .pitch = parts.pitch,
+                  .filter_pitch = parts.filter_pitch,
+                  .tiles = 0,
+                  .tiles_w = Divider(parts.tiles_w),
+                  .tiles_h = Divider(parts.tiles_h),
+                  .across_u = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : filters),
+                  .across_v = {},
+                  .across_y = {}};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(p.w.stride.begin(), 4, s.f);
+  s.pairs = has_groups<2>(p.y, args.y);
+
+  const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
+  float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
+  // rows: channels or filters, which in NHWC lanes follow; columns: tiles or filters.
+  const auto grid = [&](std::int64_t rows, std::int64_t columns) {
+    return launch_config(args, c.threads,
+                         ChannelsLast ? ceil_div(rows, Block::lanes) * ceil_div(columns, Block::columns)
+                                      : ceil_div(rows * columns, c.threads));
+  };
+  constexpr auto turn_filters = ChannelsLast ? conv_winograd_filters_last<Row<I>> : conv_winograd_filters<Row<I>>;
+  constexpr auto turn_inputs = ChannelsLast ? conv_winograd_inputs_last<Row<I>> : conv_winograd_inputs<Row<I>>;
+  constexpr auto turn_sums = ChannelsLast ? conv_winograd_outputs_last<Row<I>> : conv_winograd_outputs<Row<I>>;
+  RIDGE_TRY(simt::launch(grid(channels, filters), turn_filters, w, u, s));
+  for (; s.first < p.y.shape[0]; s.first += parts.images) {
+    const std::int64_t tiles = parts.tiles(std::min(parts.images, p.y.shape[0] - s.first));
+    s.tiles = static_cast<unsigned>(tiles);
+    s.across_v = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : tiles);
+    s.across_y = Divider(ChannelsLast ? ceil_div(filters, Block::lanes) : tiles);
+    RIDGE_TRY(simt::launch(grid(channels, tiles), turn_inputs, x, v, s));
+    // m [filters, tiles] = u' v, of which the channels are the rows.
+    RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradRow<I>, float, outer, outer>(
+        {u, 1, parts.filter_pitch, channels * parts.filter_pitch}, {v, 1, parts.pitch, channels * parts.pitch},
+        {filters, tiles, channels, winograd_products}, WinogradProducts{m, parts.pitch, filters}, args.stream,
+        args.plan.device.warp)));
+    RIDGE_TRY(simt::launch(grid(filters, tiles), turn_sums, static_cast<const float*>(m), x, w,
+                           static_cast<float*>(args.y), s, epilogue_of<float>(args)));
+  }
+  return {};
+}
+
+template <int I> static Status launch(const Arguments& args) {
+  return channels_last(args.plan.problem) ? launch_in_layout<I, true>(args) : launch_in_layout<I, false>(args);
+}
+
+}  // namespace winograd
 }  // namespace ridge::conv_detail

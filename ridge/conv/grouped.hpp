@@ -1,0 +1,94 @@
+// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the
+// filters of a block's channels stay in shared memory.
+#pragma once
+#include <ridge/conv/problem.hpp>
+
+namespace ridge::conv_detail {
+
+constexpr int grouped_vector(std::size_t element_bytes) { return static_cast<int>(16 / element_bytes); }  // channels
+// Of a block: a warp's worth, or all there are.
+inline constexpr std::int64_t grouped_most_vectors = 32;
+constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
+  return std::min(ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype))), grouped_most_vectors);
+}
+// Blocks beside each other, which have all channels together.
+constexpr std::int64_t grouped_columns(const ConvProblem& p) {
+  return ceil_div(p.x.shape[1] / grouped_vector(size_of(p.dtype)), grouped_vectors(p));
+}
+constexpr std::int64_t grouped_smem_bytes(const Config& c, const ConvProblem& p) {
+  return grouped_vectors(p) * grouped_vector(size_of(p.dtype)) * taps_of(p) * c.filters * 4;
+}
+constexpr std::int64_t grouped_strips(const Config& c, const ConvProblem& p) {
+  return p.y.shape[0] * p.y.shape[2] * ceil_div(p.y.shape[3], c.rows);
+}
+
+namespace grouped {
+
+inline std::string refuse_layouts(const ConvProblem& p) {
+  const Layout &x = p.x, &y = p.y;
+  const std::int64_t vector = grouped_vector(size_of(p.dtype));
+  if (p.alignment < 16 || x.shape[1] % vector != 0 || x.stride[1] != 1 || y.stride[1] != 1)
+    return "channels are not innermost, or not whole pieces of 16 bytes";
+  for (const int axis : {0, 2, 3})
+    for (const Layout* t : {&x, &y})
+      if (t->shape[axis] > 1 && t->stride[axis] % vector != 0) return "pixels do not start on 16 bytes";
+  if (reach_in_image(x, p) >= int_range || reach_in_image(y, p) >= int_range)
+    return "offsets of 2^31 or more within an image";
+  return {};
+}
+
+inline std::string refuse_sizes(const Config& c, const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  const std::int64_t extent = std::max((p.w.shape[2] - 1) * g.dilation.h, (p.w.shape[3] - 1) * g.dilation.w);
+  if (real(p.y.shape[2]) * real(g.stride.h) + real(extent) >= int_range / 2 ||
+      real(p.y.shape[3] + c.rows) * real(g.stride.w) + real(extent) >= int_range / 2)
+    return "images of 2^30 rows or columns";
+  const std::int64_t vectors = p.x.shape[1] / grouped_vector(size_of(p.dtype));
+  if (real(grouped_strips(c, p)) >= int_range / 2 || vectors > grouped_most_vectors * max_grid_y)
+    return "more than 2^30 pieces of work";
+  return {};
+}
+
+inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const ConvProblem& p = s.problem;
+  if (p.backward) return no_gradients;
+  if (channels_of_group(p) != c.filters || filters_of_group(p) != c.filters)
+    return "groups are not of " + std::to_string(c.filters) + " channels and as many filters";
+  if (std::string why = refuse_layouts(p); !why.empty()) return why;
+  if (std::string why = refuse_sizes(c, p); !why.empty()) return why;
+  // In double: taps may be any number.
+  const double smem = real(grouped_vectors(p)) * grouped_vector(size_of(p.dtype)) * real(taps_of(p)) * c.filters * 4;
+  return smem > device.smem_optin ? "filters larger than shared memory" : "";
+}
+
+inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const ConvProblem& p = s.problem;
+  const std::int64_t columns = grouped_columns(p), of_turn = c.threads / grouped_vectors(p);
+  const std::int64_t resident = ceil_div(std::int64_t{device.sms} * c.blocks_per_sm, columns);
+  return {.grid = std::min(ceil_div(grouped_strips(c, p), of_turn), resident) * columns,
+          .threads = c.threads,
+          .registers = 80,
+          .smem = static_cast<int>(grouped_smem_bytes(c, p))};
+}
+
+inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const ConvProblem& p = s.problem;
+  roofline::Kernel k = kernel_of(footprint(row, s, device), p);
+  k.blocks = std::max(1, device.sms) * c.blocks_per_sm;  // as many as stay; of small problems there are fewer
+  // Of a tap and a vector: its address and widening, and the products; filters are read once for all outputs.
+  const double vector = grouped_vector(size_of(p.dtype)), groups = c.filters;
+  const double vectors = warps_of_outputs(p) / vector * real(taps_of(p));
+  k.clocks = vectors / 4 * (12 + vector * (groups + 1) + vector * groups / c.rows) + warps_of_outputs(p) / vector * 30;
+  k.block_us = start_us;
+  return k;
+}
+
+inline std::string_view lesson(const Variant&) { return "tiling"; }
+
+inline constexpr Family family{fits, footprint, model, lesson};
+
+}  // namespace grouped
+}  // namespace ridge::conv_detail

@@ -1,0 +1,37 @@
+// The definition: a thread per output, of the convolution or of its gradients; any strides and sizes.
+#pragma once
+#include <ridge/conv/problem.hpp>
+
+namespace ridge::conv_detail::naive {
+
+constexpr std::int64_t blocks_of(const Config& c, std::int64_t elements) { return ceil_div(elements, c.threads); }
+
+inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
+  const ConvProblem& p = s.problem;
+  const std::int64_t most = std::max({p.y.count(), p.x.count(), p.w.count()});
+  return blocks_of(row.config, most) > max_grid ? "more than 2^31 blocks" : "";
+}
+
+// Gradients take two launches, of elements of dx and of dw: the model has them as one of the larger tensor.
+inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
+  const Config& c = row.config;
+  const ConvProblem& p = s.problem;
+  return {.grid = blocks_of(c, std::max<std::int64_t>(p.y.count(), p.backward ? p.x.count() : 0)),
+          .threads = c.threads,
+          .registers = 64};
+}
+
+inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const ConvProblem& p = s.problem;
+  roofline::Kernel k = kernel_of(footprint(row, s, device), p);
+  k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 2.5 : 1) + warps_of_outputs(p) * 60;
+  k.trips = std::max(1.0, real(terms_of(p)) / 4);
+  k.launches = p.backward ? 2 : 1;
+  return k;
+}
+
+inline std::string_view lesson(const Variant&) { return {}; }
+
+inline constexpr Family family{fits, footprint, model, lesson};
+
+}  // namespace ridge::conv_detail::naive

@@ -1,0 +1,172 @@
+// Pixels and taps, as kernels that gather see them, and where their sums go.
+#pragma once
+#include <ridge/conv/launch.cuh>
+#include <ridge/core/divider.hpp>
+#include <ridge/gemm/thread_tile.cuh>
+
+namespace ridge::conv_detail {
+
+// A pixel or a tap, as both operands see it: offsets in elements, and what it adds to the place in a plane.
+struct Index {
+  int dense, gathered, i, j;
+};
+// Added to any place it gives one that is outside of every plane: sides are below 2^30.
+inline constexpr int outside = -(1 << 30);
+
+struct Pixels {
+  Divider columns, rows;                          // of a plane of outputs
+  int gathered_n, gathered_i, gathered_j, first;  // offsets of the gathered operand
+  int scale_i, scale_j, shift_i, shift_j;         // places in its planes
+  int dense_n, dense_i, dense_j;                  // offsets of the dense operand
+
+  __device__ __forceinline__ void split(unsigned pixel, int& n, int& i, int& j) const {
+    unsigned row = columns.divide(pixel);
+    n = static_cast<int>(rows.divide(row));
+    i = static_cast<int>(row);
+    j = static_cast<int>(pixel);
+  }
+  __device__ __forceinline__ Index at(unsigned pixel) const {
+    int n, i, j;
+    split(pixel, n, i, j);
+    return {n * dense_n + i * dense_i + j * dense_j, n * gathered_n + i * gathered_i + j * gathered_j + first,
+            i * scale_i + shift_i, j * scale_j + shift_j};
+  }
+};
+
+// Channels or filters, and taps. The innermost of them is the tensors' innermost axis.
+struct Taps {
+  Divider inner, middle;
+  int gathered_c, gathered_i, gathered_j;
+  int step_i, step_j;
+  int dense_c, dense_a, dense_b;
+
+  template <bool ChannelsLast> __device__ __forceinline__ Index at(unsigned tap) const {
+    unsigned c, a, b;
+    if constexpr (ChannelsLast) {
+      c = tap;
+      b = inner.divide(c);
+      a = middle.divide(b);
+    } else {
+      b = tap;
+      a = inner.divide(b);
+      c = middle.divide(a);
+    }
+    const int channel = static_cast<int>(c), i = static_cast<int>(a), j = static_cast<int>(b);
+    return {channel * dense_c + i * dense_a + j * dense_b, channel * gathered_c + i * gathered_i + j * gathered_j,
+            i * step_i, j * step_j};
+  }
+};
+
+// Where a sum goes: y and dx, through the epilogue; or that of a slice, as it is, to where slices are added up.
+template <class T, bool PixelsAreRows> struct ImplicitOutput {
+  T* y;
+  Pixels pixels;
+  Epilogue<T> epilogue;
+  int filters;  // of a group
+  std::int64_t y_strides[4] = {};
+  bool vectors = false;     // four neighbours of a row of the product are neighbours in y, on the address of a vector
+  float* slices = nullptr;  // null: there are none. [group][slice][rows][pitch] of the product
+  std::int64_t slice_rows = 0, slice_pitch = 0;
+
+  __device__ __forceinline__ float* in_slice(std::int64_t slice, std::int64_t row, std::int64_t col) const {
+    return slices + (slice * slice_rows + row) * slice_pitch + col;
+  }
+  template <int V> __device__ __forceinline__ void operator()(simt::vec<float, V> sums, gemm_kernels::At at) const {
+    if (slices) return simt::store(in_slice(at.batch, at.row, at.col), sums);  // rows are whole vectors
+    simt::vec<T, V> results;
+    std::int64_t first = 0;
+    // The elements take turns at place 0, so that the epilogue's code is there once.
+    RIDGE_KEEP_LOOP
+    for (int turn = 0; turn < at.count; ++turn) {
+      const std::int64_t pixel = PixelsAreRows ? at.row : at.col + turn;
+      const std::int64_t k = at.batch * filters + (PixelsAreRows ? at.col + turn : at.row);
+      int n, i, j;
+      pixels.split(static_cast<unsigned>(pixel), n, i, j);
+      const T result = epilogue(sums[0], n, k, i, j);
+      const std::int64_t place = n * y_strides[0] + k * y_strides[1] + i * y_strides[2] + j * y_strides[3];
+      if (turn == 0) first = place;
+      if (!vectors) y[place] = result;
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v + 1 < V; ++v) {
+        sums[v] = sums[v + 1];
+        results[v] = results[v + 1];
+      }
+      results[V - 1] = result;
+    }
+    if (vectors) simt::store(y + first, results);
+  }
+};
+
+// dw = the sum of its parts, in their order.                       partial: [parts][filters][channels and taps]
+// Precondition: gridDim.x * threads covers an element each.
+template <class Row, class T, bool ChannelsLast>
+__global__ void __launch_bounds__(Row::config.threads)
+    conv_add_parts(const float* partial, T* dw, int parts, std::int64_t filters, int columns, Taps taps,
+                   std::int64_t filter_stride) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  if (at >= filters * columns) return;
+  const std::int64_t filter =
+      static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(columns)));
+  float sum = 0;
+  for (int part = 0; part < parts; ++part) sum += partial[part * filters * columns + at];
+  const Index index = taps.at<ChannelsLast>(static_cast<unsigned>(at - filter * columns));
+  dw[filter * filter_stride + index.dense] = T(sum);
+}
+
+// ---- launch
+
+// Pixels of `out`, an [n, c, h, w] of outputs as the maps have them, that gather from planes of `in`.
+static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& out) {
+  return {.columns = Divider(std::max<std::int64_t>(w.outputs, 1)),
+          .rows = Divider(std::max<std::int64_t>(h.outputs, 1)),
+          .gathered_n = whole(in.stride[0]),
+          .gathered_i = whole(h.scale * in.stride[2]),
+          .gathered_j = whole(w.scale * in.stride[3]),
+          .first = whole(h.shift * in.stride[2] + w.shift * in.stride[3]),
+          .scale_i = whole(h.scale),
+          .scale_j = whole(w.scale),
+          .shift_i = whole(h.shift),
+          .shift_j = whole(w.shift),
+          .dense_n = whole(out.stride[0]),
+          .dense_i = whole(out.stride[2]),
+          .dense_j = whole(out.stride[3])};
+}
+
+// Taps of a filter whose channels are `channels` steps of `channel_stride`, that gather from planes of `in`.
+// ChannelsLast: as their kernel counts them, whatever the problem's layout.
+template <bool ChannelsLast>
+static Taps taps_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& filter, std::int64_t channels,
+                    std::int64_t channel_stride) {
+  const auto divider = [](std::int64_t n) { return Divider(std::max<std::int64_t>(n, 1)); };
+  return {.inner = ChannelsLast ? divider(channels) : divider(w.taps),
+          .middle = ChannelsLast ? divider(w.taps) : divider(h.taps),
+          .gathered_c = whole(in.stride[1]),
+          .gathered_i = whole(h.step * in.stride[2]),
+          .gathered_j = whole(w.step * in.stride[3]),
+          .step_i = whole(h.step),
+          .step_j = whole(w.step),
+          .dense_c = whole(channel_stride),
+          .dense_a = whole(h.tap_pitch * filter.stride[2]),
+          .dense_b = whole(w.tap_pitch * filter.stride[3])};
+}
+
+// Where sums go: pixels of [n, outs, h, w], `outs` channels or filters of a group.
+template <class T, bool ChannelsLast>
+static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, const Pixels& pixels, const AxisMap& h,
+                                                 const AxisMap& w, T* data, const Layout& out, std::int64_t outs) {
+  ImplicitOutput<T, ChannelsLast> output{data, pixels, epilogue, whole(outs)};
+  std::copy_n(out.stride.begin(), 4, output.y_strides);
+  // Groups of four that begin at a multiple of four stay within an image, or within a group of filters.
+  constexpr std::int64_t V = gemm_kernels::fragment(f32);
+  const std::int64_t plane = h.outputs * w.outputs;
+  const auto on_vectors = [&](std::initializer_list<int> axes) {
+    const bool address = reinterpret_cast<std::uintptr_t>(data) % (V * sizeof(T)) == 0;
+    return address && std::all_of(axes.begin(), axes.end(), [&](int axis) { return out.stride[axis] % V == 0; });
+  };
+  output.vectors = ChannelsLast
+                       ? out.stride[1] == 1 && outs % V == 0 && on_vectors({0, 2, 3})
+                       : out.stride[3] == 1 && out.stride[2] == w.outputs && plane % V == 0 && on_vectors({0, 1});
+  return output;
+}
+
+}  // namespace ridge::conv_detail

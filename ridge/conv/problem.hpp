@@ -1,0 +1,116 @@
+// What several families ask of a problem, what they refuse alike, and how they begin to model a launch.
+#pragma once
+#include <ridge/conv/geometry.hpp>
+#include <ridge/conv/variants.hpp>
+#include <ridge/core/grid.hpp>
+#include <ridge/roofline/family.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ridge::conv_detail {
+
+// What a row is to run: a problem, and into how many slices its blocks cut a sum's terms (ConvPlan::split).
+struct SplitProblem {
+  const ConvProblem& problem;
+  int split = 1;
+};
+using Family = roofline::Family<Variant, SplitProblem>;
+using roofline::Footprint;
+using roofline::refuse_smem;
+
+enum class Pass : std::uint8_t { output, inputs, filters };  // y, dx, dw
+
+// problem.cpp: whether the contract takes it.
+Status validate(const ConvProblem&);
+
+// ---- sizes
+
+constexpr std::int64_t channels_of_group(const ConvProblem& p) { return p.w.shape[1]; }
+constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape[0] / p.geometry.groups; }
+constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3]; }
+constexpr std::int64_t pixels_of(const ConvProblem& p) { return p.y.shape[0] * p.y.shape[2] * p.y.shape[3]; }
+constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // of an output
+constexpr bool channels_last(const ConvProblem& p) { return p.geometry.layout == ConvLayout::nhwc; }
+
+constexpr Axis axis_h(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  return {p.x.shape[2], p.y.shape[2], p.w.shape[2], g.stride.h, g.pad.top, g.dilation.h};
+}
+constexpr Axis axis_w(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  return {p.x.shape[3], p.y.shape[3], p.w.shape[3], g.stride.w, g.pad.left, g.dilation.w};
+}
+
+// Elements of 16 bytes, on which pixels start.
+constexpr std::int64_t unit_elements(DType dtype) { return 16 / static_cast<std::int64_t>(size_of(dtype)); }
+
+// Tiles of a product of so many filters and pixels, or in the filters' gradient, taps.
+constexpr std::int64_t tiles_of(const Config& c, std::int64_t filters, std::int64_t pixels) {
+  return ceil_div(filters, c.tile_filters) * ceil_div(pixels, c.tile_pixels);
+}
+
+constexpr double real(std::int64_t n) { return static_cast<double>(n); }
+constexpr double padded(std::int64_t size, std::int64_t tile) { return real(ceil_div(size, tile) * tile); }
+
+inline constexpr double int_range = 2147483648.0;
+
+// The farthest that an offset in these planes comes to, taps outside of them included. In double: it may be any number.
+inline double reach(const Layout& t, const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  const auto along = [&](int axis, std::int64_t beyond) {
+    return real(std::max<std::int64_t>(t.shape[axis], 1) - 1 + beyond) * std::fabs(real(t.stride[axis]));
+  };
+  const auto beyond = [](std::int64_t taps, std::int64_t dilation, std::int64_t before, std::int64_t after,
+                         std::int64_t stride) { return (taps - 1) * dilation + std::max(before, after) + stride; };
+  return along(0, 0) + along(1, 0) + along(2, beyond(p.w.shape[2], g.dilation.h, g.pad.top, g.pad.bottom, g.stride.h)) +
+         along(3, beyond(p.w.shape[3], g.dilation.w, g.pad.left, g.pad.right, g.stride.w));
+}
+inline double reach_in_image(const Layout& t, const ConvProblem& p) {
+  return reach(t, p) - real(t.shape[0] - 1) * std::fabs(real(t.stride[0]));
+}
+
+// ---- refusals that families share; empty: none
+
+inline constexpr const char *only_f32 = "it is for f32", *only_16_bits = "it is for 16-bit types",
+                            *no_gradients = "it has no gradients", *one_group = "it takes all channels as one group",
+                            *no_products = "there are no products";
+
+inline std::string refuse_all_but_hopper(const DeviceInfo& device) {
+  if (device.cc == 90) return {};
+  return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
+}
+
+// ---- models
+
+inline double products(const ConvProblem& p) { return real(pixels_of(p)) * real(p.w.shape[0]) * real(terms_of(p)); }
+
+inline Cost cost(const ConvProblem& p) {
+  const double size = real(static_cast<std::int64_t>(size_of(p.dtype)));
+  Cost c;
+  c.bytes_read = (real(p.x.count()) + real(p.w.count())) * size;
+  c.bytes_written = real(p.y.count()) * size;
+  if (p.backward) {
+    std::swap(c.bytes_read, c.bytes_written);  // dx and dw, for dy
+    c.bytes_read += (real(p.x.count()) + real(p.w.count())) * size;
+  }
+  if (p.bias) c.bytes_read += real(p.bias->count()) * size;
+  if (p.residual) c.bytes_read += real(p.y.count()) * size;
+  const Unit unit = p.dtype != f32 ? Unit::fp16_tensor : p.math == ConvMath::tf32 ? Unit::tf32 : Unit::fp32;
+  c.on(unit) = 2 * products(p) * (p.backward ? 2 : 1);
+  return c;
+}
+
+// Of outputs' own work: so many warps.
+inline double warps_of_outputs(const ConvProblem& p) { return real(p.y.count()) / 32; }
+
+// A launch that reads and writes each element once: what a family's model begins with. Clocks, which families add, are
+// of a multiprocessor's busiest pipe, for all blocks together: instructions from the source, four warps' in a clock.
+inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p) {
+  return roofline::kernel_of(launch, cost(p));
+}
+
+inline constexpr double start_us = 2;  // of blocks that bring much before their first product; gemm's
+
+}  // namespace ridge::conv_detail

@@ -1,0 +1,71 @@
+// What the families whose pixels a copy engine gathers (sm90_image.hpp) refuse alike, and how they are modelled.
+#pragma once
+#include <ridge/conv/slices.hpp>
+#include <ridge/conv/sm90_image.hpp>
+
+namespace ridge::conv_detail {
+
+// ---- refusals; empty: none
+
+inline std::string refuse_uncounted(const Config& c, const ConvProblem& p) {
+  if (p.geometry.groups != 1) return one_group;
+  if (p.y.count() == 0 || terms_of(p) == 0) return no_products;
+  // Tiles of a cluster may begin past the last pixel.
+  const std::int64_t most = max_grid - c.tile_pixels * c.cluster;
+  if (pixels_of(p) > most || p.w.shape[0] > most || taps_of(p) > most || p.x.shape[1] > most / taps_of(p))
+    return "it counts pixels, filters and terms to 2^31";
+  if (ceil_div(pixels_of(p), c.tile_pixels) + c.cluster > max_grid / ceil_div(p.w.shape[0], c.tile_filters))
+    return "more than 2^31 tiles";
+  return {};
+}
+
+inline std::string refuse_steps(const ConvProblem& p) {
+  const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
+  const Axis h = axis_h(p), w = axis_w(p);
+  if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
+  if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
+    return "it is for filters of an extent of at most 128";
+  return {};
+}
+
+// Of what a copy would have, if there is one. Channels and filters are rounded up to 8 at most.
+inline std::string refuse_large_copies(const ConvProblem& p) {
+  const auto reached = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
+  const double channels = real(p.x.shape[1] + 7);
+  if (real(p.x.shape[0]) * reached(axis_h(p)) * reached(axis_w(p)) * channels >= int_range ||
+      real(p.w.shape[0] + 7) * real(taps_of(p)) * channels >= int_range)
+    return "images or filters of 2^31 elements or more";
+  return {};
+}
+
+// ---- models
+
+// What a tile waits for beside its products. Not fitted to measurements of this operator: it is gemm's.
+inline constexpr double tile_clocks = 1500;
+// Bytes that TMA brings to a multiprocessor from the L2 cache in a clock, while all of them load, and where none has a
+// second tile. DeviceInfo::l2_gbs, what threads' reads get, is half of it.
+inline constexpr double l2_bytes_per_clock = 50, l2_bytes_of_one_wave = 64;
+
+// Copies are a kernel of their own, before the product. They are short, and reach half of memory's rate.
+inline double copy_us(const Gathering& g, const DeviceInfo& device) {
+  constexpr double copy_start_us = 1, copy_share = 0.5;
+  if (g.bytes() == 0) return 0;
+  return copy_start_us + 2 * real(g.bytes()) / (copy_share * std::max(1.0, device.memory_gbs) * 1e3);
+}
+
+// What a model of a forward product begins with: of the launch, its copies and its slices.
+inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p, const Gathering& g,
+                                  const gemm_kernels::Shape& shape, const DeviceInfo& device) {
+  roofline::Kernel k = kernel_of(launch, p);
+  k.block_us = start_us;
+  k.launches = g.bytes() > 0 ? 2 : 1;
+  k.serial_us = copy_us(g, device);
+  add_slices_to(k, shape, device);
+  // predict() has a block wait for its share of all bytes, which here come while it multiplies.
+  if (k.blocks > 0)
+    k.block_us -= std::min(k.block_us, (k.bytes_read + k.bytes_written) / real(k.blocks) /
+                                           (l2_bytes_of_one_wave * std::max(0.1, device.clock_ghz)) * 1e-3);
+  return k;
+}
+
+}  // namespace ridge::conv_detail

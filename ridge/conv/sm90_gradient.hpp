@@ -1,0 +1,128 @@
+// Gradients on Hopper's tensor cores: dx as the convolution is, of dy, and the filters' gradient, a product of its own.
+#pragma once
+#include <ridge/conv/sm90_gathering.hpp>
+
+namespace ridge::conv_detail {
+
+inline constexpr int gradient_group = 64;  // channels at a time
+// The gradient of the filters, of all rows: the product's rows are filters, its columns groups of a tap's 64 channels.
+constexpr gemm_kernels::Config filter_gradient_tile() {
+  gemm_kernels::Config tile;
+  tile.family = gemm_kernels::Family::wgmma;
+  tile.bm = 128;
+  tile.bn = 256;
+  tile.bk = gradient_group;
+  tile.stages = 4;
+  tile.schedule = gemm_kernels::Schedule::cooperative;
+  tile.persistent = true;
+  return tile;
+}
+constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
+  return taps_of(p) * ceil_div(channels_of_group(p), gradient_group) * gradient_group;
+}
+// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass
+// through memory in the time of a step as a multiprocessor has of its rate.
+inline int filter_gradient_split(const ConvProblem& p, int sms) {
+  constexpr gemm_kernels::Config tile = filter_gradient_tile();
+  constexpr std::int64_t most = 64, bytes_of_step = 4096;
+  constexpr std::int64_t bytes_of_sum = 8, start = 8;  // written and read; steps that a tile takes besides its own
+  const std::int64_t steps = ceil_div(pixels_of(p), gradient_group);
+  const std::int64_t tiles = ceil_div(p.w.shape[0], tile.bm) * ceil_div(filter_gradient_columns(p), tile.bn);
+  const std::int64_t places = std::max(sms, 1);
+  std::int64_t best = 1, least = 0;
+  for (std::int64_t parts = 1; parts <= std::min(most, steps); ++parts) {
+    const std::int64_t waves = ceil_div(tiles * parts, places);
+    const std::int64_t time =
+        waves * (ceil_div(steps, parts) + start) + bytes_of_sum * parts * p.w.count() / places / bytes_of_step;
+    if (parts == 1 || time < least) best = parts, least = time;
+  }
+  return static_cast<int>(best);
+}
+
+// dx of one class of places: a convolution of dy with filters of its channels, a copy [taps, channels of x, filters].
+// Preconditions: dy's pixels are filters next to each other and start on 16 bytes; the class has places.
+constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
+  const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1];
+  // Taps lead backwards: the last of them is the walk's first.
+  const auto walk = [](const AxisMap& m, std::int64_t pitch) -> Walk {
+    const std::int64_t first = m.taps > 0 ? m.shift + m.step * (m.taps - 1) : 0;
+    return {.pixels = m.inputs,
+            .pitch = pitch,
+            .first = first,
+            .beyond = m.outputs + first - m.inputs,
+            .step = 1,
+            .taps = std::max<std::int64_t>(m.taps, 1),
+            .tap = -m.step};
+  };
+  Gathering g{.channels = filters, .h = walk(h, p.y.stride[2]), .w = walk(w, p.y.stride[3]), .images = p.y.shape[0]};
+  g.is_empty = h.taps == 0 || w.taps == 0;
+  if (g.is_empty) g.h.taps = g.w.taps = 1;
+  g.image_pitch = p.y.stride[0];
+  g.filter_pitch = filters;
+  g.tap_pitch = channels * filters;
+  g.filter_taps = taps_of(p);
+  const auto tap = [&](std::int64_t a, std::int64_t b) {
+    return static_cast<int>((h.first_tap + a * h.tap_pitch) * p.w.shape[3] + w.first_tap + b * w.tap_pitch);
+  };
+  if (!g.is_empty)
+    g.order = {.first = tap(h.taps - 1, w.taps - 1),
+               .across = -static_cast<int>(w.tap_pitch),
+               .down = tap(0, 0) - tap(1, 0) + static_cast<int>(w.taps * w.tap_pitch)};
+  return g;
+}
+
+// The filters' copy, in bytes; partial sums of dw follow it.
+inline std::int64_t turned_filter_bytes(const ConvProblem& p) {
+  return ceil_div(p.w.count() * static_cast<std::int64_t>(size_of(p.dtype)), 128) * 128;
+}
+
+// Beyond what forward refuses; empty: nothing.
+inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& device) {
+  const Layout& w = p.w;
+  Gathering g;
+  if (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w))
+    return "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding";
+  if (!is_matrix(p, p.y)) return "its gradients are for dy with filters innermost, whose pixels start on 16 bytes";
+  if (w.shape[2] > 1 && w.shape[3] > 1 && w.stride[2] != w.shape[3] * w.stride[3])
+    return "its gradients are for filters whose taps are evenly spaced";
+  if (pixels_of(p) + 64 * 64 * gradient_group >= max_grid) return "it counts pixels to 2^31";
+  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) >= int_range / 2 || reach(p.dx, p) >= int_range ||
+      reach(p.y, p) >= int_range || p.dw.span() >= max_grid)
+    return "offsets of 2^31 or more";
+  const Axis h = axis_h(p), v = axis_w(p);
+  for (std::int64_t i = 0; i < h.stride; ++i)
+    for (std::int64_t j = 0; j < v.stride; ++j) {
+      const AxisMap of_h = h.gradient(i), of_w = v.gradient(j);
+      if (of_h.outputs == 0 || of_w.outputs == 0) continue;
+      const Gathering of_class = gradient_gathering(p, of_h, of_w);
+      if (!is_walkable(of_class.h) || !is_walkable(of_class.w)) return "its gradients are for less padding";
+    }
+  if (gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()) > device.smem_optin)
+    return "more shared memory than the device has";
+  return {};
+}
+
+// Of both gradients, for all blocks together: dx of all classes, by tiles of `of_x`, and dw beside it.
+inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProblem& s, const DeviceInfo& device) {
+  constexpr gemm_kernels::Config of_w = filter_gradient_tile();
+  const ConvProblem& p = s.problem;
+  const double rate = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
+  const auto step_clocks = [&](const gemm_kernels::Config& tile) {
+    const double lines = (tile.bm / 64 * (64 + tile.bn) + tile.bm + tile.bn) * tile.line / 128.0;
+    return std::max(real(tile.bm * tile.bn) * tile.bk / rate, lines);
+  };
+  const int sms = std::max(1, device.sms);
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], split = s.split;
+  const std::int64_t classes = p.geometry.stride.h * p.geometry.stride.w;
+  const std::int64_t pixels = p.x.shape[0] * p.x.shape[2] * p.x.shape[3] / classes;
+  const std::int64_t tiles_x = ceil_div(pixels, of_x.bm * of_x.cluster) * of_x.cluster * ceil_div(channels, of_x.bn);
+  const double steps_x = std::max(1.0, real(taps_of(p)) / real(classes)) * real(ceil_div(filters, of_x.bk));
+  const double stores = classes > 1 ? 4 : 1;  // by threads, of places that are apart
+  const std::int64_t tiles_w = ceil_div(filters, of_w.bm) * ceil_div(filter_gradient_columns(p), of_w.bn) * split;
+  const double steps_w = real(ceil_div(ceil_div(pixels_of(p), gradient_group), split));
+  return (real(classes * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks) +
+          real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks)) *
+         sms;
+}
+
+}  // namespace ridge::conv_detail

@@ -1,0 +1,145 @@
+// Hopper's tensor cores, of 16-bit types and of float32 as TF32: gemm's kernel with a loader of images. Gradients are
+// sm90_gradient.hpp's.
+#pragma once
+#include <ridge/conv/sm90_gradient.hpp>
+
+namespace ridge::conv_detail {
+
+// Pixels are the product's rows, filters its columns.
+constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
+  gemm_kernels::Config tile;
+  tile.family = gemm_kernels::Family::wgmma;
+  tile.bm = c.tile_pixels;
+  tile.bn = c.tile_filters;
+  tile.bk = c.step;
+  tile.line = c.step * (c.tf32 ? 4 : 2);  // bytes
+  tile.stages = c.stages;
+  tile.schedule = c.schedule;
+  tile.persistent = true;
+  tile.cluster = c.cluster;
+  return tile;
+}
+
+namespace wgmma {
+
+constexpr bool is_compiled(const Config& c, DType dtype) { return (dtype == f32) == c.tf32; }
+// Rows that gradients are computed by, beside their convolution.
+constexpr bool has_gradient(const Config& c) { return c.step == gradient_group; }
+
+// ---- slices
+
+inline Gathering gathering(const Config& c, const ConvProblem& p) { return gathering_of(p, c.step, false); }
+
+inline gemm_kernels::Shape shape_of(const Gathering& g, const Config& c, const ConvProblem& p, int wanted) {
+  return shape_in_slices(p, true, g.steps(c.step), wanted);
+}
+inline gemm_kernels::Shape shape(const Config& c, const ConvProblem& p, int wanted) {
+  return shape_of(gathering(c, p), c, p, wanted);
+}
+inline std::int64_t copies(const Config& c, const ConvProblem& p) { return gathering(c, p).bytes(); }
+inline int parts(const Config&, const ConvProblem& p, const DeviceInfo& device) {
+  return filter_gradient_split(p, device.sms);
+}
+inline constexpr Slicing slicing{shape, copies, parts};
+
+// ---- fits
+
+inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const ConvProblem& p = s.problem;
+  if (c.tf32 && p.math != ConvMath::tf32) return "computes as math=tf32, which was not asked for";
+  if (!is_compiled(c, p.dtype)) return p.dtype == f32 ? only_16_bits : only_f32;
+  if (std::string why = refuse_all_but_hopper(device); !why.empty()) return why;
+  if (p.backward && !has_gradient(c)) return no_gradients;
+  if (std::string why = refuse_uncounted(c, p); !why.empty()) return why;
+  if (std::string why = refuse_smem(gemm_kernels::wgmma_smem_bytes(wgmma_tile(c)), device); !why.empty()) return why;
+  if (!are_patches(p))
+    if (std::string why = refuse_steps(p); !why.empty()) return why;
+  if (std::string why = refuse_large_copies(p); !why.empty()) return why;
+  return p.backward ? refuse_gradients(p, device) : std::string{};
+}
+
+// ---- footprint and model
+
+// Tiles of all slices, those that fill clusters too.
+inline std::int64_t tiles_in_clusters(const Config& c, const ConvProblem& p, const gemm_kernels::Shape& shape) {
+  const gemm_kernels::Config tile = wgmma_tile(c);
+  return gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster * shape.slices;
+}
+
+// Persistent blocks: they stay, and take tiles until none is left.
+inline Footprint footprint_of(const Config& c, std::int64_t grid, std::size_t workspace) {
+  return {.grid = grid,
+          .threads = c.threads,
+          .registers = 168,
+          .smem = gemm_kernels::wgmma_smem_bytes(wgmma_tile(c)),
+          .workspace = workspace};
+}
+inline Footprint forward_footprint(const Config& c, const ConvProblem& p, const DeviceInfo& device, const Gathering& g,
+                                   const gemm_kernels::Shape& shape) {
+  return footprint_of(c, std::min<std::int64_t>(tiles_in_clusters(c, p, shape), device.sms),
+                      sliced_workspace(g.bytes(), shape));
+}
+inline Footprint gradient_footprint(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
+  const ConvProblem& p = s.problem;
+  return footprint_of(c, std::max(1, device.sms),
+                      static_cast<std::size_t>(turned_filter_bytes(p) + s.split * p.w.count() * 4));
+}
+inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (s.problem.backward) return gradient_footprint(c, s, device);
+  const Gathering g = gathering(c, s.problem);
+  return forward_footprint(c, s.problem, device, g, shape_of(g, c, s.problem, s.split));
+}
+
+inline roofline::Kernel forward_model(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
+  constexpr double least_step = 275;       // clocks from a step to the next, however small a tile is
+  constexpr double ping_pong_alone = 1.1;  // longer, where the other warpgroup has no tile
+  // Bytes a clock of a multiprocessor while most of the others load nothing.
+  constexpr double l2_bytes_of_few_blocks = 90;
+  const ConvProblem& p = s.problem;
+  const gemm_kernels::Config tile = wgmma_tile(c);
+  const Gathering g = gathering(c, p);
+  // Multiply-adds that a multiprocessor's tensor cores take per clock.
+  const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
+  const gemm_kernels::Shape shape = shape_of(g, c, p, s.split);
+  const std::int64_t tiles = tiles_in_clusters(c, p, shape);
+  const bool ping_pong = tile.schedule == gemm_kernels::Schedule::ping_pong;
+  // The fullest block has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
+  const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
+  const double loaded = real((tile.bm + tile.bn / tile.cluster) * tile.line);  // of a step
+  const double of_one_wave =
+      std::min(l2_bytes_of_few_blocks, l2_bytes_of_one_wave * device.sms / std::max(1.0, real(tiles)));
+  const double step = std::max(
+      {real(tile.bm * tile.bn) * tile.bk / rate, least_step, loaded / (most == 1 ? of_one_wave : l2_bytes_per_clock)});
+  const double alone = ping_pong && most == 1 ? ping_pong_alone : 1;
+  const double finish = ping_pong && most > 1 ? tile_clocks / 2 : tile_clocks;
+  roofline::Kernel k = kernel_of(forward_footprint(c, p, device, g, shape), p, g, shape, device);
+  k.clocks = real(most) * (real(shape.slice_k) * step * alone + finish) * real(k.blocks);
+  k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /
+                      (padded(p.w.shape[0], tile.bn) * padded(pixels_of(p), tile.bm * tile.cluster));
+  return k;
+}
+
+inline roofline::Kernel gradient_model(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
+  const ConvProblem& p = s.problem;
+  roofline::Kernel k = kernel_of(gradient_footprint(c, s, device), p);
+  k.clocks = gradient_clocks(wgmma_tile(c), s, device);
+  k.block_us = start_us;
+  k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 3;
+  const double sums = 4.0 * real(s.split) * real(p.w.count());
+  k.bytes_read += sums;
+  k.bytes_written += sums;
+  return k;
+}
+
+inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  return s.problem.backward ? gradient_model(row.config, s, device) : forward_model(row.config, s, device);
+}
+
+inline std::string_view lesson(const Variant&) { return "better maths"; }
+
+inline constexpr Family family{fits, footprint, model, lesson};
+
+}  // namespace wgmma
+}  // namespace ridge::conv_detail

@@ -1,0 +1,49 @@
+// A problem in 64 bits, as the kernels of any strides and sizes have it.
+#pragma once
+#include <ridge/conv/launch.cuh>
+#include <ridge/core/divider.hpp>
+
+namespace ridge::conv_detail {
+
+// Everything in 64 bits. Strides are of n c h w, n k i j and k c r s; those of x, y or w are the gradient's where it is
+// what is computed.
+struct Wide {
+  std::int64_t images, channels, filters;  // channels and filters of a group
+  std::int64_t groups;
+  Axis h, w;
+  std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
+
+  __device__ __forceinline__ std::int64_t x_at(std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) const {
+    return n * x[0] + c * x[1] + i * x[2] + j * x[3];
+  }
+  __device__ __forceinline__ std::int64_t y_at(std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j) const {
+    return n * y[0] + k * y[1] + i * y[2] + j * y[3];
+  }
+  __device__ __forceinline__ std::int64_t f_at(std::int64_t k, std::int64_t c, std::int64_t a, std::int64_t b) const {
+    return k * f[0] + c * f[1] + a * f[2] + b * f[3];
+  }
+};
+
+__device__ __forceinline__ std::int64_t whole_quotient(std::int64_t a, std::int64_t b) {  // of what is not negative
+  return static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+}
+
+// What lies outside counts as zero, and is multiplied.
+template <class T> __device__ __forceinline__ float or_zero(const T* data, std::int64_t at, bool inside) {
+  return inside ? float(data[at]) : 0.0f;
+}
+
+static inline Wide wide(const ConvProblem& p, const Layout& x, const Layout& w) {
+  Wide s{.images = p.x.shape[0],
+         .channels = channels_of_group(p),
+         .filters = filters_of_group(p),
+         .groups = p.geometry.groups,
+         .h = axis_h(p),
+         .w = axis_w(p)};
+  std::copy_n(x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(w.stride.begin(), 4, s.f);
+  return s;
+}
+
+}  // namespace ridge::conv_detail
