@@ -1,4 +1,5 @@
-// What plan.cpp knows of the .cu files: one launch per element type and backend.
+// What plan.cpp knows of the .cu files: one launch per element type and backend. And what those know of the ones for
+// Hopper.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/backend.hpp>
@@ -21,7 +22,7 @@ template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);
 
-// Rows for Hopper: of Method::fma, and for its tensor cores. Defined in a build with CUDA.
+// Of CUDA alone: rows of Method::fma, and for tensor cores.
 Status launch_fma(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);

@@ -102,11 +102,11 @@ inline Cost cost(const ConvProblem& p) {
   return c;
 }
 
-// Of outputs' own work: so many warps.
+// Whose threads have an output each.
 inline double warps_of_outputs(const ConvProblem& p) { return real(p.y.count()) / 32; }
 
-// A launch that reads and writes each element once: what a family's model begins with. Clocks, which families add, are
-// of a multiprocessor's busiest pipe, for all blocks together: instructions from the source, four warps' in a clock.
+// A launch that reads and writes each element once: what a family's model begins with. What it adds as clocks is
+// instructions, counted in the source: a multiprocessor issues four warps' in a clock.
 inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p) {
   return roofline::kernel_of(launch, cost(p));
 }

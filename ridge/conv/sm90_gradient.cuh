@@ -91,64 +91,70 @@ struct AddPartsRow {
 
 namespace wgmma {
 
-// dx by a row of gemm's kernel.
-template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
+// The filters' copy, [taps, channels, filters]: filters of a tap are planes of one row of channels, which are turned.
+template <class T> [[nodiscard]] static Status launch_turned_filters(const Arguments& args) {
+  const ConvProblem& p = args.plan.problem;
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
+  const std::int64_t tap_stride = p.w.shape[3] > 1 ? p.w.stride[3] : p.w.stride[2];
+  const std::int64_t tiles = ceil_div(channels, turn_pixels), lines = ceil_div(filters, turn_line / int{sizeof(T)});
+  ImageCopies copies{.job = {}, .blocks = static_cast<unsigned>(taps_of(p) * tiles * lines)};
+  copies.job[0] = {.from = args.w,
+                   .to = args.workspace,
+                   .strides = {tap_stride, p.w.stride[0], 0, p.w.stride[1]},
+                   .channels = whole(filters),
+                   .height = 1,
+                   .width = whole(channels),
+                   .top = 0,
+                   .left = 0,
+                   .copied_channels = whole(filters),
+                   .turns = true,
+                   .units = copies.blocks,
+                   .row_units = 0,
+                   .by_pixels = false,
+                   .columns = Divider(tiles),
+                   .rows = Divider(lines),
+                   .of_pixel = {}};
+  const simt::Config at{.grid = dim3(copies.blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle};
+  return simt::launch(at, copy_images<T>, copies);
+}
+
+// dx of one class of places, by a row of gemm's kernel. Precondition: the class has places.
+template <class Row, class T>
+[[nodiscard]] static Status launch_input_class(const Arguments& args, const AxisMap& h, const AxisMap& w) {
   namespace gemm = gemm_kernels;
   using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
   const ConvProblem& p = args.plan.problem;
-  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], taps = taps_of(p);
-  const std::int64_t tap_stride = p.w.shape[3] > 1 ? p.w.stride[3] : p.w.stride[2];
-  // [taps, channels, filters]: filters of a tap are planes of one row of channels, which are turned.
-  ImageCopies copies{};
-  ImageCopy& job = copies.job[0];
-  job = {.from = args.w,
-         .to = args.workspace,
-         .strides = {tap_stride, p.w.stride[0], 0, p.w.stride[1]},
-         .channels = whole(filters),
-         .height = 1,
-         .width = whole(channels),
-         .top = 0,
-         .left = 0,
-         .copied_channels = whole(filters),
-         .turns = true,
-         .units = 0,
-         .row_units = 0,
-         .by_pixels = false,
-         .columns = Divider(ceil_div(channels, turn_pixels)),
-         .rows = Divider(ceil_div(filters, turn_line / int{sizeof(T)})),
-         .of_pixel = {}};
-  copies.blocks = static_cast<unsigned>(taps * ceil_div(channels, turn_pixels) *
-                                        ceil_div(filters, turn_line / static_cast<int>(sizeof(T))));
-  job.units = copies.blocks;
-  RIDGE_TRY(simt::launch({.grid = dim3(copies.blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle},
-                         copy_images<T>, copies));
+  const std::int64_t channels = p.w.shape[1];
+  const Gathering g = gradient_gathering(p, h, w);
+  ConvProblem q = p;  // of this class: dy is what is gathered, and filters are for channels of x
+  q.x = p.y;
+  q.w.shape[0] = channels;
+  q.y = p.dx;
+  q.y.shape[2] = h.outputs;
+  q.y.shape[3] = w.outputs;
+  q.y.stride[2] *= h.output_pitch;
+  q.y.stride[3] *= w.output_pitch;
+  ImageLoader loader;
+  RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
+  T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
+  const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
+  const bool whole_image = p.geometry.stride.h * p.geometry.stride.w == 1 && is_matrix(q, q.y);
+  const gemm::WgmmaOutput out{whole_image ? gemm::Store::tma : gemm::Store::epilogue,
+                              {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
+  gemm::ColumnEpilogue plain;
+  plain.plain = true;
+  return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
+                                                                    whole(g.steps(K::c.bk)), plain, output,
+                                                                    args.plan.device.sms, args.stream);
+}
 
-  const Axis axis_of_h = axis_h(p), axis_of_w = axis_w(p);
+template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
+  RIDGE_TRY(launch_turned_filters<T>(args));
+  const Axis axis_of_h = axis_h(args.plan.problem), axis_of_w = axis_w(args.plan.problem);
   for (std::int64_t i = 0; i < axis_of_h.stride; ++i)
     for (std::int64_t j = 0; j < axis_of_w.stride; ++j) {
       const AxisMap h = axis_of_h.gradient(i), w = axis_of_w.gradient(j);
-      if (h.outputs == 0 || w.outputs == 0) continue;
-      const Gathering g = gradient_gathering(p, h, w);
-      ConvProblem q = p;  // of this class: dy is what is gathered, and filters are for channels of x
-      q.x = p.y;
-      q.w.shape[0] = channels;
-      q.y = p.dx;
-      q.y.shape[2] = h.outputs;
-      q.y.shape[3] = w.outputs;
-      q.y.stride[2] *= h.output_pitch;
-      q.y.stride[3] *= w.output_pitch;
-      ImageLoader loader;
-      RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
-      T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
-      const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
-      const bool whole_image = axis_of_h.stride * axis_of_w.stride == 1 && is_matrix(q, q.y);
-      const gemm::WgmmaOutput out{whole_image ? gemm::Store::tma : gemm::Store::epilogue,
-                                  {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
-      gemm::ColumnEpilogue plain;
-      plain.plain = true;
-      RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
-                                                                            whole(g.steps(K::c.bk)), plain, output,
-                                                                            args.plan.device.sms, args.stream)));
+      if (h.outputs > 0 && w.outputs > 0) RIDGE_TRY((launch_input_class<Row, T>(args, h, w)));
     }
   return {};
 }

@@ -342,12 +342,10 @@ template <int I> struct WinogradRow {
 
 namespace winograd {
 
-template <int I, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
-  using Block = WinogradBlock<Row<I>>;
-  constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
+// Of all images' transforms; of some images', launch_in_layout() sets what is theirs. Lanes: of a block, that follow
+// channels or filters; 0 where they follow tiles.
+static inline WinogradShape shape_of(const Arguments& args, const WinogradParts& parts, int lanes) {
   const ConvProblem& p = args.plan.problem;
-  const WinogradParts parts = winograd_parts(p);
   const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
   WinogradShape s{.channels = whole(channels),
                   .filters = whole(filters),
@@ -363,14 +361,24 @@ template <int I, bool ChannelsLast> static Status launch_in_layout(const Argumen
                   .tiles = 0,
                   .tiles_w = Divider(parts.tiles_w),
                   .tiles_h = Divider(parts.tiles_h),
-                  .across_u = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : filters),
+                  .across_u = Divider(lanes > 0 ? ceil_div(channels, lanes) : filters),
                   .across_v = {},
                   .across_y = {}};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
   s.pairs = has_groups<2>(p.y, args.y);
+  return s;
+}
 
+template <int I, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
+  constexpr Config c = Row<I>::config;
+  using Block = WinogradBlock<Row<I>>;
+  constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
+  const ConvProblem& p = args.plan.problem;
+  const WinogradParts parts = winograd_parts(p);
+  const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
+  WinogradShape s = shape_of(args, parts, ChannelsLast ? Block::lanes : 0);
   const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
   float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
   // rows: channels or filters, which in NHWC lanes follow; columns: tiles or filters.
