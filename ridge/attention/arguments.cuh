@@ -338,4 +338,12 @@ __device__ __forceinline__ void put_lse(const Arguments<T>& a, int batch, int he
   if (a.lse) a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] = value;
 }
 
+// A query and a key multiplied, from global memory.   q, k: [d]
+template <class T>
+__device__ __forceinline__ float product_of(const T* q, std::int64_t q_step, const T* k, std::int64_t k_step, int d) {
+  float sum = 0;
+  for (int c = 0; c < d; ++c) sum += static_cast<float>(q[c * q_step]) * static_cast<float>(k[c * k_step]);
+  return sum;
+}
+
 }  // namespace ridge::attention_kernels

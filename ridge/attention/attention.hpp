@@ -141,6 +141,7 @@ class AttentionPlan {
   int variant = 0;          // row of the table in variants.hpp
   std::int64_t blocks = 0;  // of all kernels over queries or keys; 0: nothing to do
   int splits = 1;           // parts of the keys that blocks of their own attend to
+  int smem = 0;             // bytes of a block
   bool checked = false;     // what offsets, lengths and pages are is looked at before anything is launched
 };
 

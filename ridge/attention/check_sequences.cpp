@@ -1,6 +1,7 @@
 // What offsets, lengths and page tables hold, held against the contract.
 #include <ridge/attention/validate.hpp>
 #include <ridge/core/check_indices.hpp>
+#include <ridge/core/grid.hpp>
 
 #include <algorithm>
 #include <string>
@@ -25,7 +26,7 @@ Status check_sequences(const AttentionProblem& p, const AttentionTensors& t, Str
   const auto pages = read_indices(op, "block_table", *t.block_table, stream);
   if (!pages) return pages.error();
   for (std::size_t b = 0; b < lengths->size(); ++b) {
-    const std::int64_t used = (std::min((*lengths)[b], p.sk) + p.page - 1) / p.page;  // places that are read
+    const std::int64_t used = ceil_div(std::min((*lengths)[b], p.sk), p.page);  // places that are read
     for (std::int64_t n = 0; n < used; ++n)
       RIDGE_TRY(check_index(op, "block_table[" + std::to_string(b) + ", " + std::to_string(n) + "]",
                             (*pages)[b * static_cast<std::size_t>(columns) + static_cast<std::size_t>(n)], 0,

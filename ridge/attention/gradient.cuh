@@ -7,9 +7,10 @@
 // nothing is added to by two blocks and sums have one order: one kernel, run for either side. (Dao, "FlashAttention-2",
 // 2023.)
 //
-// Here is what the kernels share, and the textbook's; gradient_tile.cuh keeps tiles in registers.
+// Here is what the kernels share, and their launches.
 #pragma once
-#include <ridge/attention/textbook.cuh>
+#include <ridge/attention/gradient.hpp>
+#include <ridge/attention/launch_arguments.cuh>
 
 namespace ridge::attention_kernels {
 
@@ -179,63 +180,44 @@ template <class T> __global__ void __launch_bounds__(facts_threads) attention_gr
   if (lanes.rank() == 0) a.facts[row] = {weights.base, weights.offset, sum};
 }
 
-// A block for each row of side S. A thread has one row of the other at a time, and of the sums its column and the one
-// `threads` further.
-// Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most 2 threads(c).
-template <Side S, class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) attention_gradient_naive(GradientArguments<T> a) {
-  constexpr int threads = Row::config.threads;
-  static_assert(Row::config.dv <= 2 * threads && Row::config.d <= 2 * threads);
-  __shared__ float weights[threads], grads[threads];
-  const int rank = simt::thread_rank();
-  const Meeting<S> at(a, 1);
-  take_sequence(a, at.batch);
-  if (at.first >= at.count(a)) return;
-  const SideRows<T> own = rows_of<S>(a, at.batch, at.head);
-  const Scores<T> scores(a);
-  const Keys range = at.range(a, at.first, at.first);
-  float of_x[2] = {0, 0}, of_y[2] = {0, 0};  // dQ, or dK and dV
-  for (int h = 0; h < at.heads(a); ++h) {
-    const int head = at.first_head(a) + h;
-    const SideRows<T> other = rows_of<Meeting<S>::other>(a, at.batch, at.other_head(a, head));
-    for (int first = range.first; first < range.last; first += threads) {
-      const int count = ::min(threads, range.last - first);
-      if (rank < count) {
-        const int n = first + rank, i = S == Side::queries ? at.first : n, key = S == Side::queries ? n : at.first;
-        float weight = product_of(own.x(at.first), own.x.element, other.x(n), other.x.element, a.d);
-        float grad = product_of(own.y(at.first), own.y.element, other.y(n), other.y.element, a.dv);
-        const QueryFacts& query = facts_of(a, at.batch, head, i);
-        score_gradient(scores, query, weight, grad);
-        weight = scores.where_attends(a, at.batch, head, i, key, weight);
-        weigh_gradient(scores.factor, query, weight, grad);
-        weights[rank] = weight;
-        grads[rank] = grad;
-      }
-      __syncthreads();
-      for (int n = 0; n < count; ++n) {
-        if (is_no_weight(weights[n])) continue;
-        RIDGE_UNROLL_ON_GPU
-        for (int half = 0; half < 2; ++half) {
-          const int c = rank + half * threads;
-          if (c < a.d) of_x[half] += grads[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
-          if (S == Side::keys && c < a.dv)
-            of_y[half] += weights[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
-        }
-      }
-      __syncthreads();
-    }
-  }
-  const auto put = [&](const Matrix<T>& to, int columns, const float(&sums)[2], float scale) {
-    RIDGE_UNROLL_ON_GPU
-    for (int half = 0; half < 2; ++half)
-      if (const int c = rank + half * threads; c < columns) to(at.first)[c * to.element] = T(sums[half] * scale);
-  };
-  if constexpr (S == Side::queries) {
-    put({a.grad_q, a.at_grad_q, at.batch, at.head}, a.d, of_x, a.scale);
-  } else {
-    put({a.grad_k, a.at_grad_k, at.batch, at.head}, a.d, of_x, a.scale);
-    put({a.grad_v, a.at_grad_v, at.batch, at.head}, a.dv, of_y, 1);
-  }
+}  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> GradientArguments<T> gradient_arguments_of(const Call& call) {
+  const AttentionProblem& p = call.problem;
+  const AttentionGradientTensors& t = *call.gradient;
+  const auto strides = [](const AttentionOperand& o) { return Strides{o.batch, o.head, o.row, o.element}; };
+  GradientArguments<T> a{};
+  static_cast<Arguments<T>&>(a) = arguments_of<T>(call);
+  a.grad_o = static_cast<const T*>(t.grad_o.data);
+  a.grad_q = static_cast<T*>(t.grad_q.data);
+  a.grad_k = static_cast<T*>(t.grad_k.data);
+  a.grad_v = static_cast<T*>(t.grad_v.data);
+  a.at_grad_o = strides(*p.grad_o);
+  a.at_grad_q = strides(*p.grad_q);
+  a.at_grad_k = strides(*p.grad_k);
+  a.at_grad_v = strides(*p.grad_v);
+  a.key_heads = static_cast<int>(p.hkv);
+  a.facts = static_cast<QueryFacts*>(call.workspace.data);
+  for (const auto& operand : {p.grad_o, p.grad_q, p.grad_k, p.grad_v})
+    a.vectors = a.vectors && has_vectors(*operand, p.dtype);
+  return a;
 }
 
-}  // namespace ridge::attention_kernels
+template <class T> Status launch_facts(const Call& call, const GradientArguments<T>& args) {
+  constexpr std::int64_t rows = facts_threads / facts_lanes;
+  return simt::launch(launch_config(call, ceil_div(args.rows, rows), facts_threads), attention_gradient_facts<T>, args);
+}
+
+// Of the row's kernels over queries, and over keys.
+[[maybe_unused]] simt::Config config_of_queries(const Call& call) {
+  return launch_config(call, query_blocks(variants[call.plan.variant].config, call.problem));
+}
+[[maybe_unused]] simt::Config config_of_keys(const Call& call) {
+  return launch_config(call, key_blocks(variants[call.plan.variant].config, call.problem));
+}
+
+}  // namespace
+}  // namespace ridge::attention_detail

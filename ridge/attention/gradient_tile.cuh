@@ -2,10 +2,12 @@
 //
 // Elements are float32 in shared memory, whatever their type is outside, each tensor's rows as they are. Scores and dP
 // are products of rows: a thread reads four columns of each of its rows by one access, and multiplies each row with
-// each. Sums over the other side's rows are outer products, as in register_tile.cuh.
+// each. Sums over the other side's rows are outer products, as in outer_products.cuh.
 #pragma once
 #include <ridge/attention/gradient.cuh>
-#include <ridge/attention/register_tile.cuh>
+#include <ridge/attention/gradient_tile.hpp>
+#include <ridge/attention/launch_table.cuh>
+#include <ridge/attention/outer_products.cuh>
 
 namespace ridge::attention_kernels {
 
@@ -211,3 +213,18 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> struct GradientTileRows : RowsOf<Algorithm::gradient_tile, T> {
+  template <int I> static Status launch(const Call& call) {
+    const auto args = gradient_arguments_of<T>(call);
+    RIDGE_TRY(launch_facts(call, args));
+    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_tile<Side::keys, Row<I>, T>, args));
+    return simt::launch(config_of_queries(call), attention_gradient_tile<Side::queries, Row<I>, T>, args);
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -3,7 +3,8 @@
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/launch.hpp>
-#include <ridge/attention/variants.hpp>
+#include <ridge/attention/scores.hpp>
+#include <ridge/simt/launch.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -15,24 +16,34 @@ namespace {
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
 template <int I> struct Row { static constexpr Config config = variants[I].config; };
 
-// blocks: of each part of the keys; where there are none, nothing is launched
-simt::Config grid_of(const Config& c, const Call& call, std::int64_t blocks) {
-  const AttentionProblem& p = call.problem;
-  return {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(call.plan.splits)),
-          .block = dim3(static_cast<unsigned>(c.threads)),
-          .smem = static_cast<std::size_t>(smem_bytes(c, static_cast<int>(p.d), static_cast<int>(p.dv))),
+// Of the row's kernel: what its footprint says, which the plan keeps. blocks: of each part of the keys; where there are
+// none, nothing is launched.
+[[maybe_unused]] simt::Config launch_config(const Call& call, std::int64_t blocks) {
+  const AttentionPlan& plan = call.plan;
+  return {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(plan.splits)),
+          .block = dim3(static_cast<unsigned>(variants[plan.variant].config.threads)),
+          .smem = static_cast<std::size_t>(plan.smem),
+          .stream = call.stream.handle,
+          .warp = plan.device.warp};
+}
+// Of a kernel beside it.
+[[maybe_unused]] simt::Config launch_config(const Call& call, std::int64_t blocks, int threads) {
+  return {.grid = dim3(static_cast<unsigned>(blocks)),
+          .block = dim3(static_cast<unsigned>(threads)),
+          .smem = 0,
           .stream = call.stream.handle,
           .warp = call.plan.device.warp};
 }
 
 // most: what their numbers are taken into 0 to.
-Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at, std::int64_t most) {
+[[maybe_unused]] Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at,
+                                    std::int64_t most) {
   if (!v) return {};
   return {v->data, at->row, at->element, static_cast<int>(std::min<std::int64_t>(most, 0x7fffffff)),
           at->dtype == DType::i64};
 }
 
-Sequences sequences_of(const AttentionProblem& p, const AttentionTensors& t) {
+[[maybe_unused]] Sequences sequences_of(const AttentionProblem& p, const AttentionTensors& t) {
   Sequences s{};
   s.from_q = indices_of(t.cu_q, p.cu_q, p.total_q);
   s.from_k = indices_of(t.cu_k, p.cu_k, p.total_k);

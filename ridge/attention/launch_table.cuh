@@ -8,9 +8,21 @@ namespace ridge::attention_detail {
 namespace {
 
 // The rows that a .cu file has are a type: has(Variant) says which they are, and launch<I>(Call) launches row I. Here
-// those of one family and one type of elements.
-template <Family F, class T> struct RowsOf {
-  static constexpr bool has(const Variant& row) { return row.config.family == F && is_instantiated(row, dtype_of<T>); }
+// those of one family and one type of elements; a family's .cuh adds the launch.
+template <Algorithm A, class T> struct RowsOf {
+  static constexpr bool has(const Variant& row) {
+    return row.config.algorithm == A && is_instantiated(row, dtype_of<T>);
+  }
+};
+
+// Those of several.
+template <class... Of> struct RowsOfAny;
+template <class First, class... Rest> struct RowsOfAny<First, Rest...> {
+  static constexpr bool has(const Variant& row) { return First::has(row) || (Rest::has(row) || ...); }
+  template <int I> static Status launch(const Call& call) {
+    if constexpr (First::has(variants[I])) return First::template launch<I>(call);
+    else return RowsOfAny<Rest...>::template launch<I>(call);
+  }
 };
 
 template <class Rows, int I> constexpr auto launcher() -> Status (*)(const Call&) {

@@ -2,6 +2,7 @@
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/merge_launch.hpp>
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/grid.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -14,7 +15,6 @@ namespace ridge {
 using namespace attention_detail;
 
 static constexpr std::string_view op = "attention_merge";
-static constexpr std::int64_t most_rows = 0x7fffffff;  // blocks of a grid
 
 Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTensors& t) {
   const Layout& shape = t.o.layout;
@@ -44,10 +44,8 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
     for (int axis = 0; axis < view.rank(); ++axis) lies[axis] = view.size(axis) <= 1 ? 0 : view.stride(axis);
     const bool is_output = &view == &t.o || &view == &t.lse;
     if (is_output) RIDGE_TRY(check_elements_apart(op, name, view.layout));
-    if (&view != &t.o && share_memory(view, t.o))
-      return Status::invalid(op, "o", std::string("overlapping ") + name, "apart from it");
-    if (&view != &t.lse && share_memory(view, t.lse))
-      return Status::invalid(op, "lse", std::string("overlapping ") + name, "apart from it");
+    if (&view != &t.o) RIDGE_TRY(check_no_overlap(op, "o", t.o, name, view));
+    if (&view != &t.lse) RIDGE_TRY(check_no_overlap(op, "lse", t.lse, name, view));
   }
   return p;
 }
@@ -79,8 +77,8 @@ static Result<int> choose(const AttentionMergeProblem& p, const DeviceInfo& devi
   return select<MergeVariant>(
       op, merge_variants, options,
       [&](const MergeVariant&) -> std::string {
-        const bool fit = p.b == 0 || p.h == 0 || p.s <= most_rows / std::max<std::int64_t>(1, p.b * p.h);
-        return fit && p.dv <= most_rows ? "" : "more than 2^31 - 1 queries or columns";
+        const bool fit = p.b == 0 || p.h == 0 || p.s <= max_grid / std::max<std::int64_t>(1, p.b * p.h);
+        return fit && p.dv <= max_grid ? "" : "more than 2^31 - 1 queries or columns";
       },
       [&](const MergeVariant& row) { return roofline::predict(kernel_of(row, p), device).us; }, record);
 }

@@ -1,22 +1,11 @@
 // attention by name.
+#include <ridge/attention/families.hpp>
 #include <ridge/attention/request.hpp>
-#include <ridge/attention/variants.hpp>
 #include <ridge/core/op.hpp>
 
 namespace ridge {
 
 using namespace attention_detail;
-
-// What a row of the table is about.
-static std::string_view checklist_item(const Variant& row) {
-  switch (row.config.family) {
-    case Family::naive: return {};
-    case Family::tiled: return "tiling";
-    case Family::register_tile:
-    case Family::gradient_tile: return "coarsening";
-    default: return "better maths";
-  }
-}
 
 using Names = std::vector<std::string_view>;
 
@@ -163,7 +152,7 @@ static const RegisterOp registered(
                  {"math", "exact|bf16x6", "f32: products of bf16 on tensor cores, with float32's error; default exact"},
                  {"checked", "0|1",
                   "wrong offsets, lengths and pages are refused, for which a GPU is waited for; default on the CPU"}},
-     .variants = variant_infos(variants, checklist_item),
+     .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
      .infer = infer,
      .plan = plan_by_name,
      .takes = takes,

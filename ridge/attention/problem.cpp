@@ -109,6 +109,56 @@ Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
   return limit("max_k", t.cu_k || t.lengths, t.max_k, p.sk);
 }
 
+// Of q, k, v and o, whose sizes the problem has from q, k and v.
+Status check_shapes(const AttentionProblem& p, const AttentionTensors& t, const Headed& views) {
+  const auto& [q, k, v, o] = views;
+  if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
+  RIDGE_TRY(not_equal("v", t.v, t.block_table ? "pages" : "batch", v.size(0), k.size(0)));
+  RIDGE_TRY(not_equal("v", t.v, "heads", v.size(1), p.hkv));
+  RIDGE_TRY(not_equal("v", t.v, "rows", v.size(2), p.sk));
+  RIDGE_TRY(not_equal("k", t.k, "columns", k.size(3), p.d));
+  RIDGE_TRY(not_equal("o", t.o, "batch", o.size(0), q.size(0)));
+  RIDGE_TRY(not_equal("o", t.o, "heads", o.size(1), p.hq));
+  RIDGE_TRY(not_equal("o", t.o, "rows", o.size(2), p.sq));
+  RIDGE_TRY(not_equal("o", t.o, "columns", o.size(3), p.dv));
+  for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
+    if (view->dtype != p.dtype)
+      return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view->dtype)),
+                             "that of q, " + std::string(ridge::name(p.dtype)));
+  return {};
+}
+
+Status add_mask(AttentionProblem& p, const AttentionTensors& t) {
+  if (!t.mask) return {};
+  p.mask = t.mask->dtype == boolean ? AttentionMask::boolean : AttentionMask::additive;
+  p.mask_dtype = t.mask->dtype;
+  const Layout scores = Layout::contiguous({p.b, p.hq, p.sq, p.sk});
+  const TensorView mask = broadcast_to(*t.mask, scores);
+  const bool uneven = t.cu_q || t.cu_k || t.lengths;  // which validate() refuses
+  if (!uneven && !mask.layout.same_shape(scores))
+    return Status::invalid(op, "mask.shape", t.mask->layout.text(), "such that it stretches to " + scores.text());
+  if (!uneven) p.mask_lies = operand_of(mask);
+  else p.mask_lies = AttentionOperand{};
+  if (p.sk <= 1) p.mask_lies->element = 0;
+  p.mask_lies->phase = 0;  // kernels that read pairs look where they lie
+  return {};
+}
+
+Status add_lse(AttentionProblem& p, const AttentionTensors& t) {
+  if (!t.lse) return {};
+  const int rank = t.cu_q ? 2 : 3;
+  RIDGE_TRY(
+      not_of_rank("lse", *t.lse, rank, t.cu_q ? "of 2 axes: heads and rows" : "of 3 axes: batch, heads and rows"));
+  if (!t.cu_q) RIDGE_TRY(not_equal("lse", *t.lse, "batch", t.lse->size(0), p.b));
+  RIDGE_TRY(not_equal("lse", *t.lse, "heads", t.lse->size(-2), p.hq));
+  RIDGE_TRY(not_equal("lse", *t.lse, "rows", t.lse->size(-1), p.sq));
+  if (t.lse->dtype != f32) return Status::invalid(op, "lse.dtype", std::string(ridge::name(t.lse->dtype)), "f32");
+  const auto stride = [&](int axis) { return t.lse->size(axis) <= 1 ? 0 : t.lse->stride(axis); };
+  p.lse = true;
+  p.lse_lies = AttentionOperand{t.cu_q ? 0 : stride(0), stride(-2), stride(-1), 1, 0};
+  return {};
+}
+
 // What q, k, v, o, mask, lse and lengths say, whichever of them are written.
 Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRule& rule) {
   const auto views = headed(t);
@@ -128,48 +178,13 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
   p.rule = rule;
   if (p.dv == 0)  // which a problem written by hand has where it says nothing
     return Status::invalid(op, "dv", "0", "1 to " + std::to_string(max_columns));
-  if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
-  RIDGE_TRY(not_equal("v", t.v, t.block_table ? "pages" : "batch", v.size(0), k.size(0)));
-  RIDGE_TRY(not_equal("v", t.v, "heads", v.size(1), p.hkv));
-  RIDGE_TRY(not_equal("v", t.v, "rows", v.size(2), p.sk));
-  RIDGE_TRY(not_equal("k", t.k, "columns", k.size(3), p.d));
-  RIDGE_TRY(not_equal("o", t.o, "batch", o.size(0), q.size(0)));
-  RIDGE_TRY(not_equal("o", t.o, "heads", o.size(1), p.hq));
-  RIDGE_TRY(not_equal("o", t.o, "rows", o.size(2), p.sq));
-  RIDGE_TRY(not_equal("o", t.o, "columns", o.size(3), p.dv));
-  for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
-    if (view->dtype != p.dtype)
-      return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view->dtype)),
-                             "that of q, " + std::string(ridge::name(p.dtype)));
+  RIDGE_TRY(check_shapes(p, t, *views));
   p.q = operand_of(q);
   p.k = operand_of(k);
   p.v = operand_of(v);
   p.o = operand_of(o);
-  if (t.mask) {
-    p.mask = t.mask->dtype == boolean ? AttentionMask::boolean : AttentionMask::additive;
-    p.mask_dtype = t.mask->dtype;
-    const Layout scores = Layout::contiguous({p.b, p.hq, p.sq, p.sk});
-    const TensorView mask = broadcast_to(*t.mask, scores);
-    const bool uneven = t.cu_q || t.cu_k || t.lengths;  // which validate() refuses
-    if (!uneven && !mask.layout.same_shape(scores))
-      return Status::invalid(op, "mask.shape", t.mask->layout.text(), "such that it stretches to " + scores.text());
-    if (!uneven) p.mask_lies = operand_of(mask);
-    else p.mask_lies = AttentionOperand{};
-    if (p.sk <= 1) p.mask_lies->element = 0;
-    p.mask_lies->phase = 0;  // kernels that read pairs look where they lie
-  }
-  if (t.lse) {
-    const int rank = t.cu_q ? 2 : 3;
-    RIDGE_TRY(
-        not_of_rank("lse", *t.lse, rank, t.cu_q ? "of 2 axes: heads and rows" : "of 3 axes: batch, heads and rows"));
-    if (!t.cu_q) RIDGE_TRY(not_equal("lse", *t.lse, "batch", t.lse->size(0), p.b));
-    RIDGE_TRY(not_equal("lse", *t.lse, "heads", t.lse->size(-2), p.hq));
-    RIDGE_TRY(not_equal("lse", *t.lse, "rows", t.lse->size(-1), p.sq));
-    if (t.lse->dtype != f32) return Status::invalid(op, "lse.dtype", std::string(ridge::name(t.lse->dtype)), "f32");
-    const auto stride = [&](int axis) { return t.lse->size(axis) <= 1 ? 0 : t.lse->stride(axis); };
-    p.lse = true;
-    p.lse_lies = AttentionOperand{t.cu_q ? 0 : stride(0), stride(-2), stride(-1), 1, 0};
-  }
+  RIDGE_TRY(add_mask(p, t));
+  RIDGE_TRY(add_lse(p, t));
   RIDGE_TRY(add_lengths(p, t));
   return p;
 }
@@ -184,9 +199,7 @@ Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> o
   const auto differ = [&](const Named& out, const Named& other) -> Status {
     if (!other.second || !out.second || other.second == out.second) return {};
     RIDGE_TRY(check_same_device(op, other.first, other.second->device, outputs.begin()->first, device));
-    if (share_memory(*other.second, *out.second))
-      return Status::invalid(op, out.first, std::string("overlapping ") + other.first, "apart from it");
-    return {};
+    return check_no_overlap(op, out.first, *out.second, other.first, *other.second);
   };
   for (const Named& out : outputs) {
     for (const Named& in : inputs) RIDGE_TRY(differ(out, in));
@@ -316,7 +329,8 @@ AttentionProblem with_operands(AttentionProblem p) {
   return p;
 }
 
-Status validate(const AttentionProblem& p) {
+// What validate() asks: of types and sizes, ...
+static Status check_sizes_of(const AttentionProblem& p) {
   const auto one_of = [](DType dtype, std::initializer_list<DType> list) {
     for (DType d : list)
       if (d == dtype) return true;
@@ -341,6 +355,11 @@ Status validate(const AttentionProblem& p) {
   for (const auto& [argument, size] :
        {std::pair("sq", p.sq), std::pair("sk", p.sk), std::pair("total_q", p.total_q), std::pair("total_k", p.total_k)})
     if (size >= most_rows) return Status::invalid(op, argument, std::to_string(size), "less than 2^30");
+  return {};
+}
+
+// ... of the tensors that say where sequences lie, ...
+static Status check_lengths_of(const AttentionProblem& p) {
   if (p.mask != AttentionMask::none && (p.cu_q || p.cu_k || p.lengths))
     return Status::invalid(op, "mask", "given with sequences of uneven lengths", "left out");
   if (p.cu_k && p.lengths)
@@ -353,6 +372,10 @@ Status validate(const AttentionProblem& p) {
   }
   if (p.backward && p.lengths)
     return Status::invalid(op, "lengths", "given with backward", "given for the forward pass alone");
+  return {};
+}
+
+static Status check_rule(const AttentionProblem& p) {
   const AttentionRule& r = p.rule;
   if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
@@ -365,11 +388,20 @@ Status validate(const AttentionProblem& p) {
   for (const auto& [argument, bound] : {std::pair("left", r.left), std::pair("right", r.right)})
     if (bound < -1)
       return Status::invalid(op, std::string("window.") + argument, std::to_string(bound), "from 0 on, or -1 for all");
+  return {};
+}
+
+static Status check_mask_type(const AttentionProblem& p) {
   if (p.mask == AttentionMask::boolean && p.mask_dtype != boolean)
     return Status::invalid(op, "mask.dtype", std::string(name(p.mask_dtype)), "bool");
   if (p.mask == AttentionMask::additive && p.mask_dtype != f32 && p.mask_dtype != p.dtype)
     return Status::invalid(op, "mask.dtype", std::string(name(p.mask_dtype)),
                            p.dtype == f32 ? "bool or f32" : "bool, f32 or that of q, " + std::string(name(p.dtype)));
+  return {};
+}
+
+// ... and of outputs: no two elements are in one place.
+static Status check_outputs_apart(const AttentionProblem& p) {
   const struct {
     const char* name;
     std::optional<AttentionOperand> lies;
@@ -386,6 +418,14 @@ Status validate(const AttentionProblem& p) {
                                       .shape = {out.batch, out.heads, out.rows, out.columns},
                                       .stride = {out.lies->batch, out.lies->head, out.lies->row, out.lies->element}}));
   return {};
+}
+
+Status validate(const AttentionProblem& p) {
+  RIDGE_TRY(check_sizes_of(p));
+  RIDGE_TRY(check_lengths_of(p));
+  RIDGE_TRY(check_rule(p));
+  RIDGE_TRY(check_mask_type(p));
+  return check_outputs_apart(p);
 }
 
 }  // namespace attention_detail

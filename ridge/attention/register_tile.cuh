@@ -5,8 +5,9 @@
 // keys; the weights are written as they are read, and V lies as it is. While one product runs,
 // the other's operand is copied.
 #pragma once
-#include <ridge/attention/arguments.cuh>
-#include <ridge/tile/async_copy.cuh>
+#include <ridge/attention/launch_table.cuh>
+#include <ridge/attention/outer_products.cuh>
+#include <ridge/attention/register_tile.hpp>
 
 namespace ridge::attention_kernels {
 
@@ -38,46 +39,6 @@ template <class Row> struct RegisterTile {
     return value;
   }
 };
-
-// N floats in fragments that are `Step` apart.
-template <int N, int Step> __device__ __forceinline__ void read_fragments(const float* from, float (&to)[N]) {
-  RIDGE_UNROLL_ON_GPU
-  for (int f = 0; f < N; f += fragment) {
-    const auto values = simt::load<fragment>(from + f / fragment * Step);
-    RIDGE_UNROLL_ON_GPU
-    for (int e = 0; e < fragment; ++e) to[f + e] = values[e];
-  }
-}
-
-// sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first
-//                                                   on
-// With SkipNone, an a that is no_weight is not multiplied. Precondition: steps is a multiple of 4.
-template <bool SkipNone, int StepA, int StepB, int M, int N>
-__device__ __forceinline__ void add_products(const float* a, int pitch_a, const float* b, int pitch_b, int steps,
-                                             float (&sums)[M][N]) {
-  constexpr int unrolled = 4;  // two sets of fragments in turns: the next ones are read while these are multiplied
-  float x[2][M], y[2][N];
-  if (steps == 0) return;
-  read_fragments<M, StepA>(a, x[0]);
-  read_fragments<N, StepB>(b, y[0]);
-  RIDGE_KEEP_LOOP
-  for (int first = 0; first < steps; first += unrolled) {
-    RIDGE_UNROLL_ON_GPU
-    for (int s = 0; s < unrolled; ++s) {
-      const int now = s % 2, next = 1 - now, k = first + s + 1;
-      if (s + 1 < unrolled || k < steps) {
-        read_fragments<M, StepA>(a + k * pitch_a, x[next]);
-        read_fragments<N, StepB>(b + k * pitch_b, y[next]);
-      }
-      RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < M; ++i) {
-        if (SkipNone && is_no_weight(x[now][i])) continue;
-        RIDGE_UNROLL_ON_GPU
-        for (int j = 0; j < N; ++j) sums[i][j] = fmaf(x[now][i], y[now][j], sums[i][j]);
-      }
-    }
-  }
-}
 
 // The textbook's: sums[i][j] += sum over columns of row at_a(i) of a and row at_b(j) of b.    a, b: [rows][pitch]
 template <int M, int N, class AtA, class AtB>
@@ -118,28 +79,6 @@ __device__ __forceinline__ void start_turned(float* to, int pitch, const float* 
   for (int c = 0; column + c < whole; c += across) {
     const bool there = row + r < rows && column + c < width;
     tile::copy_async<4>(place + c * pitch + r, there ? source + c * s.element : from, there ? 4 : 0);
-  }
-}
-
-// Starts to copy rows as they are, to [Rows][Pitch]; what is past `rows` and `width` becomes 0.
-template <int Rows, int Width, int Threads, int Pitch = Width>
-__device__ __forceinline__ void start_rows(float* to, const float* from, const Strides& s, int rows, int width,
-                                           bool vectors) {
-  const int rank = simt::thread_rank();
-  if (vectors) {
-    constexpr int units = Width / fragment;
-    for (int n = rank; n < Rows * units; n += Threads) {
-      const int row = n / units, column = n % units * fragment;
-      const int valid = row < rows ? ::max(0, ::min(fragment, width - column)) * 4 : 0;
-      tile::copy_async<16>(to + row * Pitch + column, valid > 0 ? from + row * s.row + column : from, valid);
-    }
-  } else {
-    for (int n = rank; n < Rows * Width; n += Threads) {
-      const int row = n / Width, column = n % Width;
-      const bool there = row < rows && column < width;
-      tile::copy_async<4>(to + row * Pitch + column, there ? from + row * s.row + column * s.element : from,
-                          there ? 4 : 0);
-    }
   }
 }
 
@@ -296,3 +235,16 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+struct RegisterTileRows : RowsOf<Algorithm::register_tile, float> {
+  template <int I> static Status launch(const Call& call) {
+    return simt::launch(launch_config(call, call.plan.blocks), attention_register_tile<Row<I>>,
+                        arguments_of<float>(call));
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,5 +1,5 @@
 // f16 on tensor cores by mma.sync, from Ampere on.
-#include <ridge/attention/sm80_launch.cuh>
+#include <ridge/attention/sm80_mma.cuh>
 
 namespace ridge::attention_detail {
 

@@ -3,12 +3,14 @@
 //
 // A block owns rows of one side and walks over those of the other, and a kernel takes one sum: dQ of queries, dK or dV
 // of keys. With its own rows as those of the products, weights and dX lie in a warp's registers as the left operand of
-// the sum does: what sm80_mma.cuh has for one query's O serves all three, and nothing but the other side's tiles goes
+// the sum does: what sm80_warp.cuh has for one query's O serves all three, and nothing but the other side's tiles goes
 // through shared memory. Scores are computed in each kernel and dP in two, eight products in place of five; in exchange
 // a warp has room for the sums of 32 rows, each of which has one writer, and one order.
 #pragma once
 #include <ridge/attention/gradient.cuh>
-#include <ridge/attention/sm80_mma.cuh>
+#include <ridge/attention/launch_table.cuh>
+#include <ridge/attention/sm80_gradient.hpp>
+#include <ridge/attention/sm80_warp.cuh>
 
 namespace ridge::attention_kernels {
 
@@ -205,3 +207,19 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> struct MmaGradientRows : RowsOf<Algorithm::mma_gradient, T> {
+  template <int I> static Status launch(const Call& call) {
+    const auto args = gradient_arguments_of<T>(call);
+    RIDGE_TRY(launch_facts(call, args));
+    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_mma<Sum::dk, Row<I>, T>, args));
+    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_mma<Sum::dv, Row<I>, T>, args));
+    return simt::launch(config_of_queries(call), attention_gradient_mma<Sum::dq, Row<I>, T>, args);
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

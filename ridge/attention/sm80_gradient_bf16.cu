@@ -1,5 +1,5 @@
 // bf16: gradients on tensor cores by mma.sync, from Ampere on.
-#include <ridge/attention/sm80_gradient_launch.cuh>
+#include <ridge/attention/sm80_gradient.cuh>
 
 namespace ridge::attention_detail {
 

@@ -1,6 +1,6 @@
 // Gradients by mma.sync on the CPU runtime, which emulates it: cases of the book.
 #include <ridge/attention/gradient_case.hpp>
-#include <ridge/attention/sm80_gradient_launch.cuh>
+#include <ridge/attention/sm80_gradient.cuh>
 
 namespace ridge::attention_detail {
 namespace {

@@ -1,5 +1,5 @@
 // bf16 on Hopper's tensor cores.
-#include <ridge/attention/sm90_launch.cuh>
+#include <ridge/attention/sm90_wgmma.cuh>
 
 namespace ridge::attention_detail {
 

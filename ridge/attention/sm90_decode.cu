@@ -1,5 +1,5 @@
 // f16 and bf16, few queries against many keys, on Hopper.
-#include <ridge/attention/sm90_decode_launch.cuh>
+#include <ridge/attention/sm90_decode.cuh>
 
 namespace ridge::attention_detail {
 

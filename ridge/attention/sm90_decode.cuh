@@ -6,9 +6,12 @@
 // empties itself: none waits for another one before the end. Then their sums are brought together, and those of blocks
 // that have other parts of the keys by a second kernel, which begins before the first one has ended.
 #pragma once
+#include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/merge.cuh>
-#include <ridge/attention/sm80_mma.cuh>
+#include <ridge/attention/sm80_warp.cuh>
+#include <ridge/attention/sm90_decode.hpp>
 #include <ridge/tile/overlap.cuh>
+#include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 
 namespace ridge::attention_kernels {
@@ -22,7 +25,7 @@ struct DecodeMaps {
 
 // What one warp is, as MmaWarp takes it.
 template <class Row> struct DecodeWarp {
-  static constexpr Config config = {.family = Family::decode,
+  static constexpr Config config = {.algorithm = Algorithm::decode,
                                     .bm = Row::config.bm,
                                     .bn = Row::config.bn,
                                     .d = Row::config.d,
@@ -40,7 +43,7 @@ template <class Row> struct DecodeKernel {
   static constexpr int ring_bytes = c.stages * decode_stage_bytes(c);
   static constexpr int rings_at = mma_tile_bytes(c.bm, c.d), barriers_at = rings_at + warps * ring_bytes;
   static_assert(k_bytes + v_bytes == decode_stage_bytes(c));
-  static_assert(barriers_at + warps * c.stages * 8 == smem_bytes(c, c.d, c.dv));
+  static_assert(barriers_at + warps * c.stages * 8 == decode_bytes(c));
   static constexpr int weights_at = c.bm * c.dv * 4, tops_at = weights_at + c.bm * 4;
   static_assert(tops_at + c.bm * 4 <= ring_bytes);
   static_assert(c.bm == 16 && c.bn % 16 == 0);
@@ -331,3 +334,36 @@ __global__ void __launch_bounds__(decode_merge_warps * 32)
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> struct DecodeRows : RowsOf<Algorithm::decode, T> {
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const AttentionProblem& p = call.problem;
+    const Arguments<T> args = arguments_of<T>(call);
+    DecodeMaps maps;
+    maps.box = static_cast<int>(p.block_table ? std::min<std::int64_t>(c.bn, p.page) : c.bn);
+    // Sequences that follow each other are one batch, and pages are one each.
+    const std::int64_t rows = p.block_table ? p.page : p.cu_k ? p.total_k : p.sk;
+    const std::int64_t batch = p.block_table ? p.pages : p.cu_k ? 1 : p.b;
+    const auto make_map = [&](tile::sm90::TensorMap* map, const TensorView& view, const AttentionOperand& at,
+                              std::int64_t columns) {
+      return tile::sm90::make_tensor_map(map, view.data, dtype_of<T>, columns,
+                                         {{rows, at.row}, {p.hkv, at.head}, {batch, at.batch}}, maps.box,
+                                         tile::sm90::line_bytes, tile::sm90::Fetch::lines);
+    };
+    RIDGE_TRY(make_map(&maps.k, call.tensors.k, *p.k, p.d));
+    RIDGE_TRY(make_map(&maps.v, call.tensors.v, *p.v, p.dv));
+    const simt::Config at = launch_config(call, call.plan.blocks);
+    RIDGE_TRY(has_lengths(p) ? tile::sm90::launch_clusters(at, 1, attention_decode<Row<I>, T, true>, maps, args)
+                             : tile::sm90::launch_clusters(at, 1, attention_decode<Row<I>, T, false>, maps, args));
+    if (args.splits == 1) return {};
+    return tile::launch_overlapping(launch_config(call, p.b * p.hq * p.sq, decode_merge_warps * 32),
+                                    attention_decode_merge<T, c.dv>, merge_of(args));
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,5 +1,5 @@
 // f16 and bf16, one query of each sequence, on Hopper.
-#include <ridge/attention/sm90_decode_one_launch.cuh>
+#include <ridge/attention/sm90_decode_one.cuh>
 
 namespace ridge::attention_detail {
 

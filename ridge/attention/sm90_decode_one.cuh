@@ -8,9 +8,12 @@
 // zeros, as columns of K and V are that there are not. The block that is the last to arrive with its part of the keys
 // brings the parts together, by the code that brought its own warps' parts together.
 #pragma once
-#include <ridge/attention/sm80_mma.cuh>
+#include <ridge/attention/launch_table.cuh>
+#include <ridge/attention/sm80_warp.cuh>
+#include <ridge/attention/sm90_decode_one.hpp>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/last_block.cuh>
+#include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 
@@ -39,13 +42,13 @@ struct DecodeOneMaps {
 
 template <class Row> struct DecodeOneKernel {
   static constexpr Config c = Row::config;
-  static constexpr int warps = decode_warps(c), threads = warps * 32;  // that multiply
+  static constexpr int warps = decode_one_warps(c), threads = warps * 32;  // that multiply
   static constexpr int ring = decode_ring_tiles(c);
   static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), tile_bytes = decode_stage_bytes(c);
   static constexpr int ring_at = mma_tile_bytes(c.bm, c.d), sums_at = ring_at + decode_ring_bytes(c);
   static constexpr int full_at = sums_at + warps * decode_part_floats(c, c.bm) * 4, empty_at = full_at + ring * 8;
   static constexpr int gathered_at = empty_at + ring * 8, last_at = gathered_at + 8;
-  static_assert(last_at + 8 == smem_bytes(c, c.d, c.dv));
+  static_assert(last_at + 8 == decode_one_bytes(c));
   static_assert(c.bm == 8 && c.bn % 16 == 0 && c.d % panel == 0 && c.dv % panel == 0);
 };
 
@@ -407,3 +410,65 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
+  // What the query does not attend to is outside of the maps.
+  static Status make_map(tile::sm90::TensorMap* map, const Config& c, const AttentionProblem& p, const TensorView& view,
+                         const AttentionOperand& at, std::int64_t columns) {
+    const decode_one::KeyRange keys = decode_one::keys_of(p);
+    const T* const from = static_cast<const T*>(view.data) + keys.first * at.row;
+    return tile::sm90::make_tensor_map(map, from, dtype_of<T>, columns,
+                                       {{keys.count(), at.row}, {p.hkv, at.head}, {p.b, at.batch}}, c.bn,
+                                       tile::sm90::line_bytes, tile::sm90::Fetch::lines);
+  }
+  static DecodeOneArguments<T> decode_arguments_of(const Config& c, const Call& call) {
+    const AttentionProblem& p = call.problem;
+    const Arguments<T> all = arguments_of<T>(call);
+    const int splits = call.plan.splits, heads = static_cast<int>(pack_of(c, p)), blocks = (heads + c.bm - 1) / c.bm;
+    const std::int64_t keys = decode_one::keys_of(p).count();
+    DecodeOneArguments<T> args{.q = all.q,
+                               .o = all.o,
+                               .lse = all.lse,
+                               .lengths = indices_of(call.tensors.lengths, p.lengths, keys),
+                               .keys = static_cast<int>(keys),
+                               .heads = heads,
+                               .blocks = blocks,
+                               .d = static_cast<int>(p.d),
+                               .dv = static_cast<int>(p.dv),
+                               .tiles = static_cast<int>(ceil_div(ceil_div(keys, c.bn), splits)),
+                               .factor = all.scale * log2_e,
+                               .parts = nullptr,
+                               .arrivals = nullptr,
+                               .run = 0,
+                               .q_batch = all.at_q.batch,
+                               .q_head = all.at_q.head,
+                               .o_batch = all.at_o.batch,
+                               .o_head = all.at_o.head,
+                               .lse_batch = all.at_lse.batch,
+                               .lse_head = all.at_lse.head};
+    if (splits == 1) return args;
+    // The workspace is parts, on 16 bytes, and then words.
+    args.parts = static_cast<float*>(call.workspace.data);
+    args.arrivals = reinterpret_cast<tile::Arrivals*>(
+        args.parts + p.b * p.hkv * blocks * splits * decode_part_floats(c, decode_part_rows(c, heads)));
+    args.run = tile::run_number();
+    return args;
+  }
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const AttentionProblem& p = call.problem;
+    DecodeOneMaps maps;
+    RIDGE_TRY(make_map(&maps.k, c, p, call.tensors.k, *p.k, p.d));
+    RIDGE_TRY(make_map(&maps.v, c, p, call.tensors.v, *p.v, p.dv));
+    const DecodeOneArguments<T> args = decode_arguments_of(c, call);
+    simt::Config at = launch_config(call, p.hkv * args.blocks);
+    at.grid.z = static_cast<unsigned>(p.b);
+    return tile::sm90::launch_clusters(at, 1, attention_decode_one<Row<I>, T>, args, maps);
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

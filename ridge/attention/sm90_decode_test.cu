@@ -1,8 +1,8 @@
 // Decoding on Hopper on the CPU runtime, which emulates TMA, mbarrier and mma.sync: cases of the book, launched as on a
 // GPU and held to the book's tolerances.
 #include <ridge/attention/sm90_case.hpp>
-#include <ridge/attention/sm90_decode_launch.cuh>
-#include <ridge/attention/sm90_decode_one_launch.cuh>
+#include <ridge/attention/sm90_decode.cuh>
+#include <ridge/attention/sm90_decode_one.cuh>
 
 namespace ridge::attention_detail {
 namespace {

@@ -1,5 +1,5 @@
 // float32 on Hopper's tensor cores.
-#include <ridge/attention/sm90_terms_launch.cuh>
+#include <ridge/attention/sm90_terms.cuh>
 
 namespace ridge::attention_detail {
 

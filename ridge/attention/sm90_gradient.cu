@@ -1,5 +1,5 @@
 // f16 and bf16: gradients on Hopper's tensor cores.
-#include <ridge/attention/sm90_gradient_launch.cuh>
+#include <ridge/attention/sm90_gradient.cuh>
 
 namespace ridge::attention_detail {
 

@@ -3,10 +3,14 @@
 // and the steps from products to weights and dX.
 #pragma once
 #include <ridge/attention/gradient.cuh>
-#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/attention/sm90_gradient.hpp>
+#include <ridge/attention/sm90_tiles.cuh>
+#include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/turn.cuh>
+#include <ridge/tile/sm90/warpgroup.cuh>
+#include <ridge/tile/sm90/wgmma.cuh>
 
 namespace ridge::attention_kernels {
 

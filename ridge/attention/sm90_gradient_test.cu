@@ -1,7 +1,7 @@
 // Hopper's gradients on the CPU runtime, which emulates TMA, bulk copies, mbarrier and wgmma: cases of the book,
 // launched as on a GPU and held to the book's tolerances.
 #include <ridge/attention/gradient_case.hpp>
-#include <ridge/attention/sm90_gradient_launch.cuh>
+#include <ridge/attention/sm90_gradient.cuh>
 
 namespace ridge::attention_detail {
 namespace {

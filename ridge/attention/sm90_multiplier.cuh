@@ -1,8 +1,9 @@
-// What a multiplying warpgroup of sm90_wgmma.cuh has: 64 queries' scores, weights and O in its registers, and the
+// What a multiplying warpgroup on Hopper has: 64 queries' scores, weights and O in its registers, and the
 // products that it starts on tiles in shared memory. Who brings the tiles and when
 // they may be read is its caller's to know.
 #pragma once
 #include <ridge/attention/arguments.cuh>
+#include <ridge/attention/sm90_wgmma.hpp>
 #include <ridge/attention/special.cuh>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed.cuh>
@@ -13,6 +14,11 @@
 #include <ridge/tile/sm90/wgmma.cuh>
 
 namespace ridge::attention_kernels {
+
+// The tensors as [batch, heads, rows, columns], in boxes of 64 (q, o, mask) and bn (k, v) rows and 64 columns.
+struct WgmmaMaps {
+  tile::sm90::TensorMap q, k, v, o;
+};
 
 // Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of
 // K and V; the place that O leaves through; barriers.
@@ -30,7 +36,7 @@ template <class Row> struct WgmmaKernel {
   static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, mask_at = o_at + wgmma_o_bytes(c);
   static constexpr int barriers_at = mask_at;  // where no mask is brought
   static_assert(o_columns == c.dv || (c.dv % o_columns == 0 && o_columns % panel == 0));
-  static_assert(barriers_at + wgmma_barrier_bytes(c) == smem_bytes(c, c.d, c.dv));
+  static_assert(barriers_at + wgmma_barrier_bytes(c) == wgmma_bytes(c));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
   // Of the registers that a block is launched with, in steps of 8: the loader has few, and multipliers what is left.

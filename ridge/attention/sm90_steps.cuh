@@ -2,7 +2,9 @@
 // wgmma reads, by warpgroups of which all have all to do. A tile's scores, their weights and its values follow each
 // other; the next tile is on its way meanwhile, and a barrier of the block says when its place is free.
 #pragma once
-#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/attention/sm90_multiplier.cuh>
+#include <ridge/attention/sm90_order.cuh>
+#include <ridge/attention/sm90_tiles.cuh>
 
 namespace ridge::attention_kernels {
 

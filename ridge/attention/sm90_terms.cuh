@@ -12,7 +12,10 @@
 // Three terms cannot hold NaN and infinity. Where K or V have such elements the loader puts 0 in their place and marks
 // the tile: scores are then computed anew in float32, and values added one by one to the queries that attend to them.
 #pragma once
-#include <ridge/attention/sm90_wgmma.cuh>
+#include <ridge/attention/sm90_launch.cuh>
+#include <ridge/attention/sm90_multiplier.cuh>
+#include <ridge/attention/sm90_order.cuh>
+#include <ridge/attention/sm90_terms.hpp>
 
 namespace ridge::attention_kernels {
 
@@ -53,7 +56,7 @@ template <class Row> struct TermsKernel {
   static constexpr Config c = Row::config;
   static constexpr int multipliers = c.bm / 64, slots = c.stages;
   static constexpr bool keeps_q = terms_keep_q(c);
-  static_assert(c.family == Family::wgmma_terms && c.threads == (multipliers + 1) * 128 && c.bm % 64 == 0);
+  static_assert(c.algorithm == Algorithm::wgmma_terms && c.threads == (multipliers + 1) * 128 && c.bm % 64 == 0);
   static_assert(c.d % panel == 0 && c.dv % panel == 0 && c.bn % 16 == 0);
 
   static constexpr int k_panels = c.d / panel, v_panels = c.dv / panel;
@@ -476,3 +479,20 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+struct WgmmaTermsRows : RowsOf<Algorithm::wgmma_terms, float> {
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const WgmmaOrder order = order_of(c, call.problem, call.plan.device);
+    return tile::sm90::launch_clusters(
+        launch_config(call, order.blocks), 1,
+        has_lengths(call.problem) ? attention_wgmma_terms<Row<I>, true> : attention_wgmma_terms<Row<I>, false>,
+        arguments_of<float>(call), order);
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

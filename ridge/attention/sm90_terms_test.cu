@@ -1,7 +1,7 @@
 // Float32 on Hopper's tensor cores on the CPU runtime, which emulates mbarrier and wgmma: cases of the book, held to
 // the tolerances of float32.
 #include <ridge/attention/sm90_case.hpp>
-#include <ridge/attention/sm90_terms_launch.cuh>
+#include <ridge/attention/sm90_terms.cuh>
 
 #include <random>
 

@@ -1,5 +1,5 @@
 // Hopper's forward on the CPU runtime, which emulates TMA, mbarrier and wgmma: against a product in double.
-#include <ridge/attention/sm90_steps.cuh>
+#include <ridge/attention/sm90_wgmma.cuh>
 
 #include <gtest/gtest.h>
 
@@ -61,11 +61,16 @@ template <class T> struct Tensor {
 
 // As the table has them, but for the tiles' sizes.
 template <int BM, int BN, int D, int DV, int Stages = 2> struct Tiles {
-  static constexpr Config config = {
-      .family = Family::wgmma, .bm = BM, .bn = BN, .d = D, .dv = DV, .threads = (BM / 64 + 1) * 128, .stages = Stages};
+  static constexpr Config config = {.algorithm = Algorithm::wgmma,
+                                    .bm = BM,
+                                    .bn = BN,
+                                    .d = D,
+                                    .dv = DV,
+                                    .threads = (BM / 64 + 1) * 128,
+                                    .stages = Stages};
 };
 template <Schedule S> struct Step {
-  static constexpr Config config = {.family = Family::wgmma,
+  static constexpr Config config = {.algorithm = Algorithm::wgmma,
                                     .bm = 128,
                                     .bn = 128,
                                     .d = 128,
@@ -169,11 +174,11 @@ template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> voi
       WgmmaOrder::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
                      static_cast<unsigned>(c.heads), static_cast<unsigned>(c.group), c.causal != Causal::no, 2);
   const bool alone = config.schedule == Schedule::alone;
-  const simt::Config at{.grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : order.blocks),
-                        .block = dim3(config.threads),
-                        .smem = static_cast<std::size_t>(smem_bytes(config, config.d, config.dv)) +
-                                (By == MaskBy::copies ? wgmma_mask_bytes(config) : 0),
-                        .warp = 32};
+  const simt::Config at{
+      .grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : order.blocks),
+      .block = dim3(config.threads),
+      .smem = static_cast<std::size_t>(wgmma_bytes(config)) + (By == MaskBy::copies ? wgmma_mask_bytes(config) : 0),
+      .warp = 32};
   Status status;
   if constexpr (config.schedule == Schedule::alone) status = simt::launch(at, attention_wgmma_alone<Row, T>, maps, a);
   else if constexpr (By == MaskBy::copies)

@@ -11,8 +11,8 @@
 // spare warps look through the tile first: they put 0 in the place of values that are NaN or infinite, and multipliers
 // add such values one by one, to the queries that attend to them.
 #pragma once
-#include <ridge/attention/sm90_multiplier.cuh>
-#include <ridge/attention/sm90_order.cuh>
+#include <ridge/attention/sm90_launch.cuh>
+#include <ridge/attention/sm90_steps.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
 #include <ridge/tile/sm90/tma.cuh>
@@ -27,10 +27,6 @@ enum class MaskBy : std::uint8_t {
   copies,   // TMA brings tiles of it: of the tensors' type, in rows that start on 16 bytes
 };
 
-// The tensors as [batch, heads, rows, columns], in boxes of 64 (q, o, mask) and bn (k, v) rows and 64 columns.
-struct WgmmaMaps {
-  tile::sm90::TensorMap q, k, v, o;
-};
 // With MaskBy::copies. per_batch and per_head: 1; 0: shared by all of them.
 struct WgmmaMaskMap {
   tile::sm90::TensorMap map;
@@ -53,52 +49,6 @@ template <int Stages> struct Counted {
   __device__ __forceinline__ unsigned stage() const { return tiles % Stages; }
   __device__ __forceinline__ unsigned parity() const { return tiles / Stages & 1; }
 };
-
-// The parities of barriers of which a thread waits for each phase, but not one in each round of the stages.
-struct Parities {
-  unsigned bits = 0;
-  __device__ __forceinline__ void await(tile::sm90::Barrier* barriers, int stage) {
-    tile::sm90::wait(barriers + stage, bits >> stage & 1);
-    bits ^= 1u << stage;
-  }
-};
-
-// Brings Rows x Columns from (row, column) on, panel by panel, which lie `apart` bytes from each other.
-template <int Rows, int Columns>
-__device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
-                                            tile::sm90::Barrier* full, int row, int head, int batch,
-                                            int apart = mma_tile_bytes(Rows, panel), int column = 0) {
-  tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
-#pragma unroll
-  for (int p = 0; p < panels(Columns); ++p)
-    tile::sm90::load(map, to + p * apart, full, column + p * panel, row, head, batch);
-}
-
-// Whether a tile in shared memory has NaN or infinite values in what this one of `Threads` threads looks at.
-template <int Bytes, int Threads, class T>
-__device__ __forceinline__ bool finds_special(const unsigned char* tile, int thread) {
-  unsigned marks = 0;
-#pragma unroll 2  // few registers
-  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
-    const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
-#pragma unroll
-    for (int w = 0; w < 4; ++w) marks |= marked<T>(words[w]);
-  }
-  return marks != 0;
-}
-
-// 0 in the place of such values.
-template <int Bytes, int Threads, class T>
-__device__ __forceinline__ void clear_special(unsigned char* tile, int thread) {
-#pragma unroll 1
-  for (int at = thread * 16; at < Bytes; at += Threads * 16) {
-    auto* piece = reinterpret_cast<unsigned*>(tile + at);
-    simt::vec<unsigned, 4> words = simt::load<4>(piece);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) words[w] = without_special<T>(words[w]);
-    simt::store(piece, words);
-  }
-}
 
 // MaskBy::threads. The mask is read where scores are, pair by pair: lines of it come to the L1 cache once.
 template <class T> struct WgmmaMask {
@@ -451,3 +401,66 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+// Whether TMA brings the mask: rows of the tensors' type that start on 16 bytes, of which each query has its own.
+[[maybe_unused]] bool is_brought(const AttentionProblem& p, const TensorView& mask) {
+  return p.mask_dtype == p.dtype && p.mask_lies->row != 0 && has_vectors(*p.mask_lies, p.mask_dtype) &&
+         reinterpret_cast<std::uintptr_t>(mask.data) % 16 == 0;
+}
+
+template <class Row, class T>
+Status launch_masked(const simt::Config& at, const WgmmaMaps& maps, const Call& call, const WgmmaOrder& order) {
+  constexpr Config c = Row::config;
+  const AttentionProblem& p = call.problem;
+  if constexpr (brings_masks(c)) {
+    if (is_brought(p, *call.tensors.mask)) {
+      const AttentionOperand& lies = *p.mask_lies;
+      WgmmaMaskMap mask{{}, lies.batch != 0, lies.head != 0};
+      RIDGE_TRY(make_map<T>(&mask.map, call.tensors.mask->data, lies, p.sk, p.sq, mask.per_head ? p.hq : 1,
+                            mask.per_batch ? p.b : 1, 64));
+      simt::Config wider = at;
+      wider.smem += wgmma_mask_bytes(c);
+      return tile::sm90::launch_clusters(wider, 1, attention_wgmma<Row, T, false, MaskBy::copies>, maps,
+                                         arguments_of<T>(call), order, mask);
+    }
+  }
+  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row, T, false, MaskBy::threads>, maps,
+                                     arguments_of<T>(call), order, NoWgmmaMask{});
+}
+
+template <class T> struct WgmmaRows : RowsOf<Algorithm::wgmma, T> {
+  template <int I> static Status launch(const Call& call) {
+    constexpr Config c = variants[I].config;
+    const AttentionProblem& p = call.problem;
+    const AttentionTensors& t = call.tensors;
+    WgmmaMaps maps;
+    // Sequences that follow each other are one batch.
+    const std::int64_t sq = p.cu_q ? p.total_q : p.sq, b_q = p.cu_q ? 1 : p.b;
+    const std::int64_t sk = p.cu_k ? p.total_k : p.sk, b_k = p.cu_k ? 1 : p.b;
+    RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, sq, p.hq, b_q, 64));
+    RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, sk, p.hkv, b_k, c.bn));
+    RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
+    RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
+    if constexpr (c.schedule == Schedule::alone) {
+      return tile::sm90::launch_clusters(launch_config(call, call.plan.blocks), 1, attention_wgmma_alone<Row<I>, T>,
+                                         maps, arguments_of<T>(call));
+    } else {
+      const WgmmaOrder order = order_of(c, p, call.plan.device);
+      const simt::Config at = launch_config(call, order.blocks);
+      if constexpr (wgmma_takes_lengths(c))
+        if (has_lengths(p))
+          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
+                                             order, NoWgmmaMask{});
+      if constexpr (wgmma_takes_masks(c))
+        if (p.mask != AttentionMask::none) return launch_masked<Row<I>, T>(at, maps, call, order);
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order,
+                                         NoWgmmaMask{});
+    }
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,8 +1,8 @@
 // Offsets, lengths and page tables that nobody should give, to rows for tensor cores on the CPU runtime: one row of
 // each kernel that no other test here launches from its table. Any result will do, as long as it is in its place.
-#include <ridge/attention/sm80_launch.cuh>
+#include <ridge/attention/sm80_mma.cuh>
 #include <ridge/attention/sm90_case.hpp>
-#include <ridge/attention/sm90_launch.cuh>
+#include <ridge/attention/sm90_wgmma.cuh>
 
 #include <string_view>
 

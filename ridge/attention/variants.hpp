@@ -1,9 +1,11 @@
-// The table of attention kernels. What a Config says, and the facts that follow from it, are in config.hpp.
+// The table of attention kernels. What a row's kernel needs, takes and costs is said by its family, in the header beside
+// its .cuh; the order of families is that of Algorithm (config.hpp).
 #pragma once
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/config.hpp>
 
-#include <algorithm>
+#include <iterator>
+#include <string_view>
 
 namespace ridge::attention_detail {
 
@@ -21,89 +23,89 @@ inline constexpr Variant variants[] = {
     {"naive", "a block per query, three passes over the keys in global memory", true, true,
      {}, 0.01},
     {"tiled", "16x16 scores at a time from shared memory, the softmax online: keys are read once", true, true,
-     {.family = Family::tiled, .bm = 16, .bn = 16, .threads = 256}, 0.05},
+     {.algorithm = Algorithm::tiled, .bm = 16, .bn = 16, .threads = 256}, 0.05},
     {"tiled_split", "heads that share keys share the 16 rows, and blocks share out the keys: few queries fill the device", true, false,
-     {.family = Family::tiled, .bm = 16, .bn = 16, .threads = 256, .split = true, .blocks_per_sm = 4}, 0.036},
+     {.algorithm = Algorithm::tiled, .bm = 16, .bn = 16, .threads = 256, .split = true, .blocks_per_sm = 4}, 0.036},
     {"register_rows_64", "8x4 scores and 8x4 of O in each thread's registers: an element that is read is used 4 or 8 times", true, false,
-     {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3, .turned = false}, 0.2},
+     {.algorithm = Algorithm::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3, .turned = false}, 0.2},
     {"register_64", "Q and K turned in shared memory: 32 multiply-adds for 3 reads of 16 bytes, whose banks are apart", true, false,
-     {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3}, 0.45},
+     {.algorithm = Algorithm::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3}, 0.45},
     {"register_128", "the same for wider heads", true, false,
-     {.family = Family::register_tile, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 8}, 0.45},
+     {.algorithm = Algorithm::register_tile, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 8}, 0.45},
     {"register_256", "and for the widest", true, false,
-     {.family = Family::register_tile, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 256, .rows = 4}, 0.4},
+     {.algorithm = Algorithm::register_tile, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 256, .rows = 4}, 0.4},
     {"mma_64", "tensor cores from Ampere on: 32 queries of each warp, whose scores never leave its registers", false, true,
-     {.family = Family::mma_sync, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
+     {.algorithm = Algorithm::mma_sync, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
     {"mma_128", "the same for wider heads", false, true,
-     {.family = Family::mma_sync, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
+     {.algorithm = Algorithm::mma_sync, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
     {"mma_256", "and for the widest", false, true,
-     {.family = Family::mma_sync, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.15},
+     {.algorithm = Algorithm::mma_sync, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.15},
     {"wgmma_alone_128", "Hopper's tensor cores read shared memory, which TMA fills: the next tile is on its way", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 256, .schedule = Schedule::alone}, 0.56},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 256, .schedule = Schedule::alone}, 0.56},
     {"wgmma_turns_128", "warps with roles: one loads, and two warpgroups take turns, one's exponentials beside the other's products", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384, .schedule = Schedule::turns}, 0.67},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384, .schedule = Schedule::turns}, 0.67},
     {"wgmma_64", "exponentials beside a warpgroup's own products too, O rescaled where a maximum rises; three of 64 queries", false, true,
-     {.family = Family::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.54},
+     {.algorithm = Algorithm::wgmma, .bm = 192, .bn = 128, .d = 64, .dv = 64, .threads = 512}, 0.54},
     {"wgmma_64_pair", "two of them: a tile of 128 queries, for short sequences", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.5},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.5},
     {"wgmma_64_short", "four warpgroups, and half as many keys at a time: less is lost at the edges of masks, and with few keys", false, true,
-     {.family = Family::wgmma, .bm = 256, .bn = 64, .d = 64, .dv = 64, .threads = 640, .stages = 4}, 0.49},
+     {.algorithm = Algorithm::wgmma, .bm = 256, .bn = 64, .d = 64, .dv = 64, .threads = 640, .stages = 4}, 0.49},
     {"wgmma_96", "the same for heads of 72 to 96 columns: products of the last panel take the columns that there are", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 96, .dv = 96, .threads = 384}, 0.65},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 96, .dv = 96, .threads = 384}, 0.65},
     {"wgmma_128", "the same for wider heads, by two warpgroups", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.7},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 128, .dv = 128, .threads = 384}, 0.7},
     {"wgmma_192", "and for wider Q and K alone", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 128, .d = 192, .dv = 128, .threads = 384}, 0.6},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 128, .d = 192, .dv = 128, .threads = 384}, 0.6},
     {"wgmma_192_wide", "and where V is as wide", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 96, .d = 192, .dv = 192, .threads = 384}, 0.64},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 96, .d = 192, .dv = 192, .threads = 384}, 0.64},
     {"wgmma_256", "and for the widest", false, true,
-     {.family = Family::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.67},
+     {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.67},
     {"wgmma_bf16x6_64", "float32 on Hopper's tensor cores: each number is three of bf16, of whose products six are taken", true, false,
-     {.family = Family::wgmma_terms, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 384, .stages = 6}, 0.62},
+     {.algorithm = Algorithm::wgmma_terms, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 384, .stages = 6}, 0.62},
     {"wgmma_bf16x6_128", "the same for wider heads", true, false,
-     {.family = Family::wgmma_terms, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .stages = 5}, 0.56},
+     {.algorithm = Algorithm::wgmma_terms, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .stages = 5}, 0.56},
     {"split_64", "heads that share keys share a block, and blocks share out the keys: few queries fill the device", false, true,
-     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 64, .dv = 64, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 6}, 0.07},
+     {.algorithm = Algorithm::mma_sync, .bm = 32, .bn = 64, .d = 64, .dv = 64, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 6}, 0.07},
     {"split_128", "the same for wider heads", false, true,
-     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 128, .dv = 128, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 3}, 0.07},
+     {.algorithm = Algorithm::mma_sync, .bm = 32, .bn = 64, .d = 128, .dv = 128, .threads = 64, .rows = 16, .split = true, .blocks_per_sm = 3}, 0.07},
     {"split_256", "and for the widest", false, true,
-     {.family = Family::mma_sync, .bm = 32, .bn = 64, .d = 256, .dv = 256, .threads = 64, .rows = 16, .split = true}, 0.07},
+     {.algorithm = Algorithm::mma_sync, .bm = 32, .bn = 64, .d = 256, .dv = 256, .threads = 64, .rows = 16, .split = true}, 0.07},
     {"decode_64", "up to 16 rows of a group of heads: warps share out the keys, and each has a ring of them that TMA fills", false, true,
-     {.family = Family::decode, .bm = 16, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
+     {.algorithm = Algorithm::decode, .bm = 16, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
     {"decode_128", "the same for wider heads", false, true,
-     {.family = Family::decode, .bm = 16, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
+     {.algorithm = Algorithm::decode, .bm = 16, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
     {"decode_256", "and for the widest", false, true,
-     {.family = Family::decode, .bm = 16, .bn = 16, .d = 256, .dv = 256, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
+     {.algorithm = Algorithm::decode, .bm = 16, .bn = 16, .d = 256, .dv = 256, .threads = 128, .rows = 16, .split = true, .stages = 3}, 0.25},
     {"decode_one_64", "one query, 8 heads at a time: little code, a warp that loads, and the last block brings parts together", false, true,
-     {.family = Family::decode_one, .bm = 8, .bn = 64, .d = 64, .dv = 64, .threads = 160, .split = true, .stages = 3}, 0.25},
+     {.algorithm = Algorithm::decode_one, .bm = 8, .bn = 64, .d = 64, .dv = 64, .threads = 160, .split = true, .stages = 3}, 0.25},
     {"decode_one_128", "the same for wider heads", false, true,
-     {.family = Family::decode_one, .bm = 8, .bn = 32, .d = 128, .dv = 128, .threads = 160, .split = true, .stages = 3}, 0.25},
+     {.algorithm = Algorithm::decode_one, .bm = 8, .bn = 32, .d = 128, .dv = 128, .threads = 160, .split = true, .stages = 3}, 0.25},
     {"decode_one_256", "and for the widest", false, true,
-     {.family = Family::decode_one, .bm = 8, .bn = 16, .d = 256, .dv = 256, .threads = 160, .split = true, .stages = 2}, 0.25},
+     {.algorithm = Algorithm::decode_one, .bm = 8, .bn = 16, .d = 256, .dv = 256, .threads = 160, .split = true, .stages = 2}, 0.25},
     {"gradient_64", "gradients by tiles in registers: a block owns queries or keys, and no sum has two writers", true, true,
-     {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.3},
+     {.algorithm = Algorithm::gradient_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.3},
     {"gradient_128", "the same for wider heads", true, false,
-     {.family = Family::gradient_tile, .bm = 64, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 4}, 0.3},
+     {.algorithm = Algorithm::gradient_tile, .bm = 64, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 4}, 0.3},
     {"gradient_256", "and for the widest", true, false,
-     {.family = Family::gradient_tile, .bm = 32, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 4}, 0.2},
+     {.algorithm = Algorithm::gradient_tile, .bm = 32, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 4}, 0.2},
     {"mma_gradient_64", "gradients by tensor cores from Ampere on: a warp has the sum of its own 32 rows, queries or keys", false, true,
-     {.family = Family::mma_gradient, .bm = 128, .bn = 32, .d = 64, .dv = 64, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
+     {.algorithm = Algorithm::mma_gradient, .bm = 128, .bn = 32, .d = 64, .dv = 64, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.2},
     {"mma_gradient_128", "the same for wider heads", false, true,
-     {.family = Family::mma_gradient, .bm = 128, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.23},
+     {.algorithm = Algorithm::mma_gradient, .bm = 128, .bn = 32, .d = 128, .dv = 128, .threads = 128, .rows = 32, .blocks_per_sm = 2}, 0.23},
     {"mma_gradient_256", "and for the widest", false, true,
-     {.family = Family::mma_gradient, .bm = 64, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.115},
+     {.algorithm = Algorithm::mma_gradient, .bm = 64, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.115},
     {"wgmma_gradient_64", "gradients by Hopper's tensor cores: a block owns keys, and dQ is added to in their order", false, true,
-     {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.36},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.36},
     {"wgmma_gradient_128", "the same for wider heads", false, true,
-     {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.45},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.45},
     {"wgmma_gradient_256", "and for the widest: a warpgroup has dV, another one dK, and a third dQ, which dX reaches by shared memory", false, true,
-     {.family = Family::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512}, 0.4},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512}, 0.4},
     {"wgmma_gradient_64_mask", "with a mask tensor, of which TMA brings tiles that are turned on their way to registers", false, true,
-     {.family = Family::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384, .masks = true}, 0.3},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384, .masks = true}, 0.3},
     {"wgmma_gradient_128_mask", "the same for wider heads", false, true,
-     {.family = Family::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .masks = true}, 0.38},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384, .masks = true}, 0.38},
     {"wgmma_gradient_256_mask", "and for the widest", false, true,
-     {.family = Family::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512, .masks = true}, 0.4},
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 512, .masks = true}, 0.4},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
@@ -111,84 +113,6 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 // Whether there is a kernel of it for these elements.
 constexpr bool is_instantiated(const Variant& row, DType dtype) {
   return dtype == f32 ? row.f32 : row.f16 && (dtype == bf16 || !is_step(row.config));
-}
-
-// Which of the two a row computes; the textbook's row both.
-constexpr bool has_forward(const Config& c) {
-  return c.family != Family::gradient_tile && c.family != Family::mma_gradient && c.family != Family::wgmma_gradient;
-}
-constexpr bool has_gradient(const Config& c) { return c.family == Family::naive || !has_forward(c); }
-
-// What has to be asked for.
-constexpr AttentionMath math_of(const Config& c) {
-  return c.family == Family::wgmma_terms ? AttentionMath::bf16x6 : AttentionMath::exact;
-}
-
-// Whether sequences are of uneven lengths; and the queries of all of them, of one head.
-constexpr bool has_lengths(const AttentionProblem& p) { return p.cu_q || p.cu_k || p.lengths; }
-constexpr std::int64_t query_rows(const AttentionProblem& p) { return p.cu_q ? p.total_q : p.b * p.sq; }
-
-// Blocks of the gradient's kernels over queries, and over keys.
-constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) {
-  return (p.sq + c.bm - 1) / c.bm * p.b * p.hq;
-}
-constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
-  return (p.sk + c.bm - 1) / c.bm * p.b * p.hkv;
-}
-
-// Whether rows are contiguous, start on 16 bytes, and follow each other upwards.
-constexpr bool has_vectors(const AttentionOperand& o, DType dtype) {
-  const auto size = static_cast<std::int64_t>(size_of(dtype));
-  const auto on_16 = [&](std::int64_t stride) { return stride >= 0 && stride * size % 16 == 0; };
-  return o.element == 1 && o.phase == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
-}
-
-// The mask tensor as Family::wgmma_gradient reads it. One that TMA cannot bring as it lies, or of which all queries
-// have one row, is copied before: boolean elements as 0 and -inf, repeated axes once, the row that all queries share
-// as often as a tile has queries.
-struct GradientMaskShape {
-  bool is_copied;
-  std::int64_t batch, heads, rows, columns;  // of the copy
-  constexpr std::int64_t elements() const { return is_copied ? batch * heads * rows * columns : 0; }
-};
-constexpr GradientMaskShape gradient_mask_shape(const Config& c, const AttentionProblem& p) {
-  if (p.mask == AttentionMask::none) return {};
-  const AttentionOperand& m = *p.mask_lies;
-  const bool is_copied = p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype);
-  return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
-          (p.sk + mask_copy_unit - 1) / mask_copy_unit * mask_copy_unit};
-}
-
-// The workspace of Family::wgmma_gradient, in the order of its parts' bytes: dQ in float32, facts and bases of queries,
-// by whole tiles of these; the copy of a mask; a word of each tile, and one.
-struct WgmmaGradientParts {
-  std::int64_t tiles, sums, facts, bases, mask, words;  // tiles: of bn queries
-  std::int64_t bytes() const { return sums + facts + bases + mask + words; }
-};
-constexpr WgmmaGradientParts wgmma_gradient_parts(const Config& c, const AttentionProblem& p) {
-  const std::int64_t tiles = (p.sq + c.bn - 1) / c.bn, all = p.b * p.hq * tiles;
-  return {.tiles = tiles,
-          .sums = all * c.bn * c.d * 4,
-          .facts = all * c.bn * 8,
-          .bases = all * c.bn * 4,
-          .mask = gradient_mask_shape(c, p).elements() * 2,
-          .words = (all * gradient_turns_of_tile(c) + 1) * 4};
-}
-
-// Keys that the query of a problem with one query attends to, all of whose sequences are of one length;
-// but for the mask tensor.
-struct KeyRange {
-  std::int64_t first, last;  // one past
-};
-constexpr KeyRange keys_of_one(const AttentionProblem& p) {
-  const AttentionRule& r = p.rule;
-  const std::int64_t at = r.align == AttentionAlign::lower_right ? p.sk - 1 : 0;  // the key that it stands at
-  return {r.left < 0 || r.left >= at ? 0 : at - r.left, r.right < 0 || r.right >= p.sk - at ? p.sk : at + r.right + 1};
-}
-
-// Heads of a query that share a block.
-constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {
-  return c.split && p.hkv > 0 ? std::max<std::int64_t>(p.hq / p.hkv, 1) : 1;  // without heads there is nothing to share
 }
 
 }  // namespace ridge::attention_detail

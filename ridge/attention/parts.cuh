@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/attention/launch_arguments.cuh>
 #include <ridge/attention/merge.cuh>
+#include <ridge/attention/parts.hpp>
 
 namespace ridge::attention_detail {
 namespace {
@@ -9,12 +10,8 @@ namespace {
 template <class T> Status launch_parts(const Call& call, const Arguments<T>& args) {
   if (args.splits == 1) return {};  // O was written as it is
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
-  return simt::launch({.grid = dim3(static_cast<unsigned>(queries)),
-                       .block = dim3(merge_threads),
-                       .smem = 0,
-                       .stream = call.stream.handle,
-                       .warp = call.plan.device.warp},
-                      attention_merge_kernel<T, PartsInWorkspace>, merge_of(args));
+  return simt::launch(launch_config(call, queries, merge_threads), attention_merge_kernel<T, PartsInWorkspace>,
+                      merge_of(args));
 }
 
 }  // namespace

@@ -1,73 +1,9 @@
-// The textbook's attention, for any strides: a block per query with three passes over the keys, and 16x16 tiles in
-// shared memory with the softmax online.
+// The textbook's attention in 16x16 tiles in shared memory with the softmax online, for any strides; and its launch.
 #pragma once
-#include <ridge/attention/arguments.cuh>
-#include <ridge/tile/block_reduce.cuh>
+#include <ridge/attention/launch_table.cuh>
+#include <ridge/attention/parts.cuh>
 
 namespace ridge::attention_kernels {
-
-// A query and a key multiplied, from global memory.   q, k: [d]
-template <class T>
-__device__ __forceinline__ float product_of(const T* q, std::int64_t q_step, const T* k, std::int64_t k_step, int d) {
-  float sum = 0;
-  for (int c = 0; c < d; ++c) sum += static_cast<float>(q[c * q_step]) * static_cast<float>(k[c * k_step]);
-  return sum;
-}
-
-// A block for each query: the greatest score; the sum of weights; the weighted sum of V. Keys may be in pages.
-// Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most 2 threads(c).
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments<T> a) {
-  constexpr int threads = Row::config.threads;
-  static_assert(Row::config.dv <= 2 * threads);
-  __shared__ float weights[threads];
-  const Place at(a.sq, a.heads);
-  const int i = at.tile, rank = simt::thread_rank();
-  take_sequence(a, at.batch);
-  if (i >= a.sq) return;
-  const T* q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + i * a.at_q.row;
-  const KeyRows<T> k = k_rows(a, at.batch, at.head), v = v_rows(a, at.batch, at.head);
-  const Scores<T> scores(a);
-  const auto score = [&](int key) {
-    return scores(a, at, i, key, product_of(q, a.at_q.element, k(key), a.at_k.element, a.d));
-  };
-  const Keys keys = keys_of(a, i);
-  const tile::block<threads, Warp> block;
-
-  float top = minus_infinity;
-  for (int key = keys.first + rank; key < keys.last; key += threads) top = fmaxf(top, score(key));
-  RunningRow row = RunningRow::nothing();
-  row.raise(block.reduce(top, [](float x, float y) { return fmaxf(x, y); }), scores.factor);
-  for (int key = keys.first + rank; key < keys.last; key += threads)
-    row.sum += row.weight_or_none(row.relative(score(key)), scores.factor);
-  row.sum = block.reduce(row.sum, [](float x, float y) { return x + y; });
-
-  float sums[2] = {0, 0};  // of columns rank and rank + threads
-  for (int first = keys.first; first < keys.last; first += threads) {
-    const int count = ::min(threads, keys.last - first);
-    if (rank < count) {
-      const float weight = row.weight_or_none(row.relative(score(first + rank)), scores.factor);
-      // What V is multiplied with is of its type, as in kernels for tensor cores.
-      weights[rank] = is_no_weight(weight) ? weight : static_cast<float>(T(weight));
-    }
-    __syncthreads();
-    for (int n = 0; n < count; ++n) {
-      if (is_no_weight(weights[n])) continue;
-      const T* values = v(first + n);
-      RIDGE_UNROLL_ON_GPU
-      for (int h = 0; h < 2; ++h)
-        if (const int c = rank + h * threads; c < a.dv)
-          sums[h] += weights[n] * static_cast<float>(values[c * a.at_v.element]);
-    }
-    __syncthreads();
-  }
-  T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
-  const float inverse = row.inverse();
-  RIDGE_UNROLL_ON_GPU
-  for (int h = 0; h < 2; ++h)
-    if (const int c = rank + h * threads; c < a.dv) o[c * a.at_o.element] = T(sums[h] * inverse);
-  if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum(scores.factor));
-}
 
 // 16 rows of a block, 16 keys at a time: a thread has one score of a tile, and of its row's O every 16th column. Rows
 // are queries, `pack` heads of each: query first + row / pack of head first + row % pack, so that heads which share K
@@ -155,3 +91,18 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 }
 
 }  // namespace ridge::attention_kernels
+
+namespace ridge::attention_detail {
+namespace {
+
+template <class T, int Warp> struct TiledRows : RowsOf<Algorithm::tiled, T> {
+  template <int I> static Status launch(const Call& call) {
+    const Arguments<T> args = arguments_of<T>(call);
+    RIDGE_TRY(simt::launch(launch_config(call, call.plan.blocks), attention_tiled<Row<I>, T, Warp>, args));
+    if constexpr (variants[I].config.split) return launch_parts<T>(call, args);
+    else return {};
+  }
+};
+
+}  // namespace
+}  // namespace ridge::attention_detail

@@ -1,0 +1,24 @@
+// The families of attention kernels, by Config::algorithm.
+#pragma once
+#include <ridge/attention/gradient_tile.hpp>
+#include <ridge/attention/naive.hpp>
+#include <ridge/attention/register_tile.hpp>
+#include <ridge/attention/sm80_gradient.hpp>
+#include <ridge/attention/sm80_mma.hpp>
+#include <ridge/attention/sm90_decode.hpp>
+#include <ridge/attention/sm90_decode_one.hpp>
+#include <ridge/attention/sm90_gradient.hpp>
+#include <ridge/attention/sm90_terms.hpp>
+#include <ridge/attention/sm90_wgmma.hpp>
+#include <ridge/attention/tiled.hpp>
+
+namespace ridge::attention_detail {
+
+inline constexpr const Family* families[algorithm_count] = {
+    &naive::family,      &tiled::family,          &register_tile::family, &gradient_tile::family,
+    &mma_sync::family,   &mma_gradient::family,   &wgmma::family,         &decode::family,
+    &decode_one::family, &wgmma_gradient::family, &wgmma_terms::family,
+};
+inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
+
+}  // namespace ridge::attention_detail
