@@ -49,7 +49,7 @@ struct Variant {
 
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"naive", "a thread per output; any strides and sizes", {}, Role::fallback},
+    {"naive", "a thread per output; any strides and sizes", {}},
     {"tile_8x4", "8 x 4 outputs of a thread: a filter's element is read once for 32 products", {.method = Method::coarse, .threads = 128}, Role::fallback},
     {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
      {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 6}},
