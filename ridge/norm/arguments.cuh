@@ -32,11 +32,6 @@ template <class T> struct Forward {
   Compute<T> eps;
   bool rms;
   std::int64_t prefetch_distance = 0;  // in rows
-
-  RIDGE_HD bool in_place() const {
-    return y.data == x.data ||
-           (sum.data && (y.data == residual.data || sum.data == x.data || sum.data == residual.data));
-  }
 };
 
 // dy, x, dx, dsum: [rows, cols]; gamma: [cols]

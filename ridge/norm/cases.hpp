@@ -277,7 +277,9 @@ inline void add_range_cases(check::CaseBook& book) {
       test(std::string("f64:") + rest + ":fill=" + fill);
   for (const char* rest :
        {"rows=5,cols=203:warp=64", "rows=13,cols=100:place=inplace", "rows=2,cols=20001:place=inplace"})
-    test(std::string("f32:") + rest + ":fill=scaled,1e25");
+    for (const char* fill : {"scaled,1e25", "scaled,1e-30:eps=0", "shifted,-1e25"})
+      test(std::string("f32:") + rest + ":fill=" + fill);
+  test("bf16:rows=1,cols=1:place=inplace:fill=shifted,-1e20");
   for (const char* rest : {"rows=1,cols=2:eps=-0:fill=denormal", "rows=3,cols=2:fill=special:seed=573704"})
     test(std::string("bf16:") + rest);
 }

@@ -18,8 +18,8 @@
 //           NaN (rms_norm with an infinity: NaN there and beta elsewhere); infinite gamma does so where what it
 //           multiplies is 0 or below the normal numbers. Rows whose squares leave the range of
 //           float32 (f64: its own), large or small, have their statistics taken again in float64 (f64: of x by a power
-//           of two); but those in place that Hopper's clusters share have an infinite variance or none. Of gradients dx
-//           has no meaning where dy gamma, or its sum over a row, by itself or times x - mean, leaves that range.
+//           of two). Of gradients dx has no meaning where dy gamma, or its sum over a row, by itself or times x - mean,
+//           leaves that range.
 // Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale
 //           as two floats: an element of y is off by two roundings of its own, and by terms of the square of float32's
 //           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32, and a row's

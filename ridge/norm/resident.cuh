@@ -125,12 +125,12 @@ __global__ void __launch_bounds__(Team::threads,
         spread = Spread<float>::of(s, per_element);
       }
       if constexpr (Blocks::shares) {
-        const SliceMoments mine{static_cast<float>(part.size), base, spread};
-        spread = of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), per_column);
-        // Other blocks may have written their part of the row in its place.
-        if (!is_ordinary(spread.divisor(per_column, a.eps)) && !a.in_place())
-          return wide_statistics_alone<Team::warp>(a.x.even_row(row), Added ? a.residual.even_row(row) : nullptr,
-                                                   a.cols, a.eps, a.rms);
+        SliceMoments mine{static_cast<float>(part.size), base, spread};
+        if (!is_ordinary(spread.divisor(part.size > 0 ? 1 / static_cast<float>(part.size) : 0.0f, a.eps))) {
+          mine = wide_slice_alone<Team::warp>(x, Added ? residual : nullptr, part.size, a.rms);
+          __syncthreads();  // nobody writes y in x's place before all have read x
+        }
+        return statistics_of_cluster(mine, blocks.tell(mine, 0), blocks.blocks(), a.cols, per_column, a.eps);
       } else {
         const float divisor = spread.divisor(per_column, a.eps);
         if (in_any_row<Team>(!is_ordinary(divisor)))

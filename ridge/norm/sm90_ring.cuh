@@ -70,6 +70,14 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       Spread<float> spread;
       unsigned number;
     };
+    const auto residual_of = [](const InSlot& at_row) -> const T* {
+      if constexpr (Added) return at_row.of(1);
+      else return nullptr;
+    };
+    // Each warp for itself, from the ring: others of the cluster may have written their y in x's place.
+    const auto wide_slice = [&](const InSlot& at_row) {
+      return wide_slice_alone<32>(at_row.of(0), residual_of(at_row), size, a.rms);
+    };
     const auto moments = [&](const Posted& p) { return SliceMoments{static_cast<float>(size), p.base, p.spread}; };
     const auto sums = [&](const InSlot& at_row, float base, float mean, auto keeps) {
       Differences<float> s{0, 0};
@@ -102,23 +110,20 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
             spread = Spread<float>::of(s, of_element);
             spread.mean += mean;
           }
-          Posted posted{base, spread, 0};
-          if (ring.cluster > 1) posted.number = team.post(moments(posted));
-          return posted;
+          if (ring.cluster == 1) return Posted{base, spread, 0};
+          SliceMoments part{static_cast<float>(size), base, spread};
+          if (!is_ordinary(spread.divisor(per_element, a.eps))) part = wide_slice(at_row);
+          return Posted{part.base, part.spread, team.post(part)};
         },
         [&](const InSlot& at_row, const Posted& posted) {
-          Spread<float> spread = posted.spread;
-          if (ring.cluster > 1)
-            spread = of_cluster(moments(posted), team.template collect<SliceMoments>(posted.number), ring.cluster,
-                                per_column);
-          Statistics<float> normalised = spread.statistics(posted.base, per_column, a.eps);
-          // A block that has the row finds it in the ring; of a cluster's, others may have written theirs in its place.
-          if (!is_ordinary(spread.divisor(per_column, a.eps)) && (ring.cluster == 1 || !a.in_place())) {
-            const bool here = ring.cluster == 1;
-            const T *of_x = here ? at_row.of(0) : a.x.even_row(at_row.row), *of_residual = nullptr;
-            if constexpr (Added) of_residual = here ? at_row.of(1) : a.residual.even_row(at_row.row);
-            normalised = wide_statistics_alone<32>(of_x, of_residual, a.cols, a.eps, a.rms);
-          }
+          const auto normalised = [&] {
+            if (ring.cluster > 1)
+              return statistics_of_cluster(moments(posted), team.template collect<SliceMoments>(posted.number),
+                                           ring.cluster, a.cols, per_column, a.eps);
+            if (is_ordinary(posted.spread.divisor(per_column, a.eps)))
+              return posted.spread.statistics(posted.base, per_column, a.eps);
+            return wide_statistics_alone<32>(at_row.of(0), residual_of(at_row), a.cols, a.eps, a.rms);
+          }();
           T* y = a.y.even_row(at_row.row) + begin + at0;
           tile::make_opaque(y);  // computed once, and not for each unit again
           // A branch for each unit would leave none to be worked on while another one is read.

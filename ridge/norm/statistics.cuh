@@ -204,11 +204,19 @@ template <class X> struct Spread {
   }
 };
 
-// A block's part of a row: n elements, their mean as a distance from `base`, which is one of them, and the sum of
-// squared differences from that mean.
+// A block's part of a row: n elements, their mean as a distance from `base`, and the sum of squared differences from that
+// mean; or below zero, where the sum leaves float32's range, the root of these squares' mean with its sign changed.
 struct SliceMoments {
   float n, base;
   Spread<float> spread;
+
+  __device__ __forceinline__ bool wide() const { return spread.squares < 0; }
+  // The mean of x, and the sum of squares, of what a block has told.
+  __device__ __forceinline__ WideMoments widened() const {
+    if (!(n > 0)) return {0, 0};
+    const double squares = spread.squares;
+    return {double(base) + double(spread.mean), wide() ? n * squares * squares : squares};
+  }
 };
 
 // Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l %
@@ -223,6 +231,28 @@ __device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, co
   const float from_mine = of_lane.n > 0 ? of_lane.base - mine.base + of_lane.spread.mean : 0.0f;
   const float mean = sum(of_lane.n * from_mine) * per_column, apart = from_mine - mean;
   return {mean, sum(fmaf(of_lane.n * apart, apart, of_lane.spread.squares))};
+}
+
+// The same in float64, where the squares leave float32's range. A function, as it is rare.
+[[gnu::noinline]] static __device__ Statistics<float> wide_statistics_of_cluster(SliceMoments of_lane, int cluster,
+                                                                                 double cols, float eps) {
+  const simt::tile<32> warp;
+  const auto sum = [&](double value) {
+    for (int apart = 1; apart < cluster; apart *= 2) value += warp.shfl_xor(value, apart);
+    return value;
+  };
+  const WideMoments part = of_lane.widened();
+  const double mean = sum(of_lane.n * part.mean) / cols, apart = part.mean - mean;
+  return statistics_of_wide<float>(mean, sum(::fma(of_lane.n * apart, apart, part.squares)), cols, eps, 1);
+}
+
+__device__ __forceinline__ Statistics<float> statistics_of_cluster(const SliceMoments& mine,
+                                                                   const SliceMoments& of_lane, int cluster,
+                                                                   std::int64_t cols, float per_column, float eps) {
+  const Spread<float> spread = of_cluster(mine, of_lane, cluster, per_column);
+  if (simt::tile<32>().any(of_lane.wide()) || !is_ordinary(spread.divisor(per_column, eps)))
+    return wide_statistics_of_cluster(of_lane, cluster, static_cast<double>(cols), eps);
+  return spread.statistics(mine.base, per_column, eps);
 }
 
 // What dx of a row is made of: scale (g - mean_g - n mean_gn) where n is x normalised, and g = dy gamma.
@@ -291,18 +321,34 @@ template <int Size> struct LanesAlone {
   }
 };
 
-// x: [cols], and residual, which is added to it as it is stored, or null. Nothing of them may be written meanwhile.
+// x: [cols], and residual, which is added to it as it is stored, or null: f(x, exists) for each of a lane's.
 template <int Size, class T>
-[[gnu::noinline]] static __device__ Statistics<float> wide_statistics_alone(const T* x, const T* residual,
-                                                                            std::int64_t cols, float eps, bool rms) {
-  const auto each = [&](auto&& f) {
+static __device__ __forceinline__ auto each_of_lanes(const T* x, const T* residual, std::int64_t cols) {
+  return [=](auto&& f) {
 #pragma unroll 1
     for (std::int64_t i = simt::tile<Size>().rank(); i < cols; i += Size)
       f(residual ? float(T(float(x[i]) + float(residual[i]))) : float(x[i]), true);
   };
+}
+// Nothing of them may be written meanwhile.
+template <int Size, class T>
+[[gnu::noinline]] static __device__ Statistics<float> wide_statistics_alone(const T* x, const T* residual,
+                                                                            std::int64_t cols, float eps, bool rms) {
   WideScratch<LanesAlone<Size>> none;
   return wide_statistics<LanesAlone<Size>, float>(
-      each, [] {}, static_cast<float>(cols), eps, rms, 1.0f, none);
+      each_of_lanes<Size>(x, residual, cols), [] {}, static_cast<float>(cols), eps, rms, 1.0f, none);
+}
+// Of a block's part of a row, whose squares leave float32's range. x: [n], and residual as above.
+template <int Size, class T>
+[[gnu::noinline]] static __device__ SliceMoments wide_slice_alone(const T* x, const T* residual, int n, bool rms) {
+  if (n == 0) return {0, 0, {0, 0}};
+  WideScratch<LanesAlone<Size>> none;
+  const auto m = WideMoments::of<LanesAlone<Size>>(
+      each_of_lanes<Size>(x, residual, n), [] {}, static_cast<double>(n), 1, rms, none);
+  const float base = static_cast<float>(m.mean);
+  return {static_cast<float>(n),
+          base,
+          {static_cast<float>(m.mean - base), static_cast<float>(-::sqrt(m.squares / static_cast<double>(n)))}};
 }
 // x, dy, gamma: [cols]; gamma may be null
 template <int Size, class T>
