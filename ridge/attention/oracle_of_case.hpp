@@ -166,6 +166,9 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
   return {o};
 }
 
+// A part of a value that has no bound: none of nothing, and nothing of 0.
+inline double part_of(double share, double value) { return share == 0 || value == 0 ? 0 : share * value; }
+
 // Sums with their errors, for one gradient.
 struct GradientSums {
   struct Sum {
@@ -177,7 +180,7 @@ struct GradientSums {
     Sum& sum = sums[static_cast<std::size_t>(at)];
     sum.value += factor * element;
     sum.size += std::fabs(factor * element);
-    sum.error += error * std::fabs(element);
+    sum.error += part_of(error, std::fabs(element));
   }
   // n terms in any order err by n u of their absolute sum; the scale and the product by 3 u. Terms that underflow lose
   // 2^-149 each. Then one rounding into the type, beyond whose range it is infinite.
@@ -239,16 +242,16 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
           const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);
           const double dx = weight * apart * slope;
-          const double dx_exact = weight_error * (std::fabs(apart) + apart_error) * (slope + slope_error) +
+          const double dx_exact = part_of(weight_error, (std::fabs(apart) + apart_error) * (slope + slope_error)) +
                                   weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
                                   3 * u * std::fabs(dx);
-          const double dx_error = dx_exact + 2 * u16 * (std::fabs(dx) + dx_exact) + lost * (1 + std::fabs(apart));
+          const double dx_error = dx_exact + part_of(2 * u16, std::fabs(dx) + dx_exact) + lost * (1 + std::fabs(apart));
           for (std::int64_t column = 0; column < s.d; ++column) {
             dq.add(rows.at_q(b, h, i, column), dx, dx_error, key[column]);
             dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
           }
           for (std::int64_t column = 0; column < s.dv; ++column)
-            dv.add(rows.at_v(b, group, j, column), weight, weight_error + u16 * (weight + weight_error) + lost,
+            dv.add(rows.at_v(b, group, j, column), weight, weight_error + part_of(u16, weight + weight_error) + lost,
                    g[column]);
         }
       }

@@ -1,5 +1,8 @@
 #include <ridge/core/plan_checks.hpp>
+#include <ridge/core/text.hpp>
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace ridge {
@@ -34,6 +37,13 @@ Status check_no_partial_overlap(std::string_view op, std::string_view output, co
   if (!share_memory(in, out) || same_elements(in, out)) return {};
   return Status::invalid(op, std::string(output), "overlapping " + std::string(input),
                          "apart from it, or the same elements");
+}
+
+Status check_eps(std::string_view op, double eps, DType dtype) {
+  const double greatest = dtype == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  if (eps >= 0 && eps <= greatest) return {};
+  const bool beyond = eps >= 0 && std::isfinite(eps);
+  return Status::invalid(op, "eps", number_text(eps), beyond ? "in float32's range" : "finite and not negative");
 }
 
 Status not_as_planned(std::string_view op, const std::string& given, const std::string& planned) {

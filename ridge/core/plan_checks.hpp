@@ -25,6 +25,9 @@ Status check_no_overlap(std::string_view op, std::string_view output, const Tens
 Status check_no_partial_overlap(std::string_view op, std::string_view output, const TensorView&, std::string_view input,
                                 const TensorView&);
 
+// Refuses an eps that is negative, or no number of the type that is computed in: f64's own, of others float32.
+Status check_eps(std::string_view op, double eps, DType);
+
 // The refusal of a run whose tensors are not those that were planned for, both as their problem's text says.
 Status not_as_planned(std::string_view op, const std::string& given, const std::string& planned);
 

@@ -136,8 +136,7 @@ static Status validate(const EmbeddingNormProblem& p) {
     return Status::invalid(op, "table.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   RIDGE_TRY(check_sizes(op, "table.shape", {p.rows, p.cols}));
   RIDGE_TRY(check_sizes(op, "y.shape", {p.n, p.cols}));
-  if (!(p.options.eps >= 0) || !std::isfinite(p.options.eps))
-    return Status::invalid(op, "eps", number_text(p.options.eps), "finite and not negative");
+  RIDGE_TRY(check_eps(op, p.options.eps, p.dtype));
   if (!std::isfinite(p.options.scale)) return Status::invalid(op, "scale", number_text(p.options.scale), "finite");
   RIDGE_TRY(check_elements_apart(op, "x", Rows{p.x_rows, p.x_step}.layout(p.cols)));
   return check_elements_apart(op, "y", Rows{p.y_rows, p.y_step}.layout(p.cols));

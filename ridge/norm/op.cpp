@@ -31,6 +31,14 @@ template <Op O> static Result<Named> named(const Options& options, std::size_t g
   return Named{*request, *inputs, *outputs};
 }
 
+// Gradients are planned as those of the norm alone, with x: a refusal is in the names that were asked for.
+static Status as_asked(std::string_view op, const Named& n, const Status& why) {
+  if (why.op().empty()) return why;
+  std::string argument(why.argument());
+  if (n.request.backward && (argument == "x" || argument.starts_with("x."))) argument.replace(0, 1, n.inputs[1]);
+  return Status::refuse(why.code(), op, std::move(argument), std::string(why.value()), std::string(why.constraint()));
+}
+
 static std::optional<TensorView> view_if(Views views, const Names& names, std::string_view name) {
   const TensorView* found = find_view(views, names, name);
   return found ? std::optional(*found) : std::nullopt;
@@ -77,14 +85,15 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   const Request& r = names->request;
   auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, in, out))
                             : NormProblem::of(r.norm, r.eps, forward_of(*names, in, out));
-  if (!problem) return problem.error();
+  if (!problem) return as_asked(info<O>().name, *names, problem.error());
   problem->accumulate = r.accumulate;
   auto plan = plan_norm(*problem, device, {.variant = std::string(options.text("variant"))});
-  if (!plan) return plan.error();
+  if (!plan) return as_asked(info<O>().name, *names, plan.error());
   return make_op_plan(std::move(*plan),
                       [n = *names](const NormPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
-                        return n.request.backward ? p.run(backward_of(n, x, y), workspace, stream)
-                                                  : p.run(forward_of(n, x, y), workspace, stream);
+                        const Status done = n.request.backward ? p.run(backward_of(n, x, y), workspace, stream)
+                                                               : p.run(forward_of(n, x, y), workspace, stream);
+                        return as_asked(info<O>().name, n, done);
                       });
 }
 

@@ -138,8 +138,7 @@ static Status validate(const NormProblem& p) {
                            "left away: it is for rows of f32, forward, and " +
                                (p.backward ? "these are gradients" : "these are of " + std::string(name(p.dtype))));
   RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
-  if (!(p.eps >= 0) || !std::isfinite(p.eps))
-    return Status::invalid(op, "eps", number_text(p.eps), "finite and not negative");
+  RIDGE_TRY(check_eps(op, p.eps, p.dtype));
   for (int i : {1, 3}) {
     const Rows& rows = (*p.rows_lie)[i];
     if (i == 3 && (p.backward || !p.added)) continue;  // an input, or none

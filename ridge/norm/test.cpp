@@ -240,6 +240,26 @@ TEST(NormPlan, ARefusalSaysWhy) {
   EXPECT_EQ(plan.error().message(), "rms_norm: dtype is i32; it must be one of f32 f16 bf16 f64");
   plan = plan_norm({.rows = 8, .cols = 8, .eps = -1}, *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "layer_norm: eps is -1; it must be finite and not negative");
+  plan = plan_norm({.rows = 8, .cols = 8, .eps = 3.5e38}, *device_model("H200"));
+  EXPECT_EQ(plan.error().message(), "layer_norm: eps is 3.5e+38; it must be in float32's range");
+  EXPECT_TRUE(plan_norm({.rows = 8, .cols = 8, .dtype = DType::f64, .eps = 3.5e38}, *device_model("H200")));
+}
+
+TEST(NormPlan, AGradientIsRefusedInTheNamesThatWereAskedFor) {
+  std::vector<float> rows(2 * 8), gradients(rows.size()), short_rows(8);
+  const TensorView dy = view(rows.data(), {2, 8}), dx = view(gradients.data(), {2, 8});
+  const TensorView sum = view(short_rows.data(), {1, 8});
+  const auto op = find_op("add_layer_norm");
+  ASSERT_TRUE(op);
+  Options options;
+  options.set("backward", "true");
+  options.set("inputs", "dy,sum");
+  options.set("outputs", "dx");
+  const std::vector<TensorView> in{dy, sum}, out{dx};
+  const auto plan = plan_op(**op, in, out, options, cpu());
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().op(), "add_layer_norm");
+  EXPECT_EQ(plan.error().argument(), "dy.shape");
 }
 
 // y of one row by every row of the table, none of which may be further from float64's than `most` and the `share` of

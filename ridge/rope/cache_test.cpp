@@ -122,7 +122,7 @@ TEST(RopeCachePlan, ExplainsEachRow) {
 
 TEST(RopeCachePlan, ARefusalSaysWhy) {
   EXPECT_EQ(chosen(prompt(f32, 7)), "rope_cache: rotary_dim is 7; it must be even, and at most d, 7, and 512");
-  EXPECT_EQ(chosen(prompt(f32, 8, {.base = 0})), "rope_cache: base is 0; it must be positive and finite");
+  EXPECT_EQ(chosen(prompt(f32, 8, {.base = 0})), "rope_cache: base is 0; it must be finite, and 1 or more");
   RopeCacheProblem p = prompt(f32, 8);
   p.dtype = f64;
   EXPECT_EQ(chosen(p), "rope_cache: q.dtype is f64; it must be one of f32 f16 bf16");

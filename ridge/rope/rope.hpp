@@ -29,7 +29,7 @@ enum class RopeStyle : std::uint8_t { neox, gptj };
 struct RopeOptions {
   RopeStyle style = RopeStyle::neox;
   std::int64_t rotary_dim = 0;  // even, at most d and 512; 0: d
-  double base = 10000;
+  double base = 10000;          // finite, 1 or more
   bool operator==(const RopeOptions&) const = default;
 };
 

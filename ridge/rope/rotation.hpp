@@ -49,8 +49,9 @@ inline Status check_rotation(std::string_view op, const RopeOptions& options, st
   if (options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
     return Status::invalid(op, "rotary_dim", std::to_string(options.rotary_dim != 0 ? options.rotary_dim : n),
                            "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
-  if (!(options.base > 0) || !std::isfinite(options.base))
-    return Status::invalid(op, "base", number_text(options.base), "positive and finite");
+  // Angles grow with the position, and no faster: below 1 they would by whole turns.
+  if (!(options.base >= 1) || !std::isfinite(options.base))
+    return Status::invalid(op, "base", number_text(options.base), "finite, and 1 or more");
   return {};
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
+#include <string>
 
 namespace ridge::transpose_detail {
 
@@ -31,14 +33,12 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   std::iota(axes.begin(), axes.end(), 0);
   if (c.op == "transpose") {
     std::swap(axes[rank - 1], axes[rank - 2]);
-  } else if (c.options.has("axes")) {  // one digit each, as there are at most eight; NumPy counts negative ones back
+  } else if (c.options.has("axes")) {  // as the plan has taken them; NumPy counts negative ones back
     axes.clear();
-    int sign = 1;
-    for (char character : c.options.text("axes")) {
-      if (character == '-') sign = -1;
-      if (character < '0' || character > '9') continue;
-      axes.push_back(sign > 0 ? character - '0' : static_cast<int>(rank) - (character - '0'));
-      sign = 1;
+    std::istringstream text{std::string(c.options.text("axes"))};
+    for (std::string axis; std::getline(text, axis, ',');) {
+      const int counted = std::stoi(axis);
+      axes.push_back(counted < 0 ? counted + static_cast<int>(rank) : counted);
     }
   } else {
     std::reverse(axes.begin(), axes.end());
@@ -134,11 +134,12 @@ inline check::CaseBook permute_book() {
   check::CaseBook book = empty_book("permute", {"d0"}, {"d1", "d2", "d3", "d4", "d5", "d6", "d7"});
   const auto test = [&](std::string rest) { book.tests.push_back("permute:" + rest); };
   for (const char* type : {"f32", "bf16", "u8", "f64"})
-    for (const char* rest : {"d0=37", "d0=0,d1=5", "d0=6,d1=7:axes=0,1", "d0=40,d1=24", "d0=6,d1=7,d2=8:axes=2,0,1",
-                             "d0=6,d1=7,d2=8:axes=1,2,0", "d0=6,d1=7,d2=8:axes=2,1,0", "d0=6,d1=7,d2=8:axes=1,0,2",
-                             "d0=6,d1=7,d2=8:axes=0,2,1", "d0=6,d1=7,d2=1:axes=1,0,2", "d0=9,d1=40,d2=2:axes=1,0,2",
-                             "d0=9,d1=40,d2=3:axes=1,0,2", "d0=2,d1=9,d2=3,d3=16:axes=0,2,1,3",
-                             "d0=2,d1=9,d2=3,d3=16:axes=0,-1,1,2", "d0=2,d1=3,d2=5,d3=7:axes=3,1,2,0"})
+    for (const char* rest :
+         {"d0=37", "d0=0,d1=5", "d0=6,d1=7:axes=0,1", "d0=40,d1=24", "d0=6,d1=7,d2=8:axes=2,0,1",
+          "d0=6,d1=7,d2=8:axes=1,2,0", "d0=6,d1=7,d2=8:axes=2,1,0", "d0=6,d1=7,d2=8:axes=1,0,2",
+          "d0=6,d1=7,d2=8:axes=0,2,1", "d0=6,d1=7,d2=1:axes=1,0,2", "d0=9,d1=40,d2=2:axes=1,0,2",
+          "d0=9,d1=40,d2=3:axes=1,0,2", "d0=2,d1=9,d2=3,d3=16:axes=0,2,1,3", "d0=2,d1=9,d2=3,d3=16:axes=0,-1,1,2",
+          "d0=2,d1=3,d2=5:axes=1,-0,02", "d0=2,d1=3,d2=5,d3=7:axes=3,1,2,0"})
       test(std::string(type) + ":" + rest);
   for (const char* axes : {"7,2,5,0,3,6,1,4", "1,0,3,2,5,4,7,6", "2,0,4,6,1,3,5,7"})
     test(std::string("f32:d0=3,d1=2,d2=2,d3=3,d4=2,d5=3,d6=2,d7=2:axes=") + axes);
