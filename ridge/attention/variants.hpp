@@ -1,5 +1,5 @@
-// The table of attention kernels. What a row's kernel needs, takes and costs is said by its family, in the header beside
-// its .cuh; the order of families is that of Algorithm (config.hpp).
+// The table of attention kernels. What a row's kernel needs, takes and costs is said by its family, in the header
+// beside its .cuh; the order of families is that of Algorithm (config.hpp).
 #pragma once
 #include <ridge/attention/attention.hpp>
 #include <ridge/attention/config.hpp>

@@ -25,9 +25,9 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
   k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 2.5 : 1) + warps_of_outputs(p) * 60;
+  // As outputs of 3 to 27 terms take; and before the first access come four divisions of 64 bits.
   k.trips = std::max(1.0, real(terms_of(p)) / 2.5);
-  k.serial_us =
-      1;  // four divisions of 64 bits before the first access; measured, as the trips, of outputs of 3 to 27 terms
+  k.serial_us = 1;
   k.launches = p.backward ? 2 : 1;
   return k;
 }

@@ -204,8 +204,8 @@ template <class X> struct Spread {
   }
 };
 
-// A block's part of a row: n elements, their mean as a distance from `base`, and the sum of squared differences from that
-// mean; or below zero, where the sum leaves float32's range, the root of these squares' mean with its sign changed.
+// A block's part of a row: n elements, their mean as a distance from `base`, and the sum of squared differences from
+// that mean; or below zero, where the sum leaves float32's range, the root of these squares' mean, its sign changed.
 struct SliceMoments {
   float n, base;
   Spread<float> spread;
