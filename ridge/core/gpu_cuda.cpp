@@ -72,10 +72,13 @@ Result<DeviceInfo> query(int index) {
   return info;
 }
 
+// Kernels read whole units of 16 bytes where a tensor has one element of them, which tools may call beyond its end.
+static std::size_t whole_units(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
 Result<void*> allocate(int index, std::size_t bytes) {
   Guard guard({DeviceKind::cuda, index});
   void* data = nullptr;
-  if (const cudaError_t error = cudaMalloc(&data, bytes))
+  if (const cudaError_t error = cudaMalloc(&data, whole_units(bytes)))
     return failed(("cudaMalloc of " + std::to_string(bytes) + " bytes").c_str(), error);
   return data;
 }
