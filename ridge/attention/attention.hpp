@@ -20,6 +20,7 @@
 //           infinite. A query with nothing to attend to has O = 0 and LSE = -inf. LSE is the natural logarithm of the
 //           sum of exp(s). A score that is NaN or +inf makes its row NaN; one beyond float32's range is infinite. Every
 //           finite one is a score, a type's lowest in a mask too: a query all of whose scores are that has V's mean.
+//           A score whose products of both signs leave float32's range in some order has no meaning, nor has its row.
 // Gradients dQ, dK, dV, of the shapes and the type of Q, K and V, from those, the mask, O and LSE as the forward pass
 //           gave them, and dO. Sums are float32, heads that share K and V are summed in their order. Rows on tensor
 //           cores (mma_gradient, wgmma_gradient) round weights and the gradients of products to the 16-bit type before

@@ -59,6 +59,7 @@ inline check::CaseBook book() {
       test(std::string(type) + ":b=2,hq=4,hkv=2," + size + ":lse:fill=far");
     test(std::string(type) + ":b=3,hq=2,hkv=1,sq=70,sk=150,d=24,uneven=1:inputs=q,k,v,cu_q,cu_k:causal:lse:fill=far");
   }
+  test("f32:b=1,hq=1,hkv=1,sq=2,sk=1,d=32:fill=overflow");
   test("bf16:b=3,hq=1,hkv=1,sq=2,sk=4,d=1,dv=3:fill=special");  // a score beyond float32 is no key's
   // One query of heads that fill their rows, whose masks are ranges of keys.
   for (const char* type : {"bf16", "f16"})
@@ -166,6 +167,7 @@ inline check::CaseBook book() {
              ":b=3,hq=2,hkv=1,sq=70,sk=90,d=24,uneven=1:inputs=do,q,k,v,o,lse,cu_q,cu_k:causal:fill=far");
     for (const char* fill : {"ones", "denormal", "constant,-3"})
       backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=" + fill);
+    backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=1,sk=1,d=1:fill=shifted,1e4");
     for (const char* place : {"offset", "padded", "strided", "reversed"})
       for (const char* layout : {"bhsd", "bshd"})
         backward(std::string(type) + ":b=2,hq=4,hkv=2,sq=20,sk=30,d=40,dv=24,mask=1:causal:layout=" + layout +

@@ -8,25 +8,39 @@
 namespace ridge::attention_detail {
 
 struct Score {
-  double value;      // -inf: not attended to
-  double magnitude;  // of what was added up to it
+  double value;         // -inf: not attended to
+  double magnitude;     // of what was added up to it
+  bool decided = true;  // the same whatever the order of additions in float32
 };
+
+// Whether a sum has one value in all orders: `up` is that of the positive terms, `down` that of the others, absolutely.
+// A partial sum may be any part of both. Where no part leaves float32's range, it does not; where the sum does, and the
+// terms of the other sign alone do not, it is that infinity. Else there are orders of which one part overflows that
+// another would have cancelled, or both do, to NaN. Terms that are infinite themselves are so in any order.
+inline bool is_decided(double up, double down) {
+  constexpr double most = std::numeric_limits<float>::max();
+  if (std::isnan(up) || std::isnan(down) || (std::isinf(up) && std::isinf(down))) return true;
+  const double less = std::fmin(up, down), more = std::fmax(up, down);
+  return more <= most || (less <= most && more - less > most);
+}
 
 // The score of a query and a key: cap * tanh(scale * q k / cap) + mask.
 inline Score score_oracle(const double* q, std::int64_t q_step, const double* k, std::int64_t k_step, std::int64_t d,
                           double scale, double softcap, double mask) {
   if (mask == -std::numeric_limits<double>::infinity()) return {mask, 0};
-  double sum = 0, size = 0;
+  double sum = 0, size = 0, up = 0, down = 0;
   for (std::int64_t i = 0; i < d; ++i) {
-    sum += q[i * q_step] * k[i * k_step];
-    size += std::fabs(q[i * q_step] * k[i * k_step]);
+    const double term = q[i * q_step] * k[i * k_step];
+    sum += term;
+    size += std::fabs(term);
+    (term < 0 ? down : up) += std::fabs(term);
   }
   const auto as_float32 = [](double x) {  // what scores are computed in: beyond its range they are infinite
     return std::fabs(x) > std::numeric_limits<float>::max() ? std::copysign(HUGE_VAL, x) : x;
   };
   const double plain = as_float32(scale * as_float32(sum)),
                score = softcap > 0 ? softcap * std::tanh(plain / softcap) : plain;
-  return {score + mask, std::fabs(scale) * size};
+  return {score + mask, std::fabs(scale) * size, is_decided(up, down)};
 }
 
 // Weights exp(score - max) / sum, and log of the sum. Without a key, no weights and -inf.

@@ -18,4 +18,13 @@ inline long double activation_oracle(std::string_view f, long double x) {
   return x;
 }
 
+// What an activation of x may lose besides roundings: it is a product of x with a share, or a share itself, and one
+// below the normal numbers of the type computed in may be 0. Fast divisions give 0 where the divisor is above 2^126,
+// and an exponential beyond the range is infinite: 1 over that is 0, where 1 over its own value is a subnormal number.
+inline long double lost_below_normal(std::string_view f, long double x, long double least_normal) {
+  if (f == "sigmoid") return least_normal;
+  if (!std::isfinite(x)) return 0;
+  return f == "silu" || f == "gelu" || f == "gelu_tanh" ? std::fabs(x) * least_normal : 0;
+}
+
 }  // namespace ridge::check

@@ -215,11 +215,18 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     for (std::int64_t k = 0; k < count; ++k) tensor.values[k] = source(k);
     inputs.push_back(std::move(tensor));
   }
-  if (book.adjust) book.adjust(c, inputs);
-  for (HostTensor& tensor : inputs) {  // what the kernel will see: rounded to the dtype
+  // What the kernel will see: rounded to the dtype. Before adjust too, which may compute an input from others, as a
+  // gradient's are results of the first pass; of integers it may have to make legal ones first.
+  const auto round_values = [](HostTensor& tensor) {
     const auto bytes = encode(tensor.type.dtype, tensor.values);
     tensor.values = decode(tensor.type.dtype, bytes.data(), static_cast<std::int64_t>(tensor.values.size()));
+  };
+  if (book.adjust) {
+    for (HostTensor& tensor : inputs)
+      if (is_floating(tensor.type.dtype)) round_values(tensor);
+    book.adjust(c, inputs);
   }
+  std::ranges::for_each(inputs, round_values);
   return inputs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -204,9 +205,18 @@ Verdict plan_everywhere(const Case& c, const DeviceInfo& here, bool& runs_here) 
   return all;
 }
 
-Verdict run_here(const Case& c, const DeviceInfo& device) {
+// A row may need far more threads than the chosen one: each has the room of a run. And many rows of as many threads as
+// there is room for may together take as long as a hang would: after some seconds no further one is begun.
+Verdict run_here(const Case& c, const DeviceInfo& device, Room room) {
+  using Clock = std::chrono::steady_clock;
+  const auto last_begin = Clock::now() + std::chrono::seconds(10);
+  const auto wanted = [&](std::string_view variant) {
+    Case of_row = c;
+    of_row.options.set("variant", std::string(variant));
+    return Clock::now() < last_begin && is_small(of_row, device, room).value_or(true);
+  };
   Verdict result{Verdict::refused, c.text(), {}};
-  for (const Outcome& outcome : run_case(c, device, true)) {
+  for (const Outcome& outcome : run_case(c, device, true, wanted)) {
     if (outcome.kind == Outcome::failed) return {Verdict::wrong, outcome.case_text, outcome.why};
     if (outcome.kind == Outcome::passed) result.kind = Verdict::right;
   }
@@ -293,7 +303,7 @@ Verdict try_case(const Case& c, const DeviceInfo& given, Room room) {
     const bool tangled = c.options.text("place") == "tangled";
     if (!runs_here) return planned;
     if (!small || !*small) return verdict(tangled ? Verdict::refused : Verdict::planned, c, {});
-    return run_here(c, device);
+    return run_here(c, device, room);
   } catch (const std::exception& error) {
     return verdict(Verdict::threw, c, error.what());
   }

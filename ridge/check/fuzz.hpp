@@ -38,7 +38,7 @@ inline constexpr Room room_of_fuzzing{6e4, 6e5, 1};
 Case fuzz_case(const CaseBook&, Draw&, const DeviceInfo& device, Room, const std::function<void(const Case&)>& tell);
 
 // What must hold of every case: it is refused by a sentence; or plans for every device model and this device explain
-// themselves, and all rows that fit here agree with the oracle.
+// themselves, and all rows agree with the oracle that fit here, are within the room, and are begun in ten seconds.
 Verdict try_case(const Case&, const DeviceInfo&, Room);
 
 // Cases that are simpler in one way each, the greatest steps first.

@@ -182,7 +182,8 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
 
 }  // namespace
 
-std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_variants) {
+std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_variants,
+                              const std::function<bool(std::string_view variant)>& wanted) {
   Outcome wrong{.kind = Outcome::failed, .case_text = c.text(), .variant = {}, .device = given.id_text(), .why = {}};
   DeviceInfo device = given;
   if (device.is_cpu()) {
@@ -231,7 +232,7 @@ std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_v
   }
   const std::string chosen = (*plan)->explain().variant;
   for (const VariantInfo& row : prepared->op->variants) {
-    if (!all_variants && row.name != chosen) continue;
+    if (all_variants ? wanted && !wanted(row.name) : row.name != chosen) continue;
     outcomes.push_back(run_variant(c, *prepared, device, std::string(row.name)));
   }
   return outcomes;

@@ -3,7 +3,9 @@
 #pragma once
 #include <ridge/check/case_book.hpp>
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ridge::check {
@@ -21,8 +23,9 @@ struct Outcome {
 Result<std::vector<HostTensor>> fill_inputs(const CaseBook&, const Case&);
 
 // Runs one case. With a variant option that variant alone; otherwise the one the plan chooses, or with
-// all_variants every row of the table, a row that does not fit being `refused`.
-std::vector<Outcome> run_case(const Case&, const DeviceInfo&, bool all_variants);
+// all_variants every row of the table that is wanted (null: all), a row that does not fit being `refused`.
+std::vector<Outcome> run_case(const Case&, const DeviceInfo&, bool all_variants,
+                              const std::function<bool(std::string_view variant)>& wanted = nullptr);
 
 // Bytes of a value tensor in its dtype, and back.
 std::vector<std::byte> encode(DType, const std::vector<double>& values);

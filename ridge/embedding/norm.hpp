@@ -18,8 +18,9 @@
 //           distances from the row's first element, less their mean: a row 1e4 + i * 1e-3 in float32 is right to the
 //           last bits of x - mean; one whose first element lies far from the others, to those of that distance. A
 //           constant row, or one of one element, gives beta in mode layer. Rows with NaN or an infinity give NaN (mode
-//           rms with an infinity: NaN there and beta elsewhere), and no other row does. Rows whose squares
-//           leave the range of float32 have them summed in float64; in mode layer, distances that leave it give NaN.
+//           rms with an infinity: NaN there and beta elsewhere), and no other row does; infinite gamma does so where
+//           what it multiplies is 0 or below the normal numbers. Rows whose squares leave the range of float32 have
+//           them summed in float64; in mode layer, distances that leave it give NaN.
 // scale     finite. With 1, the default, rows are copied as they are; otherwise they are multiplied in float32 and
 //           rounded once.
 // eps       finite and not negative, added inside the root; below float32's least normal number, that number. With 0, a

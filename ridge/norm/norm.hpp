@@ -22,8 +22,9 @@
 //           leaves that range.
 // Accuracy  Accumulate::two_float, for rows of f32, forward, sums x and its square in float64, and keeps mean and scale
 //           as two floats: an element of y is off by two roundings of its own, and by terms of the square of float32's
-//           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32, and a row's
-//           standard deviation between 1e-37 and 1e37. Infinite elements of gamma give NaN or an infinity.
+//           roundoff, be the mean however far from 0. For that x - mean must be in the range of float32 (where it is
+//           not, that element of y has no meaning), and a row's standard deviation between 1e-37 and 1e37. Infinite
+//           elements of gamma give NaN or an infinity.
 // eps       finite and not negative, added inside the root; below float32's least normal number (f64: its own), that
 //           number. With 0, a constant row gives NaN, and one whose standard deviation is below the normal numbers has
 //           values of no meaning.

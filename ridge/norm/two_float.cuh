@@ -17,6 +17,7 @@
 #include <ridge/tile/two_float.cuh>
 
 #include <cmath>
+#include <limits>
 
 namespace ridge::norm_detail {
 
@@ -83,7 +84,8 @@ template <bool Rms> struct InTwoFloats {
       // No element is farther from the mean than the root of all squares. What is added and taken away again leaves
       // steps of float32's there, or coarser ones.
       const double greatest = ::fma(root_of_cols, (variance + eps) * scale, ::fabs(mean));
-      const double steps = ::copysign(0x1.001p29 * greatest, mean), base = (mean + steps) - steps;
+      const double steps = ::copysign(0x1.001p29 * greatest, mean), most = std::numeric_limits<float>::max();
+      const double base = ::fmax(::fmin((mean + steps) - steps, most), -most);  // it may have been rounded beyond
       return {static_cast<float>(base), static_cast<float>(mean - base), two_floats(scale)};
     }
   }

@@ -32,9 +32,8 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// The most additions between an element and a sum of n, in any row of the table and on any device: of the one slice
-// that a single multiprocessor might make of it. `atomic` adds one by one, but its n roundings fall up as often as
-// down: four standard deviations of such a walk are 4 sqrt(n).
+// The most additions between an element and a sum of n, in any row of the table but `atomic` and on any device: of the
+// one slice that a single multiprocessor might make of it. `atomic` adds one by one: case_tolerances().
 inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   std::int64_t most = 0;
   const Extent row{.rows = 1, .cols = e.cols};  // whose slices are fewest
@@ -48,7 +47,7 @@ inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
     const std::int64_t slices = partition.slices(c, extent, element_bytes, 1);
     most = std::max(most, partition.additions(c, extent, slices, element_bytes));
   }
-  return std::max(static_cast<double>(most), 4 * std::sqrt(static_cast<double>(e.cols)));
+  return static_cast<double>(most);
 }
 
 // A tensor as [outer, cols, inner], of which cols is reduced.
@@ -76,7 +75,8 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 // y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n
 // additions round away is itself added with n roundings: the square of the relative error above (4: a dot's products
 // bring errors of their own, twice as many), and a mean's sum is rounded before it is divided.
-inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                              bool one_by_one) {
   check::Expected e;
   const Folded shape = fold_axis(c, in[0].type.shape);
   const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
@@ -87,8 +87,9 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   const Extent extent{.rows = static_cast<std::int64_t>(count),
                       .cols = static_cast<std::int64_t>(cols),
                       .inner = static_cast<std::int64_t>(shape.inner)};
+  const Reduce kernels = c.op == "dot" ? Reduce::dot : Reduce::sum;
   const double depth =
-      most_additions(c.op == "dot" ? Reduce::dot : Reduce::sum, extent, static_cast<int>(size_of(c.dtype))) + 3;
+      one_by_one ? static_cast<double>(cols) : most_additions(kernels, extent, static_cast<int>(size_of(c.dtype))) + 3;
   for (std::size_t r = 0; r < count; ++r) {
     const auto row = [&](const check::HostTensor& t) {
       std::vector<double> elements(cols);
@@ -121,6 +122,22 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
     e.tolerance.push_back(tolerance);
   }
   return {e};
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  return oracle_of(c, in, false);
+}
+
+// `atomic` adds floats one by one, n roundings that may all fall to one side. And a GPU's atomic addition takes an
+// element below the normal numbers for 0, and makes 0 of such a sum (reduce.hpp): each addition may lose both. Whole
+// numbers have neither.
+inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
+                            std::vector<check::Expected>& expected) {
+  if (variant != "atomic" || !is_floating(c.dtype)) return;
+  expected = oracle_of(c, in, true);
+  const auto cols = static_cast<double>(fold_axis(c, in[0].type.shape).cols);
+  for (double& tolerance : expected[0].tolerance)
+    if (tolerance > 0) tolerance += 2 * cols * 0x1p-126;
 }
 
 inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
@@ -166,6 +183,7 @@ inline void add_trace_cases(check::CaseBook& book) {
   for (const char* fill : {"nan", "inf", "overflow", "denormal"}) test(std::string("f32:rows=40,cols=50:fill=") + fill);
   for (const char* place : {"offset", "padded", "strided", "reversed"})
     test(std::string("f32:rows=37,cols=45:fill=ints:place=") + place);
+  test("f32:rows=1,cols=1:fill=denormal");
   test("f32:rows=64,cols=64:warp=64");
   test("f32:rows=1200,cols=1201:accumulate=two_float");
   for (const char* type : {"f32", "bf16"})
@@ -181,6 +199,7 @@ inline check::CaseBook book_of(Reduce f) {
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = case_adjust,
+                       .tolerances = adds(op) ? case_tolerances : nullptr,
                        .tests = {},
                        .benches = {},
                        .may_leave_range = adds(op)};
@@ -221,14 +240,11 @@ inline check::CaseBook book_of(Reduce f) {
   }
   for (const char* type : {"f32", "bf16"})
     for (const char* fill : {"nan", "inf", "overflow", "denormal", "ints", "uniform"})
-      if (!mirror || type[0] == 'f') {
-        // A GPU's float atomics take subnormal numbers for 0: there, the atomic row is not asked.
-        const bool flushed =
-            std::string_view(fill) == "denormal" && type[0] == 'f' && (f == Reduce::sum || f == Reduce::mean);
-        for (const char* variant : {"tree_interleaved", "tree_sequential", "warp_shuffle", "vec4", "best", "strided"})
-          if (flushed) test(std::string(type) + ":n=1500:fill=denormal:variant=" + variant);
-        if (!flushed) test(std::string(type) + ":n=1500:fill=" + fill);
-      }
+      if (!mirror || type[0] == 'f') test(std::string(type) + ":n=1500:fill=" + fill);
+  if (f == Reduce::sum) {
+    test("f32:rows=1,cols=1:fill=denormal");
+    test("f32:n=20011:fill=constant,0.1");  // roundings that fall to one side
+  }
   for (const char* type : {"f16", "f64"}) test(std::string(type) + ":n=700:fill=nan");
   for (const std::string& place : places) test("f32:rows=23,cols=41:place=" + place);
   test("f32:rows=33,cols=65:warp=64");

@@ -15,7 +15,7 @@
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
-//           in common shapes (Partition::additions, request.hpp).
+//           in common shapes (Partition::additions, request.hpp); but for the variant `atomic`, a single chain.
 //           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error
 //           is that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a

@@ -53,7 +53,7 @@ struct Variant {
 // The first five are the textbook's steps. Shares: see README.md.
 // clang-format off
 inline constexpr Variant variants[] = {
-    {"atomic", "one atomic per element", {.algorithm = Algorithm::atomic}, Role::lesson},
+    {"atomic", "one atomic per element; on a GPU, subnormal floats are taken for 0", {.algorithm = Algorithm::atomic}, Role::lesson},
     {"tree_interleaved", "a tree in shared memory, neighbours first", {.algorithm = Algorithm::tree_interleaved, .cut = Cut::tiles}, Role::lesson},
     {"tree_sequential", "halves first: whole warps retire", {.algorithm = Algorithm::tree_sequential, .cut = Cut::tiles}, Role::lesson},
     {"warp_shuffle", "registers within a warp: one barrier instead of eight", {.algorithm = Algorithm::shuffle, .cut = Cut::tiles}, Role::lesson},

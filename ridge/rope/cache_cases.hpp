@@ -13,7 +13,8 @@ namespace ridge::rope_detail {
 // pages and page, they are [pages, page, hkv, d], and the block table is [b, N].
 //   positions: 1 gives [s] in i32, 2 [b, s] in i64. tables=P gives cos and sin for P positions, in f32, or with
 //   narrow=1 in q's type. wide=1: the block table is i64. outside=1: some tokens are for no row of the caches.
-// Without b tensors of tokens have 3 axes.
+// Without b tensors of tokens have 3 axes. rows, pages and page are the operator's options too: given as such, they are
+// what it sees.
 struct CacheCase {
   std::int64_t b, s, hq, hkv, d, dv, pages, page, columns, rows;  // rows: of a sequence
   int positions;
@@ -27,16 +28,20 @@ struct CacheCase {
         hkv(c.dim("hkv")),
         d(c.dim("d")),
         dv(c.dim("dv", d)),
-        pages(c.dim("pages", 0)),
-        page(c.dim("page", 0)),
+        pages(option(c, "pages", 0)),
+        page(option(c, "page", 0)),
         columns(c.dim("table", 0)),
-        rows(c.has("table") ? columns * page : c.dim("rows", s)),
+        rows(c.has("table") ? columns * page : option(c, "rows", s)),
         positions(static_cast<int>(c.dim("positions", 0))),
         paged(c.has("table")),
         rows_first(c.options.text("layout", "bhsd") == "bshd"),
         first_table(positions ? 4 : 3),
         block_table(first_table + (c.has("tables") ? 2 : 0)) {}
 
+  static std::int64_t option(const check::Case& c, const char* key, std::int64_t otherwise) {
+    const auto given = c.operator_options().integer(c.op, key, otherwise);
+    return given ? *given : otherwise;  // what is no number the plan refuses
+  }
   // Where a head of a cache begins, in heads: of a sequence or page, and of the row in it.
   std::int64_t head(std::int64_t outer, std::int64_t row, std::int64_t h) const {
     if (paged) return (outer * page + row) * hkv + h;
@@ -47,6 +52,9 @@ struct CacheCase {
 inline Result<std::vector<TensorType>> cache_inputs(const check::Case& c) {
   if (c.dim("positions", 0) > 2)
     return Status::invalid(c.op, "case size 'positions'", std::to_string(c.dim("positions")), "at most 2");
+  for (const char* key : {"pages", "page"})  // without, the operator takes the block table for positions
+    if (c.has("table") && !c.operator_options().has(key))
+      return Status::invalid(c.op, std::string("case size '") + key + "'", "missing", "given along with table");
   const CacheCase of(c);
   const auto tokens = [&](std::int64_t heads, std::int64_t columns) {
     return TensorType{c.dtype,
@@ -193,6 +201,8 @@ inline check::CaseBook cache_book() {
         each("b=1,s=9,hq=4,hkv=2,d=32,rows=12:fill=" + std::string(fill));
     }
   test("f16:b=1,s=9,hq=4,hkv=2,d=32:fill=overflow");
+  test("bf16:b=1,s=1,hq=0,hkv=1,d=2,dv=1:rows=2");
+  test("f32:b=2,s=5,hq=2,hkv=1,d=32,table=1,page=32,pages=2:page=16");
   // A step of many sequences, in caches of few rows so that there may be several of each, and the tokens of a prompt.
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"b=256,s=1,hq=32,hkv=8,d=128,rows=64,positions=2",
