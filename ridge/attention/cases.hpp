@@ -167,7 +167,8 @@ inline check::CaseBook book() {
              ":b=3,hq=2,hkv=1,sq=70,sk=90,d=24,uneven=1:inputs=do,q,k,v,o,lse,cu_q,cu_k:causal:fill=far");
     for (const char* fill : {"ones", "denormal", "constant,-3"})
       backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=" + fill);
-    backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=1,sk=1,d=1:fill=shifted,1e4");
+    for (const char* far : {"d=1:fill=shifted,1e4", "d=2,dv=1:fill=alternating,3e4"})
+      backward(std::string(type) + ":b=1,hq=1,hkv=1,sq=1,sk=1," + far);
     for (const char* place : {"offset", "padded", "strided", "reversed"})
       for (const char* layout : {"bhsd", "bshd"})
         backward(std::string(type) + ":b=2,hq=4,hkv=2,sq=20,sk=30,d=40,dv=24,mask=1:causal:layout=" + layout +

@@ -201,14 +201,16 @@ struct GradientSums {
   check::Expected expected(DType dtype, double n, double scale) const {
     check::Expected e;
     for (const Sum& sum : sums) {
-      if (sum.is_unknown) {
+      const double want = scale * sum.value, stored = check::round_to(dtype, want);
+      const double error =
+          std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
+      const double least = std::fabs(want) - error;  // NaN: of an error without a bound
+      const bool may_be_finite = std::isinf(stored) && !(least > 0 && std::isinf(check::round_to(dtype, least)));
+      if (sum.is_unknown || may_be_finite) {
         e.value.push_back(0);
         e.tolerance.push_back(std::numeric_limits<double>::infinity());
         continue;
       }
-      const double want = scale * sum.value, stored = check::round_to(dtype, want);
-      const double error =
-          std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
       e.value.push_back(std::isinf(stored) ? stored : want);
       e.tolerance.push_back(std::isfinite(stored) ? error + check::rounding_error(dtype, std::fabs(want) + error) : 0);
     }

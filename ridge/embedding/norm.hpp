@@ -24,7 +24,8 @@
 // scale     finite. With 1, the default, rows are copied as they are; otherwise they are multiplied in float32 and
 //           rounded once.
 // eps       finite and not negative, added inside the root; below float32's least normal number, that number. With 0, a
-//           row of zeros gives NaN, in mode layer any constant one.
+//           row of zeros gives NaN, in mode layer any constant one; and one whose deviation, in mode rms whose root of
+//           the mean of squares, is below the normal numbers has values of no meaning.
 // Aliasing  x and y overlap nothing, nor each other.
 // Empty     nothing is launched. A table without rows gives zeros and their norm.
 // Repeats   bit for bit.

@@ -114,7 +114,13 @@ class ElementOracle {
     double want = static_cast<double>(value), tolerance = 0;
     // Products of i8 are whole whatever the fill; what is added to them in float32 need not be.
     const auto whole = [](const std::optional<double>& x) { return !x || *x == std::floor(*x); };
-    const bool exact = exact_ && whole(addends.c) && whole(addends.bias) && whole(addends.residual);
+    // And whole numbers are exact up to 1 / u, or where the one rounding is that of the products' sum.
+    const long double with_gate = gate ? size * std::fabs(s_.alpha) * gate->magnitude : size;
+    const long double most = std::fabs(s_.scale) * (with_gate + std::fabs(addends.residual.value_or(0)));
+    const bool one_rounding =
+        s_.alpha == 1 && s_.scale == 1 && !gate && !addends.c && !addends.bias && !addends.residual;
+    const bool exact = exact_ && whole(addends.c) && whole(addends.bias) && whole(addends.residual) &&
+                       (out_ == i32 || one_rounding || most <= 1 / u);
     if (exact && out_ == i32) {
       want = static_cast<std::int32_t>(static_cast<std::int64_t>(value));  // wraps
     } else if (exact) {
@@ -354,6 +360,7 @@ inline check::CaseBook book() {
   test("i8:m=34,n=70,k=21:out=f32:alpha=0.01:epilogue=bias+gelu");
   test("i8:m=34,n=70,k=64:out=i8:alpha=0.001");
   test("i8:m=1,n=1,k=2,batch=2:out=f32:epilogue=bias+residual");
+  test("i8:m=1,n=16,k=16,batch=2:out=f32:fill=special:beta=4294967297");
   for (const char* out : {"f16", "bf16", "f8e4m3", "f8e5m2"}) {
     test(std::string("f32:m=34,n=72,k=21:epilogue=bias:beta=1:out=") + out);
     test(std::string("f16:m=34,n=72,k=21:fill=ints:out=") + out);
