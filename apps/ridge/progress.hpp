@@ -52,6 +52,10 @@ class Progress {
       std::string line = what_;
       if (steps_ > 1) line += " " + std::to_string(index_ + 1) + "/" + std::to_string(steps_);
       line += ", " + std::to_string(passed) + " s";
+      // As long each as those before took; the first ones say too little.
+      if (index_ > 0 && passed >= 3)
+        line += ", about " + std::to_string(passed * static_cast<long>(steps_ - index_) / static_cast<long>(index_)) +
+                " s left";
       if (!on_.empty()) line += ": " + on_;
       line.resize(std::min<std::size_t>(line.size(), 100));  // a wrapped line could not be erased
       std::fprintf(stderr, "\r\033[K%s", printable(line).c_str());

@@ -10,6 +10,16 @@ import pytest
 
 import ridge
 
+
+
+@pytest.fixture(autouse=True)
+def python_handles_ctrl_c():
+    """A shell starts what runs in its background with the signal ignored, and Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 ONES = np.ones(6000, np.float32)
 LONG = np.broadcast_to(ONES, (4_000_000, 6000))  # whose sums take minutes, and no memory
 
