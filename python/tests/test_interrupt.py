@@ -11,7 +11,6 @@ import pytest
 import ridge
 
 
-
 @pytest.fixture(autouse=True)
 def python_handles_ctrl_c():
     """A shell starts what runs in its background with the signal ignored, and Python leaves it so."""
