@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """build_wheel.py BUILD [OUT]: a wheel of what is built in BUILD, in OUT (BUILD/wheel). Compiles nothing.
 
-It is the wheel that `pip wheel .` makes: the files of CMake's install component `python`, under the stable ABI's tag.
+It is the wheel that `pip wheel .` makes: the files of CMake's install component `python`, under the stable ABI's tag;
+but its platform is the least that the binaries can be loaded on (manylinux.py), and what they need is in it.
 """
 
 import base64
@@ -10,10 +11,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import tomllib
 import zipfile
+
+import manylinux
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -29,11 +31,16 @@ def metadata(project):
     return "\n".join(lines) + "\n\n" + (SOURCE / project["readme"]).read_text("utf-8")
 
 
+def entry_points(project):
+    return "[console_scripts]\n" + "".join(f"{name} = {call}\n" for name, call in project["scripts"].items())
+
+
 def pack(files, wheel, project, tag):
     info = f"{project['name']}-{project['version']}.dist-info"
     made = {
         f"{info}/METADATA": metadata(project),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: build_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n",
+        f"{info}/entry_points.txt": entry_points(project),
         **{f"{info}/licenses/{name}": (SOURCE / name).read_text("utf-8") for name in project["license-files"]},
     }
     contents = [
@@ -58,19 +65,24 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     out = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else build / "wheel"
     project = tomllib.loads((SOURCE / "pyproject.toml").read_text("utf-8"))["project"]
-    tag = "cp310-abi3-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    wheel = out / f"{project['name']}-{project['version']}-{tag}.whl"
     with tempfile.TemporaryDirectory() as scratch:
         install = ["cmake", "--install", str(build), "--component", "python", "--prefix", scratch]
         done = subprocess.run(install, capture_output=True, text=True)
         files = pathlib.Path(scratch)
         if done.returncode != 0 or not list(files.glob("ridge/_ridge.abi3.so")):
             sys.exit(f"build_wheel.py: {build} holds no built Python package (target ridge_python)\n{done.stderr}")
+        binaries = [*files.glob("ridge/*.so*"), *files.glob("ridge/bin/*")]
         if shutil.which("strip"):
-            subprocess.run(["strip", "--strip-unneeded", *map(str, files.glob("ridge/*.so*"))], check=True)
+            subprocess.run(["strip", "--strip-unneeded", *map(str, binaries)], check=True)
+        try:
+            tag = "cp310-abi3-" + manylinux.tag(binaries)
+        except manylinux.Refused as why:
+            sys.exit(f"build_wheel.py: {why}")
         out.mkdir(parents=True, exist_ok=True)
+        wheel = out / f"{project['name']}-{project['version']}-{tag}.whl"
         pack(files, wheel, project, tag)
     print(wheel)
 
 
-main()
+if __name__ == "__main__":
+    main()

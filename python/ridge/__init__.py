@@ -36,6 +36,8 @@ def trace(x, **options):
     return _trace_operator(x, **options)
 
 
+trace.__doc__ += _docs.example("trace")
+
 __all__ = ["Explanation", "NoDevice", "Plan", "Spec", "Unsupported"]
 __all__ += ["infer", "ops", "plan", "trace", "trace_case", "tune", *_functions]
 globals().update(_functions)  # last: some have the names of builtins

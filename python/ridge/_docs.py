@@ -7,7 +7,7 @@ import json
 import keyword
 import pathlib
 
-from . import _ridge
+from . import _options, _ridge
 
 _PACKAGE = pathlib.Path(__file__).parent
 
@@ -22,10 +22,19 @@ def operators():
 
 
 @functools.lru_cache(None)
-def _contracts():
-    """The head of each operator folder's header, which says what it promises; put beside this file by the build."""
-    path = _PACKAGE / "contracts.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+def _texts():
+    """What the build has put beside this file of the operators' folders: "contracts", by family, the heads of their
+    headers, which say what is promised, and "examples", by operator."""
+    path = _PACKAGE / "texts.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {"contracts": {}, "examples": {}}
+
+
+def example(name):
+    """What an operator's docstring ends in: a call that can be run as it stands; nothing where none is written."""
+    lines = _texts()["examples"].get(name)
+    if not lines:
+        return ""
+    return "\n".join(["", "", "Example:", "    >>> import numpy as np, ridge", *("    " + line for line in lines)])
 
 
 def optional_inputs(op):
@@ -39,6 +48,11 @@ def keyword_names(op):
     return [name for name in names if name not in taken and name.isidentifier() and not keyword.iskeyword(name)]
 
 
+def asks_by_name(op):
+    """Whether the option `outputs` says which results are wanted ("dx,dbeta"), for no option of their own does."""
+    return not {*op.get("optional_outputs", ())} <= {option["name"] for option in op["options"]}
+
+
 def signature(op):
     P = inspect.Parameter
     optional = optional_inputs(op)
@@ -46,8 +60,13 @@ def signature(op):
     for name in op["inputs"]:
         defaults = defaults or name in optional
         parameters.append(P(name, P.POSITIONAL_OR_KEYWORD, default=None if defaults else P.empty))
-    for name in ["out", *keyword_names(op), "variant", "tune"]:
-        parameters.append(P(name, P.KEYWORD_ONLY, default=None))
+    options = {option["name"]: option for option in op["options"]}
+    parameters.append(P("out", P.KEYWORD_ONLY, default=None))
+    for name in keyword_names(op):
+        default = P.empty if options[name]["required"] else _options.default(options[name])
+        parameters.append(P(name, P.KEYWORD_ONLY, default=default))
+    more = ("outputs",) if asks_by_name(op) else ()
+    parameters += [P(name, P.KEYWORD_ONLY, default=None) for name in (*more, "variant", "tune")]
     return inspect.Signature(parameters)
 
 
@@ -61,8 +80,10 @@ def docstring(op):
     lines.append("Takes     " + names(op["inputs"]))
     lines.append("Gives     " + names(op["outputs"]) + ", as arrays of the first input's library, or in `out`")
     lines.append("Dtypes    " + " ".join(op["dtypes"]) + f", of {op['inputs'][0]}")
+    named = {"name": "outputs", "values": ",".join(op["outputs"]), "help": "which of them are wanted; default all"}
     options = [
         *op["options"],
+        *([named] if asks_by_name(op) else []),
         {"name": "variant", "values": " ".join(v["name"] for v in op["variants"]), "help": ""},
         {"name": "tune", "values": "0|1", "help": "1: the fastest variant, as the device measures it; see ridge.tune"},
     ]
@@ -71,10 +92,10 @@ def docstring(op):
         lines.append(f"    {option['name']}={option['values']}" + (f"  {option['help']}" if option["help"] else ""))
     lines.append("Raises    ValueError or TypeError for a request that is wrong, ridge.Unsupported for one that no")
     lines.append("          variant takes, ridge.NoDevice; each says which argument, what it is and what it must be")
-    contract = _contracts().get(op["family"])
+    contract = _texts()["contracts"].get(op["family"])
     if contract:
         lines += [f"Source    ridge/{op['family']}, whose header says:", "", *contract]
-    return "\n".join(lines)
+    return "\n".join(lines) + example(op["name"])
 
 
 def gradient(op):

@@ -7,7 +7,7 @@ import functools
 import sys
 
 from ._ridge import Unsupported
-from ._spec import Spec
+from ._spec import Lent, Spec
 
 _CPU, _CUDA = 1, 2
 _NAMES = {
@@ -54,8 +54,10 @@ class _Spec(Framework):
     """Never run; a plan made for it may be, with NumPy's arrays."""
 
     reader = "spec"
-    writable = False
     make = _NumPy.make
+
+    def __init__(self, writable):
+        self.writable = writable
 
 
 class _Torch(Framework):
@@ -77,7 +79,7 @@ class _Torch(Framework):
         if tensor.device.type == "meta":
             return " is on the meta device, which has no data; it must be on the CPU or a GPU"
         if tensor.dtype not in {getattr(torch, name, None) for name in _NAMES.values()}:
-            return f".dtype is {tensor.dtype}; it must be a number's that Ridge has: {' '.join(_NAMES.values())}"
+            return f".dtype is {tensor.dtype}; it must be one of {' '.join(_NAMES.values())}"
         reason = str(error).partition("\n")[0]
         return f" is a tensor that PyTorch does not lend ({reason}); it must be one of data of its own"
 
@@ -158,5 +160,5 @@ def of(cls):
     if issubclass(cls, _class("cupy", "ndarray")):
         return _CuPy(sys.modules["cupy"])
     if issubclass(cls, Spec):
-        return _Spec()
+        return _Spec(writable=issubclass(cls, Lent))
     return _ArrayApi(cls) if hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__") else None

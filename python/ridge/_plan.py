@@ -4,7 +4,7 @@ import html
 import json
 
 from . import _ridge
-from ._spec import Spec
+from ._spec import Lent, Spec
 
 
 def _time(us):
@@ -49,7 +49,17 @@ class Explanation:
 
 
 class Plan(_ridge.Plan):
-    """A plan for one operator on tensors of one kind, made by ridge.plan(). Threads may share it."""
+    """A plan for one operator on tensors of one kind, made by ridge.plan(). Threads may share it.
+
+    It can be copied and pickled. What goes into the copy is what the plan was made from: the operator, its options,
+    `device`, and of the tensors their types, shapes, strides, alignment, and which of them share memory; not their data.
+    It is planned anew where it is loaded, so that the variant may be another one there, unless one was named. Where the
+    tensors are on a GPU that the machine does not have, loading raises ridge.NoDevice; a plan that was made for a
+    model's name ("H200") is loaded anywhere.
+    """
+
+    def __reduce__(self):
+        return _planned_again, self._origin(), self.__dict__ or None
 
     @property
     def variant(self):
@@ -69,6 +79,14 @@ class Plan(_ridge.Plan):
 
     def _repr_html_(self):
         return _table(self.explain()._facts())
+
+
+def _planned_again(op, inputs, outputs, options, device):
+    """The plan of what _ridge.Plan._origin() gave, for copy and pickle."""
+    tensors = {name: Lent(*fields) for name, fields in inputs}
+    out = None if outputs is None else tuple(Lent(*fields) for fields in outputs)
+    # Where it is a result's type, the option `out` is a text, and there are no tensors for results.
+    return _ridge.make_plan(Plan, op, **{"out": out, "device": device, **tensors, **dict(options)})
 
 
 def plan(op, /, *inputs, out=None, device=None, **options):

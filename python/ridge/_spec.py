@@ -10,20 +10,39 @@ _DTYPES = {
 _CPU, _CUDA = 1, 2
 
 
+def _dtype_name(dtype):
+    """An element type's name: of a text, or of a type or dtype of NumPy's, PyTorch's, ml_dtypes' or JAX's.
+
+    What an object says of itself is enough, so that no library is imported for it.
+    """
+    name = None
+    if isinstance(dtype, type):
+        name = dtype.__name__.rstrip("_")  # numpy.float32, jax.numpy.bfloat16; numpy.bool_ before NumPy 2
+    elif getattr(dtype, "isnative", True):  # numpy.dtype(">f4") has its bytes in another order
+        name = str(dtype).rpartition(".")[2]  # "f32", numpy.dtype("f4"), torch.bfloat16
+    if name not in _DTYPES:
+        raise TypeError(
+            f"Spec: dtype is {dtype!r}; it must be one of {' '.join(_DTYPES)}, "
+            "or such a dtype of NumPy, PyTorch, ml_dtypes or JAX"
+        )
+    return name
+
+
 class Spec:
     """What a tensor would be: enough for ridge.plan().
 
     shape    its sizes
-    dtype    "f32", "bf16", ... or a library's name for it, "float32", "torch.bfloat16"
+    dtype    "f32", "bf16", ... or a library's name for it, "float32", "torch.bfloat16"; or the library's own:
+             numpy.float32, numpy.dtype("f4"), torch.bfloat16, ml_dtypes.float8_e5m2. TypeError for what is none
     strides  in elements; row major without gaps where they are not given
     device   "cpu" or "cuda:1"
     """
 
+    _address = 0  # of no memory: as if aligned to anything, and apart from every other tensor
+
     def __init__(self, shape, dtype="f32", strides=None, device="cpu"):
         self.shape = tuple(int(size) for size in shape)
-        self.dtype = str(dtype).rpartition(".")[2]
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"Spec: dtype is '{dtype}'; it must be one of {' '.join(_DTYPES)}")
+        self.dtype = _dtype_name(dtype)
         if strides is None:
             strides, step = [], 1
             for size in reversed(self.shape):
@@ -44,7 +63,16 @@ class Spec:
         return next(name for name, kind in _DTYPES.items() if kind == (code, bits))
 
     def _fields(self):  # what the extension reads
-        return (*_DTYPES[self.dtype], *self._place, self.shape, self.strides)
+        return (*_DTYPES[self.dtype], *self._place, self.shape, self.strides, self._address)
 
     def __repr__(self):
         return f"ridge.Spec({self.shape}, '{self.dtype}', strides={self.strides}, device='{self.device}')"
+
+
+class Lent(Spec):
+    """What a plan keeps of a tensor that it was made from: all that the choice of a variant can see of it."""
+
+    def __init__(self, code, bits, device_type, device_id, shape, strides, address):
+        self.shape, self.strides, self.dtype = shape, strides, self.name_of(code, bits)
+        self.device = "cpu" if device_type == _CPU else f"cuda:{device_id}"
+        self._place, self._address = (device_type, device_id), address

@@ -48,7 +48,7 @@ void Request::add_keyword(std::string_view key, PyObject* value) {
   const auto input = std::find(op.inputs.begin(), op.inputs.end(), key);
   if (input != op.inputs.end()) {
     PyObject*& slot = slots_[static_cast<std::size_t>(input - op.inputs.begin())];
-    if (slot) raise(PyExc_TypeError, op.name + ": " + std::string(key) + " is given twice");
+    if (slot) raise(PyExc_TypeError, op.name + ": " + std::string(key) + " is given twice; it must be given once");
     slot = value;
     return;
   }
@@ -74,7 +74,8 @@ void Request::choose_inputs() {
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i] && slots_[i] != Py_None) input_slots_.push_back(i);
   if (input_slots_.empty())
-    raise(PyExc_TypeError, op.name + ": " + (op.inputs.empty() ? "an input" : op.inputs.front()) + " is missing");
+    raise(PyExc_TypeError,
+          op.name + ": " + (op.inputs.empty() ? "an input" : op.inputs.front()) + " is missing; it must be given");
   if (input_slots_.size() > RIDGE_MAX_TENSORS)
     raise(PyExc_ValueError, op.name + ": the number of inputs is " + std::to_string(input_slots_.size()) +
                                 "; it must be at most " + std::to_string(RIDGE_MAX_TENSORS));
@@ -102,13 +103,14 @@ void Request::read_tensors() {
       sequence_ = checked(PySequence_Tuple, out);
       for (Py_ssize_t i = 0; i < PyTuple_Size(sequence_.get()); ++i)
         output_objects.push_back(PyTuple_GetItem(sequence_.get(), i));
-      if (output_objects.empty()) raise(PyExc_ValueError, op.name + ": out is an empty sequence of tensors");
+      if (output_objects.empty())
+        raise(PyExc_ValueError, op.name + ": out is an empty sequence; it must hold a tensor or more");
     } else {
       output_objects.push_back(out);
     }
     if (output_objects.size() > RIDGE_MAX_TENSORS)
-      raise(PyExc_ValueError, op.name + ": out is of " + std::to_string(output_objects.size()) +
-                                  " tensors; it must be of at most " + std::to_string(RIDGE_MAX_TENSORS));
+      raise(PyExc_ValueError, op.name + ": out has " + std::to_string(output_objects.size()) +
+                                  " tensors; it must have at most " + std::to_string(RIDGE_MAX_TENSORS));
   }
   inputs = std::vector<Tensor>(input_slots_.size());
   outputs = std::vector<Tensor>(output_objects.size());

@@ -70,8 +70,8 @@ void* current_stream(const Framework& f, int device) {
 
 static void check_rank(const Label& label, int rank) {
   if (rank < 0 || rank > most_axes)
-    raise(PyExc_ValueError, label.text() + ".shape is of " + std::to_string(rank) + " axes; it must be of at most " +
-                                std::to_string(most_axes) + (rank < 0 ? ", and not of fewer than none" : ""));
+    raise(PyExc_ValueError, label.text() + ".shape has " + std::to_string(rank) + " axes; it must have from 0 to " +
+                                std::to_string(most_axes));
 }
 
 const char* name_of(DLDataType type) {
@@ -94,7 +94,7 @@ const char* name_of(DLDataType type) {
 
 [[noreturn]] static void refuse_type(const Label& label, const std::string& name) {
   raise(PyExc_TypeError, label.text() + ".dtype is " + name +
-                             "; it must be a number's that Ridge has: float64 float32 float16 bfloat16 float8_e4m3fn "
+                             "; it must be one of float64 float32 float16 bfloat16 float8_e4m3fn "
                              "float8_e5m2 int64 int32 int8 uint8 bool");
 }
 
@@ -179,7 +179,8 @@ static void read_numpy(PyObject* object, const Label& label, Tensor& t) {
 static void take_view(const DLTensor& from, const Label& label, Tensor& t) {
   check_rank(label, from.ndim);
   check_type(from.dtype, label);
-  if (from.ndim > 0 && !from.shape) raise(PyExc_ValueError, label.text() + ".shape is NULL; it must be ndim sizes");
+  if (from.ndim > 0 && !from.shape)
+    raise(PyExc_ValueError, label.text() + ".shape is NULL; it must be an array of ndim sizes");
   std::uintptr_t address = 0;
   if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(from.data), from.data ? from.byte_offset : 0, &address))
     raise(PyExc_ValueError, label.text() + ".byte_offset is " + std::to_string(from.byte_offset) +
@@ -213,7 +214,7 @@ static void take_capsule(Ref capsule, const Label& label, Tensor& t) {
   } else if (PyCapsule_IsValid(capsule.get(), "dltensor")) {
     take_view(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"))->dl_tensor, label, t);
   } else {
-    raise(PyExc_TypeError, label.text() + ".__dlpack__() gave no DLPack capsule");
+    raise(PyExc_TypeError, label.text() + ".__dlpack__() gave no DLPack capsule; it must give one");
   }
   t.keeper = std::move(capsule);
 }
@@ -224,7 +225,7 @@ static void check_gradient(PyObject* object, const Label& label, const Framework
   if (checked(PyObject_CallNoArgs, f.grad_enabled).get() == Py_True)
     raise(PyExc_ValueError, label.text() +
                                 " requires grad, and no gradient is recorded here; it must be detached "
-                                "(x.detach()), or the call be made under torch.no_grad()");
+                                "(x.detach()), or the call made under torch.no_grad()");
 }
 
 // PyTorch has no DLPack tensor for this one, or one of a type that Ridge does not have: says why, in Ridge's words
@@ -243,7 +244,7 @@ static void read_torch(PyObject* object, const Label& label, Tensor& t) {
   check_gradient(object, label, f);
   // The lazy minus sign of a conjugate's imaginary part, which no DLPack tensor can carry.
   if (checked(PyObject_CallMethodObjArgs, object, is_neg, nullptr).get() == Py_True)
-    raise(PyExc_ValueError, label.text() + " is a negated view; it must be made real by x.resolve_neg()");
+    raise(PyExc_ValueError, label.text() + " is a negated view; it must be resolved, by x.resolve_neg()");
   if (f.exchange) {
     DLTensor view;
     if (python(f.exchange->view_of_object, static_cast<void*>(object), &view) == 0 && name_of(view.dtype))
@@ -262,7 +263,7 @@ static bool says_gpu(PyObject* object, const Label& label) {
   const auto refuse = [&] {
     PyErr_Clear();
     raise(PyExc_TypeError, label.text() + ".__dlpack_device__() gave " + text_of(device.get()) +
-                               "; it must give a pair of numbers, a device's type and which of that type");
+                               "; it must give a pair of numbers, a device's type and its number");
   };
   if (!PyTuple_Check(device.get()) || PyTuple_Size(device.get()) != 2) refuse();
   long numbers[2];
@@ -295,16 +296,17 @@ static void read_dlpack(PyObject* object, const Label& label, void* stream, Tens
   const bool on_gpu = says_gpu(object, label);
   take_capsule(dlpack_capsule(object, on_gpu, stream, *t.framework), label, t);
   if (t.on_gpu() && !on_gpu)  // it was not told of the stream
-    raise(PyExc_ValueError,
-          label.text() + " is on a GPU; it must be where its __dlpack_device__() says, which is not one");
+    raise(PyExc_ValueError, label.text() + " is on a GPU; its __dlpack_device__() must say so");
 }
 
 // ridge.Spec: metadata, and no data.
 static void read_spec(PyObject* object, const Label& label, Tensor& t) {
   const Ref fields = checked(PyObject_CallMethod, object, "_fields", nullptr);
   int code = 0, bits = 0, type = 0, id = 0;
+  unsigned long long address = 0;  // of nothing: it says where the tensor would lie
   PyObject *shape = nullptr, *strides = nullptr;
-  if (!python(PyArg_ParseTuple, fields.get(), "iiiiOO", &code, &bits, &type, &id, &shape, &strides)) throw Raised{};
+  if (!python(PyArg_ParseTuple, fields.get(), "iiiiOOK", &code, &bits, &type, &id, &shape, &strides, &address))
+    throw Raised{};
   const auto rank = static_cast<int>(PyTuple_Size(shape));
   check_rank(label, rank);
   t.view.dtype = {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
@@ -316,6 +318,7 @@ static void read_spec(PyObject* object, const Label& label, Tensor& t) {
   }
   t.view.shape = t.shape.data();
   t.view.strides = t.strides.data();
+  t.view.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
 void read(PyObject* object, const Label& label, void* stream, Tensor& tensor) {
@@ -338,7 +341,8 @@ std::size_t contiguous_bytes(const Tensor& t, const Label& label) {
   std::int64_t bytes = t.view.dtype.bits / 8;
   for (int axis = t.view.ndim; axis-- > 0;)
     if (t.shape[axis] < 0 || __builtin_mul_overflow(bytes, t.shape[axis], &bytes))
-      raise(PyExc_ValueError, label.text() + ".shape has sizes that no memory has; it must be that of memory");
+      raise(PyExc_ValueError,
+            label.text() + ".shape has a negative size, or 2^63 bytes and more; it must be that of memory");
   if (bytes == 0) return 0;
   std::int64_t stride = 1;
   for (int axis = t.view.ndim; axis-- > 0; stride *= t.shape[axis])

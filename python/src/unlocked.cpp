@@ -15,8 +15,8 @@ constexpr auto pause_between =
 void refuse_in_handler(std::string_view op) {
   if (handling)
     raise(PyExc_RuntimeError, std::string(op) +
-                                  ": called by a signal's handler in the middle of another operator; it "
-                                  "must be called when that one is done");
+                                  ": the call comes from a signal's handler in the middle of another operator; it "
+                                  "must come when that one is done");
 }
 
 // The library asks on this thread, and it asks often: the GIL is taken some twenty times a second.

@@ -13,13 +13,13 @@ MOST = 2**64 - 1
 
 # What a DLTensor says, how it is refused where there is one of a kind (an input, a result), and in which words.
 LIES = {
-    "negative rank": (dict(ndim=-1), ValueError, ".shape is of -1 axes"),
-    "lowest rank": (dict(ndim=-(2**31)), ValueError, ".shape is of -2147483648 axes"),
-    "nine axes": (dict(ndim=9, shape=sizes(*[1] * 9)), ValueError, ".shape is of 9 axes"),
-    "greatest rank": (dict(ndim=2**31 - 1), ValueError, ".shape is of 2147483647 axes"),
-    "no shape": (dict(shape=None), ValueError, ".shape is NULL; it must be ndim sizes"),
-    "negative size": (dict(shape=sizes(4, -6)), ValueError, ".shape is 4x-6; it must be of sizes from 0"),
-    "lowest size": (dict(shape=sizes(-(2**63), 6)), ValueError, "; it must be of sizes from 0"),
+    "negative rank": (dict(ndim=-1), ValueError, ".shape has -1 axes"),
+    "lowest rank": (dict(ndim=-(2**31)), ValueError, ".shape has -2147483648 axes"),
+    "nine axes": (dict(ndim=9, shape=sizes(*[1] * 9)), ValueError, ".shape has 9 axes"),
+    "greatest rank": (dict(ndim=2**31 - 1), ValueError, ".shape has 2147483647 axes"),
+    "no shape": (dict(shape=None), ValueError, ".shape is NULL; it must be an array of ndim sizes"),
+    "negative size": (dict(shape=sizes(4, -6)), ValueError, ".shape is 4x-6; it must be of sizes that are not"),
+    "lowest size": (dict(shape=sizes(-(2**63), 6)), ValueError, "; it must be of sizes that are not negative"),
     "too many bytes": (dict(shape=sizes(2**40, 2**21)), ValueError, "; it must be of fewer than 2^63 bytes"),
     "too many bytes in all": (dict(shape=sizes(2**62, 2**62)), ValueError, "; it must be of fewer than 2^63 bytes"),
     "too many beside none": (dict(shape=sizes(0, 2**62)), ValueError, "; it must be of fewer than 2^63 bytes"),
@@ -28,11 +28,11 @@ LIES = {
     "before all memory": (dict(strides=sizes(-(2**58), 1)), ValueError, "elements lie"),
     "offset past the end": (dict(byte_offset=MOST - 3), ValueError, ".byte_offset is 18446744073709551612"),
     "misaligned": (dict(byte_offset=2), ValueError, ".data is at an address that is no multiple of 4"),
-    "no data": (dict(data=None), ValueError, ".data is NULL; it must be its elements"),
-    "no data, an offset": (dict(data=None, byte_offset=MOST), ValueError, ".data is NULL; it must be its elements"),
+    "no data": (dict(data=None), ValueError, ".data is NULL; it must be a pointer to its elements"),
+    "no data, an offset": (dict(data=None, byte_offset=MOST), ValueError, ".data is NULL; it must be a pointer"),
     "lanes": (dict(lanes=4), TypeError, ".dtype is float32 in 4 lanes"),
     "no lanes": (dict(lanes=0), TypeError, ".dtype is float32 in 0 lanes"),
-    "int16": (dict(code=0, bits=16), TypeError, ".dtype is int16; it must be a number's that Ridge has: float64"),
+    "int16": (dict(code=0, bits=16), TypeError, ".dtype is int16; it must be one of float64"),
     "int4": (dict(code=0, bits=4), TypeError, ".dtype is int4"),
     "no bits": (dict(code=2, bits=0), TypeError, ".dtype is float0"),
     "complex64": (dict(code=5, bits=64), TypeError, ".dtype is complex64"),
@@ -40,7 +40,7 @@ LIES = {
     "no type": (dict(code=255, bits=255), TypeError, ".dtype is DLPack's code 255 of 255 bits"),
     "Metal": (dict(device_type=8), ValueError, ".device.device_type is 8; it must be kDLCPU"),
     "no device": (dict(device_type=-1), ValueError, ".device.device_type is -1; it must be kDLCPU"),
-    "a GPU unsaid": (dict(device_type=2), ValueError, " is on a GPU; it must be where its __dlpack_device__() says"),
+    "a GPU unsaid": (dict(device_type=2), ValueError, " is on a GPU; its __dlpack_device__() must say so"),
     "a GPU below 0": (dict(device=(2, -1)), (ValueError, ridge.Unsupported), ""),
 }  # fmt: skip
 
@@ -162,7 +162,7 @@ def torch_tensors():
     torch = pytest.importorskip("torch")
     x = torch.ones(3, 3)
     return torch, {
-        "int16": (lambda: x.to(torch.int16), "a.dtype is torch.int16; it must be a number's that Ridge has: float64"),
+        "int16": (lambda: x.to(torch.int16), "a.dtype is torch.int16; it must be one of float64"),
         "complex": (lambda: x.to(torch.complex64), "a.dtype is torch.complex64"),
         "quantized": (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), "a.dtype is torch.qint8"),
         "meta": (lambda: x.to("meta"), "a is on the meta device, which has no data"),

@@ -95,7 +95,7 @@ def test_a_handler_that_returns_does_not_end_the_operator():
         signal.signal(signal.SIGUSR1, former)
     assert seen
     for sentence in refused:  # a handler in the middle of an operator cannot run another one
-        assert sentence.startswith("relu: called by a signal's handler in the middle of another operator")
+        assert sentence.startswith("relu: the call comes from a signal's handler in the middle of another operator")
 
 
 def test_what_a_handler_raises_comes_out():

@@ -5,6 +5,7 @@ import pytest
 import references
 
 import ridge
+from ridge import _options
 
 
 @pytest.mark.parametrize("name", ridge.ops())
@@ -25,6 +26,27 @@ def test_operator(name):
                 assert output.tobytes() == again.tobytes()
             ran += 1
     assert ran > 0
+
+
+def bits(results):
+    return [result.tobytes() for result in (results if isinstance(results, tuple) else (results,))]
+
+
+@pytest.mark.parametrize("name", ridge.ops())
+def test_defaults_are_what_is_done_without(name):
+    """Each option as the registry says that it is where it is not given: the same bits."""
+    op, tried = ridge.ops()[name], set()
+    known = {o["name"]: _options.default(o) for o in op["options"] if o["default"] is not None}
+    for case in references.OPERATORS[name](op["dtypes"][0], np.random.default_rng(1)):
+        for option, value in known.items():
+            given = {key: v for key, v in case.options.items() if key != option}
+            try:
+                without = getattr(ridge, name)(*case.inputs, **given)
+            except ValueError:
+                continue  # inputs of this case ask for the option
+            assert bits(getattr(ridge, name)(*case.inputs, **given, **{option: value})) == bits(without), option
+            tried.add(option)
+    assert tried == set(known)
 
 
 def test_answers_are_compared():

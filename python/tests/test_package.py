@@ -1,8 +1,11 @@
 """What is in the package: names, signatures, docstrings, stubs, and what it needs to be imported."""
 
 import ast
+import doctest
+import importlib.metadata
 import inspect
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import ridge
+from ridge import _docs, _options, _program
 
 PACKAGE = pathlib.Path(ridge.__file__).parent
 
@@ -30,6 +34,33 @@ def test_functions_say_what_they_are(name):
     assert f"Source    ridge/{op['family']}" in function.__doc__
 
 
+def test_defaults_are_the_registrys():
+    parameters = inspect.signature(ridge.histogram).parameters
+    assert (parameters["bins"].default, parameters["range"].default, parameters["out"].default) == (256, None, None)
+    assert "(x, *, out=None, bins=256, range=None, variant=None, tune=None)" in str(inspect.signature(ridge.histogram))
+    known = [option for op in ridge.ops().values() for option in op["options"]]
+    assert {option["required"] for option in known} == {True, False}
+    assert {type(_options.default(option)) for option in known} == {type(None), bool, int, float, str, tuple}
+    for name, op in _docs.with_gradients().items():
+        parameters = inspect.signature(getattr(ridge, name)).parameters
+        for option in op["options"]:
+            if name != "trace" and option["name"] in _docs.keyword_names(op):
+                given = parameters[option["name"]].default
+                assert given == (inspect.Parameter.empty if option["required"] else _options.default(option))
+
+
+@pytest.mark.parametrize("name", _docs.with_gradients())
+def test_examples_run(name):
+    """What each docstring ends in, as it stands there; an operator without one fails."""
+    doc = getattr(ridge, name).__doc__
+    found = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
+    assert "\nExample:\n    >>> import numpy as np, ridge\n" in doc and found.examples[-1].want
+    assert f"ridge.{name}(" in doc.partition("\nExample:\n")[2]
+    said = []
+    doctest.DocTestRunner(verbose=False).run(found, out=said.append)
+    assert not said, "".join(said)
+
+
 def test_ops_cannot_be_changed():
     ridge.ops()["softmax"]["dtypes"].clear()
     assert ridge.ops()["softmax"]["dtypes"]
@@ -39,11 +70,48 @@ def test_stubs_are_of_this_build():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
     functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
     classes = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
-    assert set(ridge.__all__) == set(functions) | classes
-    for name, op in ridge.ops().items():
-        if name != "trace":
-            assert [a.arg for a in functions[name].args.args] == op["inputs"]
+    assert set(ridge.__all__) == set(functions) | classes - {"_Array"}
+    for name, op in _docs.with_gradients().items():
+        if name == "trace":
+            continue
+        stubbed, parameters = functions[name].args, inspect.signature(getattr(ridge, name)).parameters
+        assert [a.arg for a in stubbed.args] == op["inputs"]
+        assert [a.arg for a in [*stubbed.args, *stubbed.kwonlyargs]] == list(parameters)
+        for argument, default in zip(stubbed.kwonlyargs, stubbed.kw_defaults, strict=True):
+            given = parameters[argument.arg].default
+            assert given == (inspect.Parameter.empty if default is None else ast.literal_eval(default))
+    assert "layout: Literal['nchw', 'nhwc'] | None='nchw'" in ast.unparse(functions["conv2d"])
+    assert "bins: int | None=256" in ast.unparse(functions["histogram"])
+    assert "@overload\ndef gelu(a: _A, *, out: _A | None=None, variant: Literal[" in ast.unparse(functions["gelu"])
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_command(monkeypatch):
+    """`ridge` as pip puts it on the PATH, and `python -m ridge`, from the wheel alone."""
+    command, version = pathlib.Path(sys.executable).with_name("ridge"), f"ridge {ridge.__version__}\n"
+    if not os.access(PACKAGE / "bin" / "ridge", os.X_OK):
+        pytest.skip("this build is without the command line, or was unpacked without permissions")
+    monkeypatch.delenv("RIDGE_PROGRAM", raising=False)
+    assert _program.find("ridge", "RIDGE_PROGRAM", "it is found", "make", ValueError) == str(PACKAGE / "bin" / "ridge")
+    ways = [[sys.executable, "-m", "ridge"]]
+    if list(importlib.metadata.Distribution.discover(name="ridge")):  # installed by pip
+        ways.append([command])
+    environment = {"PATH": os.defpath, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+
+    def call(way, *arguments):
+        return subprocess.run([*way, *arguments], capture_output=True, text=True, cwd="/", env=environment)
+
+    for way in ways:
+        assert call(way, "--version").stdout == version
+        assert call(way, "check", "softmax:f32:rows=2,cols=5").returncode == 0
+        refused = call(way, "explain", "no_such_operator:f32:n=1")
+        assert refused.returncode == 2 and "no_such_operator" in refused.stderr
+
+
+def test_a_package_without_the_command(tmp_path):
+    (tmp_path / "__main__.py").write_bytes((PACKAGE / "__main__.py").read_bytes())
+    done = subprocess.run([sys.executable, tmp_path / "__main__.py", "ops"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("ridge: this package was built without the command line")
 
 
 def run(code):
@@ -80,7 +148,9 @@ def test_the_library_is_in_the_package():
     libraries = list(PACKAGE.glob("libridge.so*"))
     if not libraries:
         pytest.skip("this is the build's folder and no installed wheel")
-    needed = subprocess.run(["ldd", PACKAGE / "_ridge.abi3.so", *libraries], capture_output=True, text=True).stdout
+    programs = list(PACKAGE.glob("bin/*"))
+    needed = subprocess.run(["ldd", PACKAGE / "_ridge.abi3.so", *libraries, *programs], capture_output=True, text=True)
+    needed = needed.stdout
     assert str(libraries[0]) in needed and "not found" not in needed
     system = {"linux-vdso.so.1", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6", "libridge.so"}
     names = {line.split()[0] for line in needed.splitlines() if line.startswith("\t")}
@@ -112,6 +182,6 @@ def test_trace_of_a_case(monkeypatch, tmp_path):
 
 
 def test_contracts_are_the_headers():
-    contracts = json.loads((PACKAGE / "contracts.json").read_text())
+    contracts = json.loads((PACKAGE / "texts.json").read_text())["contracts"]
     assert {op["family"] for op in ridge.ops().values()} <= set(contracts)
     assert any("Aliasing" in line for line in contracts["softmax"])

@@ -1,6 +1,8 @@
 """ridge.torch on CPU tensors: every operator of the registry is PyTorch's, by PyTorch's own checks."""
 
+import inspect
 import math
+import pydoc
 
 import pytest
 
@@ -10,7 +12,7 @@ from torch_samples import samples, tensors  # noqa: E402
 
 import ridge  # noqa: E402
 import ridge.torch  # noqa: E402
-from ridge import _docs  # noqa: E402
+from ridge import _docs, _options  # noqa: E402
 from ridge.torch import autograd, schema, shapes  # noqa: E402
 
 OPERATORS = ridge.torch.OPERATORS
@@ -32,6 +34,40 @@ def test_every_operator_is_there():
         names = [argument.name for argument in overload(op)._schema.arguments]
         assert set(op.inputs) | set(schema.option_types(op)) == set(names)
         assert len(overload(op)._schema.returns) == (1 if schema.returns_list(op) else len(op.outputs))
+
+
+@pytest.mark.parametrize("name", [*OPERATORS, "rope_cache_"])
+def test_functions_show_their_parameters(name):
+    function = getattr(ridge.torch, name)
+    parameters = inspect.signature(function).parameters
+    arguments = getattr(torch.ops.ridge, name).default._schema.arguments
+    assert list(parameters) == [argument.name for argument in arguments]
+    kinds = {p.name: p.kind is p.KEYWORD_ONLY for p in parameters.values()}
+    assert kinds == {argument.name: argument.kwarg_only for argument in arguments}
+    shown = pydoc.plain(pydoc.render_doc(function))
+    assert all(f"{parameter}:" in shown for parameter in parameters) or name == "rope_cache_"
+    if name == "rope_cache_":
+        assert parameters["base"].default == 10000
+        return
+    for option in OPERATORS[name].options:
+        expected = inspect.Parameter.empty if option.required else _options.default(vars(option))
+        assert parameters[option.name].default == expected
+        assert option.help in function.__doc__
+
+
+def test_help_of_gelu():
+    shown = pydoc.plain(pydoc.render_doc(ridge.torch.gelu))
+    assert "gelu(a: torch.Tensor, *, variant: str | None = None) -> torch.Tensor" in shown
+    assert "torch.ops.ridge.gelu(Tensor a, *, str? variant=None) -> Tensor" in shown
+    assert function_defaults_run(ridge.torch.histogram)
+
+
+def function_defaults_run(function):
+    """Whether a call with all defaults that it shows is one without them."""
+    x = torch.randint(0, 255, (100,), dtype=torch.uint8)
+    parameters = inspect.signature(function).parameters.values()
+    given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return torch.equal(function(x, **given), function(x))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +142,9 @@ def _dwconv(k, w, *, eps=0.0):
     return torch.nn.functional.conv1d(padded, w[:, None], groups=w.shape[0]) + eps
 
 
-def _attention(q, k, v, mask=None, cu_q=None, cu_k=None, *, causal="", window="-1,-1", layout="", softcap=0, scale=None):
+def _attention(
+    q, k, v, mask=None, cu_q=None, cu_k=None, *, causal="", window="-1,-1", layout="", softcap=0, scale=None
+):
     if cu_q is not None:  # one sequence after the other
         parts = [
             [x[first[i] : first[i + 1]].unsqueeze(0) for x, first in ((q, cu_q), (k, cu_k), (v, cu_k))]
