@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # scripts/format.sh [--check]: clang-format 14 over every C++ and CUDA file; --check changes nothing, shows the
-# differences and the lines of more than 120 columns (comments: clang-format leaves them as they are), and exits 1 if there
-# are any. Tables between `clang-format off` and `on` are as wide as they are.
+# differences, the lines of more than 120 columns (comments: clang-format leaves them as they are) and the error sentences
+# that break a rule (scripts/sentences.py), and exits 1 if there are any. Tables between `clang-format off` and `on` are as
+# wide as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang_format=${CLANG_FORMAT:-clang-format-14}
@@ -30,4 +31,5 @@ if ! awk '
   echo "lines have more than 120 columns" >&2
   exit 1
 fi
+scripts/sentences.py --check
 echo "${#files[@]} files, all formatted"

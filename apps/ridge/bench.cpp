@@ -93,9 +93,11 @@ Result<int> measure(const Request& request) {
   std::vector<Measurement> measurements;
   {
     Progress progress("measuring", cases.size());
+    bench::Settings watched = settings;
+    watched.on_turn = shown_by(progress);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       progress.step(i, cases[i].c.text());
-      const auto of_case = bench::measure(cases[i].c, device, settings);
+      const auto of_case = bench::measure(cases[i].c, device, watched);
       // A case that the user wrote and nothing takes is a wrong request.
       if (cases[i].given && of_case.size() == 1 && !of_case[0].error.empty())
         return Status::error(Code::unsupported, of_case[0].error);

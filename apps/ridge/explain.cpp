@@ -34,7 +34,8 @@ Result<DeviceInfo> model_or_device(const std::string& text) {
 // The rows of the table below the roofs of the unit that the operator keeps busiest: the chosen one filled.
 Status draw(const Explanation& e, const DeviceInfo& device, const std::string& case_text, const std::string& path) {
   if (e.analysis.unit.empty())
-    return Status::invalid(e.op, "--plot", path, "left out: the operator computes nothing, so it has no place there");
+    return Status::invalid(e.op, "--plot", "given",
+                           "left out, for the operator computes nothing and has no place below the roofs");
   std::vector<Unit> units;
   double operations = 0;
   for (int u = 0; u < unit_count; ++u) {

@@ -1,13 +1,13 @@
 // ridge ladder: every row of an operator's table in order, what each changes and what that gains.
+#include "ladder.hpp"
+
 #include "commands.hpp"
 #include "json.hpp"
+#include "measurements.hpp"
 #include "progress.hpp"
-#include "request.hpp"
 #include "results.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
-#include "trace_program.hpp"
-#include "traced.hpp"
 
 #include <ridge/bench/bench.hpp>
 
@@ -23,15 +23,7 @@
 namespace ridge::cli {
 namespace {
 
-struct Request {
-  std::string op;
-  std::vector<std::string> cases;
-  std::string device, from;
-  bool counts = false, markdown = false, json = false;
-  int repeats = 10;
-};
-
-// A row of the table on one case. What it costs is a time; where there is no GPU, that of the CPU runtime.
+// A row of the table on one case.
 struct Rung {
   VariantInfo variant;
   std::string refusal;  // empty: it was run
@@ -47,39 +39,14 @@ struct Ladder {
   std::vector<Rung> rungs;
 };
 
-// The case without an option that asks for one row.
-Result<KnownCase> find_ladder_case(const Request& request, const std::string& text) {
-  RIDGE_CLI_TAKE(known, find_case(text));
-  if (known.c.op != request.op) return Status::invalid("ladder", "case", text, "one of operator " + request.op);
-  if (known.c.options.has("variant"))
-    return Status::invalid("ladder", "case", text, "without variant=: a ladder runs every row");
-  return known;
-}
-
-// What the published table is about; on the CPU runtime a case of the tests, which takes milliseconds: of those that
-// the most rows take, the largest in float32.
-Result<std::string> usual_case(const Request& request, const DeviceInfo& device) {
+// What the published table is about; on the CPU runtime a case of the tests, which takes milliseconds.
+Result<std::string> usual_case(const LadderRequest& request, const DeviceInfo& device) {
   RIDGE_CLI_TAKE(book, check::find_case_book(request.op));
   if (!device.is_cpu() && !book->benches.empty()) return book->benches.front();
-  std::string best;
-  std::tuple<std::ptrdiff_t, bool, std::size_t> most{};
-  for (const std::string& text : book->tests) {
-    RIDGE_CLI_TAKE(known, find_case(text));
-    const auto has = [&](const char* option) { return known.c.options.has(option); };
-    if (has("place") || has("fill") || has("warp") || has("variant")) continue;
-    const auto explanation = explain_case(known, device);
-    if (!explanation) continue;
-    std::size_t bytes = 0;
-    for (const TensorType& input : known.inputs) {
-      RIDGE_CLI_TAKE(size, bytes_of(known.c.op, "input", input));
-      bytes += size;
-    }
-    const std::tuple rank{std::ranges::count_if(explanation->candidates, &Candidate::fits), known.c.dtype == DType::f32,
-                          bytes};
-    if (best.empty() || rank > most) most = rank, best = text;
-  }
-  if (best.empty()) return Status::invalid("ladder", "case", "none", "given: " + request.op + " has no usual one");
-  return best;
+  RIDGE_CLI_TAKE(fullest, fullest_case(book->tests, device));
+  if (!fullest.empty()) return fullest;
+  return Status::error(Code::invalid_argument,
+                       fmt::format("ladder: {} has no usual case; one must be named, as OP:DTYPE:k=v", request.op));
 }
 
 Result<Ladder> climb(const KnownCase& known, const DeviceInfo& device, const std::vector<ResultRow>& measured) {
@@ -109,8 +76,9 @@ Result<std::vector<ResultRow>> measure(const KnownCase& known, const DeviceInfo&
   std::vector<ResultRow> rows;
   Progress progress("measuring");
   progress.step(0, known.c.text());
-  for (const bench::Measurement& m :
-       bench::measure(known.c, device, {.peers = false, .all_variants = true, .repeats = repeats})) {
+  const bench::Settings settings{
+      .peers = false, .all_variants = true, .repeats = repeats, .on_turn = shown_by(progress)};
+  for (const bench::Measurement& m : bench::measure(known.c, device, settings)) {
     if (!m.error.empty()) return Status::error(Code::unsupported, m.error);
     ResultRow row;
     row.case_text = known.c.text();
@@ -183,106 +151,15 @@ Json to_json(const Ladder& ladder) {
   return {{"case", ladder.case_text}, {"device", ladder.device}, {"least_us", ladder.least_us}, {"rungs", rungs}};
 }
 
-// ---- by counts: what each row asks of memory, traced on the CPU -----------------------------------------------------
+// ---- the command ----------------------------------------------------------------------------------------------------
 
-struct Asked {
-  simt::trace::Counts global, shared;  // of all launches
-  std::int64_t divergent = 0;          // branches, by warps
-};
-Asked asked_by(const simt::trace::Report& report) {
-  using namespace simt::trace;
-  Asked asked;
-  for (const Launch& launch : report.launches) {
-    for (Kind kind : {Kind::load, Kind::store, Kind::atomic}) {
-      asked.global += launch.total(Space::global, kind);
-      asked.shared += launch.total(Space::shared, kind);
-    }
-    for (const Branch& branch : launch.branches) asked.divergent += branch.divergent;
-  }
-  return asked;
-}
-
-Result<int> show_counts(const Request& request) {
-  if (!simt::trace::available()) {
-    std::vector<std::string> arguments{"ladder", request.op};
-    arguments.insert(arguments.end(), request.cases.begin(), request.cases.end());
-    arguments.emplace_back("--counts");
-    if (request.json) arguments.emplace_back("--json");
-    return become_trace_program(arguments);
-  }
-  std::vector<std::string> texts = request.cases;
-  if (texts.empty()) {
-    RIDGE_CLI_TAKE(usual, usual_case(request, cpu()));
-    texts.push_back(usual);
-  }
-  Json ladders = Json::array();
-  bool failed = false;
-  for (const std::string& text : texts) {
-    RIDGE_CLI_TAKE(known, find_ladder_case(request, text));
-    RIDGE_CLI_TAKE(all, trace_variants(known, variant_names(*known.op)));
-    Table table({{"variant"},
-                 {"requests", Align::right},
-                 {"sectors", Align::right},
-                 {"(least)", Align::right},
-                 {"wavefronts", Align::right},
-                 {"(least)", Align::right},
-                 {"divergent", Align::right},
-                 {"item"},
-                 {"what it changes"}},
-                "  ");
-    Json rungs = Json::array();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const Traced& t = all[i];
-      const VariantInfo& row = known.op->variants[i];
-      const std::string item = row.item.empty() ? "-" : std::string(row.item), why = t.refused + t.error;
-      failed = failed || !t.error.empty();
-      const Asked asked = asked_by(t.report);
-      const auto number = [&](std::int64_t n) { return why.empty() ? fmt::format("{}", n) : "-"; };
-      table.add({std::string(row.name), number(asked.global.requests + asked.shared.requests),
-                 number(asked.global.sectors), number(asked.global.least_sectors), number(asked.shared.wavefronts),
-                 number(asked.shared.least_wavefronts), number(asked.divergent), item,
-                 why.empty() ? std::string(row.step) : "no: " + why});
-      rungs.push_back({{"variant", std::string(row.name)},
-                       {"reason", why},
-                       {"requests", asked.global.requests + asked.shared.requests},
-                       {"sectors", asked.global.sectors},
-                       {"least_sectors", asked.global.least_sectors},
-                       {"wavefronts", asked.shared.wavefronts},
-                       {"least_wavefronts", asked.shared.least_wavefronts},
-                       {"divergent_branches", asked.divergent}});
-    }
-    ladders.push_back({{"case", known.c.text()}, {"rungs", rungs}});
-    if (request.json) continue;
-    say("{}, traced\n", known.c.text());
-    table.print();
-  }
-  if (request.json) std::fputs(dump({{"operator", request.op}, {"ladders", ladders}}).c_str(), stdout);
-  return failed ? exit_check_failed : exit_done;
-}
-
-Result<int> show(Request request) {
-  RIDGE_CLI_TAKE(named, find_ops(request.op));
-  const OpInfo* op = named.front();  // of a family, its first
-  request.op = op->name;
-  if (request.counts) return show_counts(request);
-  Results results;
-  DeviceInfo device;
-  if (!request.from.empty()) {
-    RIDGE_CLI_TAKE(read, read_results(request.from));
-    RIDGE_CLI_TAKE(model, model_of_results(read));
-    results = read;
-    device = model;
-  } else {
-    RIDGE_CLI_TAKE(here, choose_device(request.device));
-    device = here;
-  }
+Result<int> show_times(const LadderRequest& request, const DeviceInfo& device, Results results) {
   std::vector<std::string> texts = request.cases;
   if (texts.empty() && !request.from.empty()) {  // every case of the operator in the file
     for (const ResultRow& row : results.rows)
       if (row.case_text.starts_with(request.op + ":") && std::ranges::find(texts, row.case_text) == texts.end())
         texts.push_back(row.case_text);
-    if (texts.empty())
-      return Status::invalid("ladder", "--from", request.from, "a file with cases of " + std::string(op->name));
+    if (texts.empty()) return Status::invalid("ladder", "--from", request.from, "a file with cases of " + request.op);
   } else if (texts.empty()) {
     RIDGE_CLI_TAKE(usual, usual_case(request, device));
     texts.push_back(usual);
@@ -308,25 +185,85 @@ Result<int> show(Request request) {
   return exit_done;
 }
 
+Result<int> show(LadderRequest request, bool asks_for_repeats) {
+  RIDGE_CLI_TAKE(named, find_ops(request.op));
+  request.op = named.front()->name;  // of a family, its first
+  if (request.counts) return show_ladder_by_counts(request);
+  if (!request.from.empty()) {
+    RIDGE_CLI_TAKE(results, read_results(request.from));
+    RIDGE_CLI_TAKE(model, model_of_results(results));
+    return show_times(request, model, results);
+  }
+  RIDGE_CLI_TAKE(device, choose_device(request.device));
+  if (!device.is_cpu() || request.times) return show_times(request, device, {});
+  // A CPU's times teach the wrong thing: what a GPU would wait for costs the CPU runtime nothing.
+  for (const auto& [given, option] :
+       {std::pair(asks_for_repeats, "--repeats"), std::pair(request.markdown, "--markdown")})
+    if (given)
+      return Status::error(
+          Code::invalid_argument,
+          fmt::format("ladder: {} is of times, and on the CPU the ladder shows counts; --times must be "
+                      "given as well",
+                      option));
+  return show_ladder_by_counts(request);
+}
+
 }  // namespace
 
+Result<KnownCase> find_ladder_case(const LadderRequest& request, const std::string& text) {
+  RIDGE_CLI_TAKE(known, find_case(text));
+  if (known.c.op != request.op) return Status::invalid("ladder", "case", text, "a case of operator " + request.op);
+  if (known.c.options.has("variant"))
+    return Status::invalid("ladder", "case", text, "without variant=, for a ladder runs every row");
+  return known;
+}
+
+Result<std::string> fullest_case(const std::vector<std::string>& texts, const DeviceInfo& device) {
+  std::string best;
+  std::tuple<std::ptrdiff_t, bool, std::size_t> most{};
+  for (const std::string& text : texts) {
+    RIDGE_CLI_TAKE(known, find_case(text));
+    const auto has = [&](const char* option) { return known.c.options.has(option); };
+    if (has("place") || has("fill") || has("warp") || has("variant")) continue;
+    const auto explanation = explain_case(known, device);
+    if (!explanation) continue;
+    std::size_t bytes = 0;
+    for (const TensorType& input : known.inputs) {
+      RIDGE_CLI_TAKE(size, bytes_of(known.c.op, "input", input));
+      bytes += size;
+    }
+    const std::tuple rank{std::ranges::count_if(explanation->candidates, &Candidate::fits), known.c.dtype == DType::f32,
+                          bytes};
+    if (best.empty() || rank > most) most = rank, best = text;
+  }
+  return best;
+}
+
 void add_ladder(CLI::App& app, Action& action) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<LadderRequest>();
   CLI::App* command = app.add_subcommand("ladder", "Every row of an operator in order, and what each gains");
+  command->footer(
+      "On a GPU it shows times. On the CPU it shows what each row asks of memory, for times of the CPU runtime say "
+      "nothing of a GPU's: traced where ridge-trace is built, else as far as the operators' folders hold counts.\n\n" +
+      app.get_footer());
   command->add_option("OP", request->op, "The operator, or a family: its first operator")->required();
   command->add_option("CASE", request->cases,
                       "Cases of it (default: the first of its benchmarks; a small one on the CPU)");
   command->add_option("--device,--on", request->device, "cpu, cuda or cuda:N (default: a GPU if there is one)");
-  command->add_option("--from", request->from,
-                      "Take the times from a results file of ridge bench --all-variants --json");
-  command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
-  command
-      ->add_flag("--counts", request->counts,
-                 "Trace on the CPU: sectors, bank conflicts and divergence instead of times")
-      ->excludes("--from");
+  CLI::Option* from = command->add_option("--from", request->from,
+                                          "Take the times from a results file of ridge bench --all-variants --json");
+  CLI::Option* repeats =
+      command->add_option("--repeats", request->repeats, "Runs whose median counts")->check(CLI::Range(1, 100000));
+  CLI::Option* counts =
+      command->add_flag("--counts", request->counts,
+                        "Trace every row on the CPU, by ridge-trace, which is built first where it is missing");
+  command->add_flag("--times", request->times, "Times on the CPU too")->excludes(counts);
+  counts->excludes(from)->excludes(repeats);
   auto* markdown = command->add_flag("--markdown", request->markdown, "Print the table of the operator's README");
+  counts->excludes(markdown);
   command->add_flag("--json", request->json, "Print JSON")->excludes(markdown);
-  command->callback([request, &action] { action = [request] { return show(*request); }; });
+  command->callback(
+      [=, &action] { action = [request, asked = repeats->count() > 0] { return show(*request, asked); }; });
 }
 
 }  // namespace ridge::cli

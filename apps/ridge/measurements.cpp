@@ -125,6 +125,14 @@ void print_line(const Table& table, const Measurement& m) {
                    m.tflops > 0 ? rate_text(m.tflops) : "-", peers_text(m)});
 }
 
+std::function<void(const bench::Turn&)> shown_by(Progress& progress) {
+  return [&progress](const bench::Turn& turn) {
+    std::string where = fmt::format("round {}/{}", turn.round + 1, turn.rounds);
+    if (turn.contenders > 1) where += fmt::format(", variant {}/{} {}", turn.contender + 1, turn.contenders, turn.name);
+    progress.part(turn.share_done(), std::move(where));
+  };
+}
+
 Status check_json_target(const std::string& target) {
   if (target == "-") return {};
   if (target.find(':') != std::string::npos || find_op(target))

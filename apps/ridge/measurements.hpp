@@ -1,11 +1,13 @@
 // Measurements as the command line shows them: a line each, JSON, and where and when they were made.
 #pragma once
 #include "json.hpp"
+#include "progress.hpp"
 #include "request.hpp"
 #include "table.hpp"
 
 #include <ridge/bench/bench.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,9 @@ Json provenance(const DeviceInfo&, const std::string& commit);
 // The table's widths are known before the first measurement, so each line is printed as soon as it is there.
 Table measurement_table(const std::vector<KnownCase>&, bool peers);
 void print_line(const Table&, const bench::Measurement&);
+
+// For bench::Settings: shows each turn on a line of progress, which must outlive it.
+std::function<void(const bench::Turn&)> shown_by(Progress&);
 
 // "-" or a file that can be written: asked before the work, which may take minutes.
 Status check_json_target(const std::string& target);

@@ -24,7 +24,7 @@ constexpr std::string_view magic{"\x93NUMPY", 6};
 constexpr std::string_view readable = "f8 f4 f2 i8 i4 i1 u1 b1";
 
 Status wrong(std::string clause) { return Status::error(Code::invalid_argument, std::move(clause)); }
-Status no_npy(const std::string& why) { return wrong("is no .npy file: " + why); }
+Status no_npy(const std::string& why) { return wrong("is not a .npy file: " + why); }
 Status bad_header(const std::string& why) { return wrong("is a broken .npy file: " + why); }
 
 // Text from a file, fit to stand in a sentence on a terminal.
@@ -112,7 +112,7 @@ Status parse_shape(Literal& literal, std::vector<std::int64_t>& shape) {
   while (!literal.take(')')) {
     if (!comma) return bad_header("its shape lacks a comma");
     const auto size = literal.size();
-    if (!size) return bad_header("its shape holds what is no size (a whole number from 0, below 2^63)");
+    if (!size) return bad_header("its shape holds something that is not a size, a whole number below 2^63");
     if (shape.size() == max_rank)
       return wrong(fmt::format("holds an array of more than {0} dimensions; ridge takes up to {0}", max_rank));
     shape.push_back(*size);
@@ -186,7 +186,8 @@ Result<Header> parse_header(std::span<const std::byte> start, std::uint64_t file
     if (!key || !literal.take(':')) return bad_header("its header is not a dictionary of descr, fortran_order, shape");
     bool& seen = *key == "descr" ? has_descr : *key == "fortran_order" ? has_order : has_shape;
     if (seen || (&seen == &has_shape && *key != "shape"))
-      return bad_header("its header has the key " + quoted(*key) + (seen ? " twice" : ""));
+      return bad_header("its header has the " + std::string(seen ? "" : "unknown ") + "key " + quoted(*key) +
+                        (seen ? " twice" : ""));
     seen = true;
     if (&seen == &has_descr) {
       const auto descr = literal.string();
@@ -238,8 +239,9 @@ static Status read_at(const File& file, const std::filesystem::path& path, std::
         pread(file.descriptor, at, std::min<std::uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return Status::error(Code::io, fmt::format("{} cannot be read: {}", file_name(path),
-                                                 got < 0 ? std::strerror(errno) : "it became shorter meanwhile"));
+      return Status::error(Code::io,
+                           fmt::format("{} cannot be read: {}", file_name(path),
+                                       got < 0 ? std::strerror(errno) : "it became shorter while it was read"));
     at += got;
     offset += static_cast<std::uint64_t>(got);
     bytes -= static_cast<std::uint64_t>(got);

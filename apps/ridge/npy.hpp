@@ -31,7 +31,7 @@ struct Header {
 };
 
 // The header at the start of a file of `file_bytes` bytes; `start` is as much of it as was read. Errors are clauses
-// that follow the file's name ("is no .npy file: ..."). What it returns has been compared with file_bytes: the data
+// that follow the file's name ("is not a .npy file: ..."). What it returns has been compared with file_bytes: the data
 // lie wholly inside the file and end it.
 Result<Header> parse_header(std::span<const std::byte> start, std::uint64_t file_bytes, ReadOptions = {});
 

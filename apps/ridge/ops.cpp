@@ -38,7 +38,9 @@ std::string inputs_text(const OpInfo& op) {
 }
 
 bool same_face(const OpInfo& a, const OpInfo& b) {
-  const auto option = [](const OptionInfo& x, const OptionInfo& y) { return x.name == y.name && x.help == y.help; };
+  const auto option = [](const OptionInfo& x, const OptionInfo& y) {
+    return x.name == y.name && help_text(x) == help_text(y);
+  };
   const auto variant = [](const VariantInfo& x, const VariantInfo& y) { return x.name == y.name && x.step == y.step; };
   return a.family == b.family && std::ranges::equal(a.options, b.options, option) &&
          std::ranges::equal(a.variants, b.variants, variant);
@@ -48,8 +50,7 @@ void print_options_and_variants(const OpInfo& op) {
   if (!op.options.empty()) {
     std::puts("  options");
     Table table({{""}, {""}, {""}}, "    ");
-    for (const OptionInfo& o : op.options)
-      table.add({std::string(o.name) + "=", std::string(o.values), std::string(o.help)});
+    for (const OptionInfo& o : op.options) table.add({std::string(o.name) + "=", std::string(o.values), help_text(o)});
     table.print_rows();
   }
   std::puts("  variants");

@@ -166,8 +166,10 @@ Result<OracleCheck> check_against_oracle(const OpInfo& op, const Options& option
   result.case_text = found->text();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const std::vector<double> got = values_of(outputs[o]);
-    if (o >= expected.size() || expected[o].value.size() != got.size())
-      return Status::error(Code::unsupported, std::string(op.name) + ": the oracle gives another number of elements");
+    const std::size_t wanted = o < expected.size() ? expected[o].value.size() : 0;
+    if (wanted != got.size())
+      return Status::error(Code::unsupported, fmt::format("{}: {} has {} elements, and the oracle gives {}", op.name,
+                                                          names[o], got.size(), wanted));
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double tolerance = expected[o].tolerance.empty() ? 0 : expected[o].tolerance[i];
       const double share = share_of_tolerance(got[i], expected[o].value[i], tolerance);

@@ -28,7 +28,8 @@ Result<std::vector<std::string>> cases_of(const std::string& pattern) {
       begin = end + 1;
     }
     if (longer.size() > most_cases)
-      return Status::invalid("cases", "PATTERN", "'" + pattern + "'", fmt::format("of at most {} cases", most_cases));
+      return Status::invalid("cases", "PATTERN", "'" + pattern + "'",
+                             fmt::format("a pattern of at most {} cases", most_cases));
     texts = std::move(longer);
     at = close + 1;
   }
@@ -38,7 +39,9 @@ Result<std::vector<std::string>> cases_of(const std::string& pattern) {
 Result<std::vector<Pattern>> patterns_in(const std::string& place) {
   if (place.find(':') != std::string::npos) return std::vector{Pattern{place}};
   std::ifstream in(place);
-  if (!in) return Status::error(Code::io, fmt::format("'{}' is no pattern OP:DTYPE:k=v and no file to read", place));
+  if (!in)
+    return Status::error(Code::io,
+                         fmt::format("'{}' is neither a pattern OP:DTYPE:k=v nor a file that can be read", place));
   std::vector<Pattern> patterns;
   int number = 0;
   for (std::string line; std::getline(in, line);) {
@@ -50,8 +53,8 @@ Result<std::vector<Pattern>> patterns_in(const std::string& place) {
       const auto [end, error] = std::from_chars(cells[1].data(), cells[1].data() + cells[1].size(), pattern.most);
       if (error != std::errc() || end != cells[1].data() + cells[1].size() || !(pattern.most >= 1))
         return Status::error(Code::io,
-                             fmt::format("{}:{}: '{}' is no number of times from 1; a line has PATTERN | most "
-                                         "| why, or a pattern alone",
+                             fmt::format("{}:{}: the number of times is '{}'; it must be 1 or more, in a line of "
+                                         "PATTERN | most | why, or of a pattern alone",
                                          place, number, cells[1]));
     }
     patterns.push_back(std::move(pattern));

@@ -5,7 +5,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -26,7 +28,16 @@ class Progress {
   void step(std::size_t index, std::string on) {
     const std::lock_guard lock(mutex_);
     index_ = index;
+    share_ = 0;
+    where_.clear();
     on_ = std::move(on);
+  }
+
+  // How much of the step is done, from 0 to 1, and where in it the work is.
+  void part(double share, std::string where) {
+    const std::lock_guard lock(mutex_);
+    share_ = share;
+    where_ = std::move(where);
   }
 
   // Takes the line away while something else is printed on the terminal.
@@ -51,11 +62,12 @@ class Progress {
       const auto passed = duration_cast<seconds>(steady_clock::now() - begin).count();
       std::string line = what_;
       if (steps_ > 1) line += " " + std::to_string(index_ + 1) + "/" + std::to_string(steps_);
+      if (!where_.empty()) line += ", " + where_;
       line += ", " + std::to_string(passed) + " s";
-      // As long each as those before took; the first ones say too little.
-      if (index_ > 0 && passed >= 3)
-        line += ", about " + std::to_string(passed * static_cast<long>(steps_ - index_) / static_cast<long>(index_)) +
-                " s left";
+      // Assumes that the steps left take as long as those before them did, which the first seconds say too little of.
+      const double done = (static_cast<double>(index_) + share_) / static_cast<double>(steps_);
+      if (done > 0 && passed >= 3)
+        line += ", about " + std::to_string(std::lround(static_cast<double>(passed) * (1 - done) / done)) + " s left";
       if (!on_.empty()) line += ": " + on_;
       line.resize(std::min<std::size_t>(line.size(), 100));  // a wrapped line could not be erased
       std::fprintf(stderr, "\r\033[K%s", printable(line).c_str());
@@ -71,8 +83,9 @@ class Progress {
     drawn_ = false;
   }
 
-  std::string what_, on_;
+  std::string what_, on_, where_;
   std::size_t steps_ = 1, index_ = 0;
+  double share_ = 0;
   bool drawn_ = false;
   std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -279,7 +279,7 @@ Result<std::vector<Results>> read_files(const std::vector<std::string>& paths, s
       continue;
     }
     if (!files.empty() && files.front().device != results->device)
-      return Status::invalid("report", "device of '" + path + "'", results->device,
+      return Status::invalid("report", "the device of '" + path + "'", results->device,
                              "that of the first file, " + files.front().device);
     files.push_back(std::move(*results));
   }

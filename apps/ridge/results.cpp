@@ -66,7 +66,7 @@ static Result<ResultRow> row_of(const Json& m) {
   row.copy_share = number_in(m, "copy_share").value_or(0);
   const Json* peers = member(m, "peers");
   if (!peers || peers->is_null()) return row;
-  if (!peers->is_array()) return lacks("has 'peers' that are no list");
+  if (!peers->is_array()) return lacks("has 'peers' that are not a list");
   for (const Json& peer : *peers) {
     const auto name = text_in(peer, "name");
     const auto peer_us = time_in(peer);
@@ -79,7 +79,7 @@ static Result<ResultRow> row_of(const Json& m) {
 
 Result<Results> parse_results(const std::string& path, std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return no_results(path, "it is no JSON");
+  if (json.is_discarded()) return no_results(path, "it is not JSON");
   const auto device = text_in(json, "device");
   if (!device) return no_results(path, "it has no text 'device'");
   const Json* measurements = member(json, "measurements");

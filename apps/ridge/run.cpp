@@ -76,7 +76,7 @@ std::vector<TensorView> host_views_of(const std::vector<Tensor>& tensors) {
 // A histogram counts the bytes of any file; every other operator, and every file called .npy, is read as .npy.
 Result<std::vector<Tensor>> read_inputs(const OpInfo& op, const Request& request) {
   if (request.raw && op.family != "histogram")
-    return Status::invalid(op.name, "--raw", "given", "left away: only histogram takes raw bytes");
+    return Status::invalid(op.name, "--raw", "given", "left out, for only histogram takes raw bytes");
   std::vector<Tensor> tensors;
   for (const std::string& path : request.inputs) {
     const bool named_npy = std::filesystem::path(path).extension() == ".npy";

@@ -120,6 +120,9 @@ void print_man(const CLI::App& app) {
       if (option->get_lnames() != std::vector<std::string>{"help"})
         fmt::print(".TP\n.B {}\n{}.\n", roff(option->get_name(option->get_positional(), true)),
                    roff(option->get_description()));
+    const std::string footer = command->get_footer();  // its own text, and then the program's
+    if (const std::size_t end = footer.find("\n\n"); end != std::string::npos)
+      fmt::print(".PP\n{}\n", roff(footer.substr(0, end)));
   }
   std::puts(".SH OPERATORS");
   for (const OpInfo* op : ops()) fmt::print(".TP\n.B {}\n{}.\n", roff(op->name), roff(op->summary));

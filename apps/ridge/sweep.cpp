@@ -174,7 +174,7 @@ void print(const bench::Sweep& s) {
 
 Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase>& cases, const DeviceInfo& device) {
   const bool json_only = request.json == "-";
-  const bench::Settings settings{
+  bench::Settings settings{
       .peers = true, .near_variants = request.tuned, .repeats = request.repeats > 0 ? request.repeats : gpu_repeats};
   if (!json_only) say("{}: {}\n", device.id_text(), device.name);
   const Table table = measurement_table(cases, true);
@@ -188,6 +188,7 @@ Result<int> measure_all(const SweepRequest& request, const std::vector<KnownCase
     return json;
   };
   Progress progress("measuring", cases.size());
+  settings.on_turn = shown_by(progress);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.step(i, cases[i].c.text());
     const auto of_case = bench::measure(cases[i].c, device, settings);

@@ -121,8 +121,9 @@ Result<int> trace_case(const Request& request) {
   RIDGE_CLI_TAKE(known, find_case(request.case_text));
   if (!request.variant.empty() && request.variant != "all") RIDGE_TRY(check_variant(*known.op, request.variant));
   if (!request.variant.empty() && known.c.options.has("variant"))
-    return Status::error(Code::invalid_argument,
-                         known.c.op + ": the variant is given twice, in the case and by --variant");
+    return Status::error(
+        Code::invalid_argument,
+        known.c.op + ": the variant is given twice, in the case and by --variant; it must be given once");
   if (trace::available()) return trace_here(request, known);
 
   std::vector<std::string> arguments{"trace", request.case_text};
@@ -136,6 +137,10 @@ Result<int> trace_case(const Request& request) {
 void add_trace(CLI::App& app, Action& action) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("trace", "Sectors, bank conflicts, divergence and races, per source line");
+  command->footer(
+      "Needs no GPU. Kernels are traced by a program of its own, ridge-trace, which is built when it is first asked "
+      "for: in minutes, as it says before it begins. Nothing else that was built changes.\n\n" +
+      app.get_footer());
   auto* text = command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...");
   command->add_option("--variant", request->variant, "all, or one by name (default: the one that the plan chooses)");
   command->add_flag("--json", request->json, "Print JSON");

@@ -10,8 +10,15 @@
 
 namespace ridge::cli {
 
+// Whether ridge-trace lies beside this program and was built after it and its library.
+bool trace_program_is_ready();
+
+// What it takes where it is not: "builds ridge-trace first, once, in about 6 minutes on 2 cores".
+std::string trace_program_needs();
+
 // Goes on as ridge-trace with these arguments; returns only to say why it cannot. Where this program lies in its build
-// tree, builds ridge-trace first if it is missing or older.
+// tree and ridge-trace is missing or older, says so on standard error, with about how long it takes, and builds it; but
+// never where that would build the library anew as well: who looks changes nothing that others use.
 Status become_trace_program(const std::vector<std::string>& arguments);
 
 }  // namespace ridge::cli

@@ -9,8 +9,8 @@
 
 namespace ridge::bench {
 
-// The rms error of so many is within some 2 % of that of all. Of a product of 8192^3 they take the host a quarter of a
-// second.
+// The rms error of this many elements is within some 2 % of the rms error of all. For a product of 8192^3 the host
+// computes them in a quarter of a second.
 static constexpr std::int64_t sample_elements = 1024;
 
 static double error_of(double got, double want) {

@@ -1,4 +1,4 @@
-// Accuracy: how far an output is from the right one, by a sample of its elements.
+// Accuracy: the error of an output, measured on a sample of its elements.
 #pragma once
 #include <ridge/check/case_book.hpp>
 
@@ -7,25 +7,25 @@
 
 namespace ridge::bench {
 
-// Errors are absolute, and infinite where an element is not finite and should be, or is not the infinity or NaN that it
-// should be.
+// Errors are absolute. An error is infinite where an element should be finite and is not, or should be an infinity or
+// NaN and is not.
 struct Accuracy {
   double rms_error = 0;  // root of the mean square
   double largest_error = 0;
-  std::int64_t elements = 0;  // looked at
+  std::int64_t elements = 0;  // in the sample
 };
 
-// An error of ours over that of a peer: 1 where they are equal, 0 among them; infinite where the peer alone has none.
+// Our error over a peer's: 1 where they are equal, also both 0; infinite where only the peer has none.
 double error_ratio(double ours, double of_peer);
 
-// Some elements of a case's first output and what they should be: all where they are few, else a number of them at
-// places that a fixed seed draws.
+// A sample of a case's first output with the right values: all elements where they are few, else elements at indices
+// drawn with a fixed seed.
 class Sample {
  public:
-  // Nothing where the book has no `elements`, or the output none. Inputs may be blocks that repeat.
+  // Nothing where the book has no `elements` function or the output is empty. Inputs may be blocks that repeat.
   static std::optional<Sample> make(const check::CaseBook&, const check::Case&,
                                     const std::vector<check::HostTensor>& inputs, const TensorView& output);
-  // Of a contiguous output, on any device, that all work has finished with.
+  // The accuracy of a contiguous output on any device. Precondition: all work on it is done.
   Result<Accuracy> accuracy_of(const TensorView& output) const;
 
  private:

@@ -39,42 +39,42 @@ Timing summarise(std::vector<double> us) {
   return t;
 }
 
-// One set of tensors; several are rotated so that none is in the cache when its turn comes.
+// One set of tensors; runs rotate over several sets, so that none is in the cache when it is used.
 struct Set {
   std::vector<Buffer> buffers;
   std::vector<TensorView> in, out;
 
-  // The image's bytes again and again: the tensor's elements in their order, where these are contiguous.
+  // Adds a tensor filled with the image's bytes, repeated: its elements in order, where these are contiguous.
   Status add(std::vector<TensorView>& views, const TensorType& type, check::Place place, Device device,
              std::span<const std::byte> image = {}) {
-    check::Placing lies{Layout::contiguous(type.shape), 0, 0};
-    lies.elements = lies.layout.count();
-    // Whole numbers are sizes, offsets and indices, and lie so anyway.
+    check::Placing placing{Layout::contiguous(type.shape), 0, 0};
+    placing.elements = placing.layout.count();
+    // Integer inputs are sizes, offsets and indices, and stay contiguous.
     if (place != check::Place::plain && place != check::Place::inplace && is_floating(type.dtype))
-      lies = check::placing_of(type, place);
-    const std::size_t size = size_of(type.dtype), first = static_cast<std::size_t>(lies.first) * size;
-    auto buffer = Buffer::allocate(device, static_cast<std::size_t>(lies.elements) * size);
+      placing = check::placing_of(type, place);
+    const std::size_t size = size_of(type.dtype), first = static_cast<std::size_t>(placing.first) * size;
+    auto buffer = Buffer::allocate(device, static_cast<std::size_t>(placing.elements) * size);
     if (!buffer) return buffer.error();
     auto* data = static_cast<std::byte*>(buffer->data());
-    const bool whole = lies.layout.is_contiguous();
-    const std::size_t end = whole ? first + static_cast<std::size_t>(lies.layout.count()) * size : buffer->bytes();
+    const bool whole = placing.layout.is_contiguous();
+    const std::size_t end = whole ? first + static_cast<std::size_t>(placing.layout.count()) * size : buffer->bytes();
     for (std::size_t at = whole ? first : 0; at < end && !image.empty(); at += image.size())
       RIDGE_TRY(copy_bytes(data + at, device, image.data(), {}, std::min(image.size(), end - at)));
-    views.push_back({data + first, type.dtype, lies.layout, device});
+    views.push_back({data + first, type.dtype, placing.layout, device});
     buffers.push_back(std::move(*buffer));
     return {};
   }
 };
 
-// Inputs larger than this are filled by repeating a random block: what matters is the data's distribution, and the
-// host would take minutes to make 2^28 normal numbers. The block's length is prime, so no pattern meets a tile.
+// Inputs larger than this are filled by repeating a random block: only the distribution matters, and the host would
+// take minutes to make 2^28 normal numbers. The block's length is prime, so that no pattern aligns with a tile.
 constexpr std::int64_t unique_elements = 16777213;
 
-// A book that adjusts small tensors alone may take minutes over larger ones: a gradient's inputs are a forward pass by
-// the oracle. Times do not depend on them.
+// A book that adjusts only small tensors may take minutes for larger ones: a gradient's inputs come from a forward pass
+// of the oracle. Times do not depend on them.
 constexpr std::int64_t most_adjusted = 1 << 16;
 
-// What goes into one input: its bytes, or those of a block that repeats.
+// The content of one input: its bytes, or those of a block that repeats.
 struct Image {
   TensorType type;
   std::vector<std::byte> bytes;
@@ -85,7 +85,7 @@ Result<std::vector<Image>> make_images(const check::CaseBook& book, const check:
   if (!types) return types.error();
   std::int64_t elements = 0;
   for (const TensorType& type : *types) elements = std::max(elements, Layout::contiguous(type.shape).count());
-  // Exactly the case's tensors where they are small, a repeated block where they are large.
+  // The case's own tensors where they are small, a repeated block where they are large.
   std::vector<Image> images;
   const bool slow_to_adjust = book.adjusts_small && !book.elements;  // where errors are measured, values matter
   if (elements <= (slow_to_adjust ? most_adjusted : unique_elements)) {
@@ -107,7 +107,7 @@ Result<std::vector<Image>> make_images(const check::CaseBook& book, const check:
       images.push_back({type, check::encode(type.dtype, small[i].values)});
       continue;
     }
-    check::CaseBook line = book;  // the same fill on a line of the block's length
+    check::CaseBook line = book;  // the same fill for a vector of the block's length
     line.keys = {"n"};
     line.optional_keys.clear();
     line.inputs = [](const check::Case& k) -> Result<std::vector<TensorType>> {
@@ -127,7 +127,7 @@ Result<std::vector<Image>> make_images(const check::CaseBook& book, const check:
 
 Result<std::vector<Set>> make_sets(const check::Case& c, const DeviceInfo& device, const OpInfo& op,
                                    const std::vector<Image>& images) {
-  // Enough sets that one round is four times the last-level cache.
+  // Enough sets for one rotation to be four times the last-level cache.
   std::int64_t bytes = 0;
   for (const Image& image : images)
     bytes += Layout::contiguous(image.type.shape).count() * static_cast<std::int64_t>(size_of(image.type.dtype));
@@ -161,7 +161,7 @@ std::optional<Sample> make_sample(const check::CaseBook& book, const check::Case
   return Sample::make(book, c, inputs, outputs[0]);
 }
 
-// A 1 GiB copy, to be measured between the others' turns.
+// A 1 GiB copy, measured between the other contenders.
 struct CopyCeiling {
   static constexpr std::size_t bytes = std::size_t{1} << 30;
   Buffer from, to;
@@ -195,7 +195,7 @@ Measurement failed(const check::Case& c, const DeviceInfo& device, const Status&
   return m;
 }
 
-// Short runs are timed in groups: at least this long per measurement, for the event's half microsecond to vanish.
+// Short runs are timed in groups: a measurement takes at least this long, so that an event's half microsecond is small.
 constexpr double group_us = 300;
 
 }  // namespace
@@ -269,7 +269,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     contender.name = (*plan)->explain().variant;
     if (chosen.empty() && !several) chosen = contender.name;
     contender.plan = std::move(*plan);
-    // One workspace per set: consecutive runs of a graph may not share what they have not finished with.
+    // The runs of a graph follow one another, so that they share one workspace.
     auto workspace = Buffer::allocate(device.id, contender.plan->workspace_bytes());
     if (!workspace) return {failed(c, device, workspace.error())};
     contender.workspaces.push_back(std::move(*workspace));
@@ -346,17 +346,26 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     }
   }
 
-  // Interleaved: every contender once per round, so that a change of clocks meets all of them.
+  // Interleaved: every contender runs once per round, so that a change of clocks affects all of them.
   const int repeats = device.is_cpu() ? std::min(settings.repeats, 5) : settings.repeats;
-  for (int round = -2; round < repeats; ++round)  // the first two rounds warm up
-    for (Contender& contender : contenders) {
+  const int rounds = repeats + 2;  // the first two warm up
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      Contender& contender = contenders[i];
+      if (settings.on_turn)
+        settings.on_turn({.round = static_cast<std::size_t>(round),
+                          .rounds = static_cast<std::size_t>(rounds),
+                          .contender = i,
+                          .contenders = contenders.size(),
+                          .name = contender.name});
       auto us = contender.measure();
       if (!us) return {failed(c, device, us.error())};
-      if (round >= 0) contender.us.push_back(*us);
+      if (round >= 2) contender.us.push_back(*us);
     }
 
-  // Each once more, into an output of bytes that are no number of any float: who writes nothing is not taken for right.
-  // Not of strided tensors, of which the images do not say which element is which, and not in place: the input is gone.
+  // Runs each once more, into an output filled with NaN of every float type, so that a contender that writes nothing
+  // does not pass. Not for strided tensors, where the images do not give the order of elements, and not in place, where
+  // the input was overwritten.
   const bool sampled = settings.peers && contiguous && !(first.out.size() && first.out[0].data == first.in[0].data);
   if (const auto sample = sampled ? make_sample(**book, c, *images, first.out) : std::nullopt)
     for (std::size_t i = 0; i < ours_and_peers; ++i) {

@@ -24,7 +24,7 @@ std::string today() {
   return text;
 }
 
-// The shortest of several: a ceiling is what the device can do, undisturbed.
+// The shortest of several runs: a ceiling is the undisturbed rate of the device.
 Result<double> least_us(tuning::Clock& clock, int runs, const std::function<Status(int)>& work) {
   auto measure = clock.prepare(runs, work);
   if (!measure) return measure.error();
@@ -38,7 +38,7 @@ Result<double> least_us(tuning::Clock& clock, int runs, const std::function<Stat
 }
 
 Result<Calibration> measure_gpu(const DeviceInfo& device) {
-  constexpr std::size_t bytes = std::size_t{1} << 30;  // past every L2 cache
+  constexpr std::size_t bytes = std::size_t{1} << 30;  // larger than every L2 cache
   auto clock = tuning::make_gpu_clock(device);
   if (!clock) return clock.error();
   auto buffer = Buffer::allocate(device.id, bytes);
@@ -63,8 +63,8 @@ Result<Calibration> measure_gpu(const DeviceInfo& device) {
   if (!read) return read.error();
   c.read_gbs = static_cast<double>(bytes) / (*read - *touch) * 1e-3;
   RIDGE_TRY(rate(Ceiling::fp32, c.fp32_tflops));
-  // Where tensor cores are faster than the vector units (Ampere's and Hopper's fp64) or are only fully fed by other
-  // instructions than mma.sync (Hopper's and Blackwell's fp16), the data sheet's figure stays.
+  // The data sheet's figure stays where tensor cores are faster than the vector units (Ampere's and Hopper's fp64), or
+  // need other instructions than mma.sync for their full rate (Hopper's and Blackwell's fp16).
   if (device.cc != 80 && device.cc < 90) RIDGE_TRY(rate(Ceiling::fp64, c.fp64_tflops));
   if (device.cc >= 80 && device.cc < 90) RIDGE_TRY(rate(Ceiling::fp16_tensor, c.fp16_tflops));
   auto copy = copy_gbs(device);

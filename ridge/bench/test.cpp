@@ -1,4 +1,4 @@
-// Benchmarks of an operator whose error is known, beside peers whose errors are.
+// Benchmarks of an operator with a known error, beside peers with known errors.
 #include <ridge/bench/bench.hpp>
 #include <ridge/bench/sweep.hpp>
 #include <ridge/check/case_book.hpp>
@@ -81,7 +81,7 @@ check::CaseBook without_elements(check::CaseBook book) {
   return book;
 }
 
-// Errs by `addend`; NaN: writes nothing.
+// A peer with the error `addend`; NaN: it writes nothing.
 Peer peer(std::string op, std::string name, float addend) {
   return {std::move(op), std::move(name),
           [addend](const check::Case&, Views in, Views out) -> Result<std::function<Status(Stream)>> {
@@ -108,7 +108,7 @@ Measurement measured(const char* text, bool peers = true) {
   return all[0];
 }
 
-// Of few elements all, of many some.
+// Samples all of few elements and some of many.
 TEST(Accuracy, OfOursAndOfPeers) {
   for (const auto& [text, elements] : {std::pair{"off:f32:n=5:fill=ints", 5}, {"off:f32:n=100000:fill=ints", 1024}}) {
     const Measurement m = measured(text);
@@ -155,7 +155,7 @@ TEST(Accuracy, OfEqualErrorsTheRatioIsOne) {
   EXPECT_EQ(error_ratio(1, 2), 0.5);
 }
 
-// Tensors lie as the case says, and a peer that knows no strides is not asked of strided ones.
+// Tensors are placed as the case says, and a peer without strides is not measured on strided ones.
 TEST(Measure, PlacesTensors) {
   const Measurement offset = measured("off:f32:n=5:fill=ints:place=offset");
   EXPECT_EQ(offset.peers.size(), 4u);
@@ -191,7 +191,7 @@ TEST(Sweep, IsSummedUp) {
   EXPECT_EQ(s.failed[0]->error, "no memory");
   ASSERT_EQ(s.alone.size(), 1u);
   EXPECT_EQ(s.alone[0]->case_text, "alone");
-  EXPECT_NEAR(s.geomean, 1, 1e-12);  // of 1, 1/4 and 4
+  EXPECT_NEAR(s.geomean, 1, 1e-12);  // mean of 1, 1/4 and 4
   EXPECT_EQ(s.p5, 0.25);
   ASSERT_EQ(s.worst.size(), 2u);
   EXPECT_EQ(s.worst[0]->case_text, "slow");

@@ -146,7 +146,7 @@ TEST_P(MalformedNpy, IsRefusedWithASentence) {
 INSTANTIATE_TEST_SUITE_P(
     All, MalformedNpy,
     testing::Values(
-        Malformed{"empty", "", "it is empty"}, Malformed{"other_file", "%PDF-1.4 and so on", "is no .npy file"},
+        Malformed{"empty", "", "it is empty"}, Malformed{"other_file", "%PDF-1.4 and so on", "is not a .npy file"},
         Malformed{"magic_only", "\x93NUMPY", "ends inside its header"},
         Malformed{"version_4", npy_file(dictionary("<f4", "()"), "abcd", 4), "version 4.0"},
         Malformed{"length_beyond_file", std::string("\x93NUMPY\1\0\xff\x7f{'descr'", 18), "ends inside its header"},
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"open_string", npy_file("{'descr': '<f4"), "records"},
         Malformed{"lacks_shape", npy_file("{'descr': '<f4', 'fortran_order': False}"), "lacks one of"},
         Malformed{"key_twice", npy_file("{'descr': '<f4', 'descr': '<f4'}"), "twice"},
-        Malformed{"unknown_key", npy_file("{'descr': '<f4', 'order': 'C'}"), "the key 'order'"},
+        Malformed{"unknown_key", npy_file("{'descr': '<f4', 'order': 'C'}"), "the unknown key 'order'"},
         Malformed{"text_after", npy_file(dictionary("<f4", "()") + "import os", "abcd"), "follows the dictionary"},
         Malformed{"order_1", npy_file(dictionary("<f4", "()", "1"), "abcd"), "neither True nor False"},
         Malformed{"complex", npy_file(dictionary("<c8", "()"), "abcdabcd"), "ridge reads f8 f4 f2"},
@@ -167,8 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"no_byte_order_3", npy_file(dictionary("ff4", "()"), "abcd"), "no byte order"},
         Malformed{"records", npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd"),
                   "holds records"},
-        Malformed{"negative_size", npy_file(dictionary("<f4", "(-1,)"), "abcd"), "no size"},
-        Malformed{"size_of_2_to_64", npy_file(dictionary("<f4", "(18446744073709551616,)"), "abcd"), "no size"},
+        Malformed{"negative_size", npy_file(dictionary("<f4", "(-1,)"), "abcd"), "not a size"},
+        Malformed{"size_of_2_to_64", npy_file(dictionary("<f4", "(18446744073709551616,)"), "abcd"), "not a size"},
         Malformed{"product_overflows", npy_file(dictionary("<f4", "(4294967296, 4294967296)"), ""), "63 bits"},
         Malformed{"product_overflows_beside_0", npy_file(dictionary("<f4", "(0, 4294967296, 4294967296)"), ""),
                   "63 bits"},

@@ -1,4 +1,4 @@
-// Kernels that do one thing each, as fast as a device can.
+// Kernels that do one thing each, at the device's full rate.
 #include <ridge/bench/ceilings.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/simt/simt.hpp>
@@ -8,14 +8,14 @@ namespace ridge::bench {
 namespace {
 
 constexpr int threads = 256, blocks_per_sm = 8;
-constexpr int chains = 8;       // independent of one another: as many as a pipeline is deep
+constexpr int chains = 8;       // independent chains, as many as the pipeline is deep
 constexpr int steps = 1 << 14;  // of each chain
 constexpr int tensor_steps = 1 << 13;
 
-// What every kernel of the model does at least: one trip to memory, and a result.
+// The least work of a kernel in the model: one trip to memory, and a result.
 __global__ void __launch_bounds__(threads) ceiling_touch(float* x) { x[threadIdx.x] = x[threadIdx.x] + 1; }
 
-// Each thread has four 16-byte loads under way; the sum is stored where it is what no input makes it.
+// Each thread has four 16-byte loads in flight; the sum is stored only if it has a value that no input gives.
 __global__ void __launch_bounds__(threads) ceiling_read(const float* x, std::int64_t units, float* never) {
   constexpr int in_flight = 4;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
@@ -47,7 +47,7 @@ template <class T> __global__ void __launch_bounds__(threads) ceiling_fma(T* nev
   if (sum == static_cast<T>(-1)) *never = sum;
 }
 
-// D = A B + D of 16 x 8 x 16 in fp16 with float accumulation, in four independent chains.
+// D = A B + D, 16 x 8 x 16 in fp16 with float accumulation, in four independent chains.
 __global__ void __launch_bounds__(threads) ceiling_mma(float* never) {
   constexpr int accumulators = 4;
   const unsigned a = threadIdx.x, b = threadIdx.x * 3;
