@@ -29,10 +29,12 @@ if [[ ${#programs[@]} -eq 0 ]]; then
     fi
   done
 fi
+((jobs > 0)) || die "JOBS is $jobs; it must be 1 or more"
 [[ ${#programs[@]} -gt 0 ]] || die "no program of $build/bin has tests that match '$filter': is it a build with CUDA?"
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
+trap 'kill $(jobs -rp) 2>/dev/null || true; wait; exit 130' INT TERM
 
 # What a log says: the tool's own closing line, or how the tests ended.
 verdict() {  # log, exit code
@@ -50,7 +52,7 @@ verdict() {  # log, exit code
 # wrong.
 unknown() {  # tool, log
   awk -v tool="$1" '$1 == tool { print $2 }' "$(dirname "$0")/sanitize.known" >"$2.known"
-  sed -n 's/^========= .*\<at \(void \)\{0,1\}\([a-zA-Z_]*::.*\)/\2/p;
+  sed -n 's/^========= .*\<at \(void \)\{0,1\}\([a-zA-Z_<>]*::.*\)/\2/p;
           s/^========= \(Host API\|Internal\|Program hit\)/\1/p' "$2" |
     sed 's/+0x[0-9a-f]*.*//' | grep -vFf "$2.known" | sort | uniq -c
 }
@@ -60,7 +62,10 @@ check() {  # tool, program
   # 9 is neither a test's exit code nor a signal's.
   GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard timeout --kill-after=10 "$limit" \
     "$sanitizer" --tool "$1" --error-exitcode 9 --print-limit 100000 --show-backtrace no --launch-timeout 60 \
-    "$build/bin/$2" --gtest_filter="$filter" --gtest_brief=1 >"$log" 2>&1 || rc=$?
+    "$build/bin/$2" --gtest_filter="$filter" --gtest_brief=1 >"$log" 2>&1 &
+  local running=$!
+  trap 'kill "$running" 2>/dev/null' TERM  # timeout has a process group of its own
+  wait "$running" || rc=$?
   tests=$(sed -n 's/^\[==========\] \([0-9]*\) tests\{0,1\} from .* ran.*/\1/p' "$log" | tail -1)
   unknown "$1" "$log" >"$log.kernels" || true
   found=$(verdict "$log" "$rc")
@@ -80,8 +85,10 @@ for tool in "${tools[@]}"; do
   done
 done
 wait
+lines=("$logs"/*.line)
+[[ ${#lines[@]} -eq $((${#tools[@]} * ${#programs[@]})) ]] || die "a check ended without a result"
 
 cat "$logs"/*.found 2>/dev/null || true
 printf '\n%-28s %-10s %7s %7s  %s\n' program tool tests seconds found
-cat "$logs"/*.line
+cat "${lines[@]}"
 [[ -z $(find "$logs" -name '*.found') ]]
