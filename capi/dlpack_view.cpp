@@ -5,7 +5,7 @@
 
 namespace ridge::capi {
 
-// By DType.
+// Indexed by DType.
 static constexpr DLDataType types[dtype_count] = {{kDLFloat, 64, 1},  {kDLFloat, 32, 1},        {kDLFloat, 16, 1},
                                                   {kDLBfloat, 16, 1}, {kDLFloat8_e4m3fn, 8, 1}, {kDLFloat8_e5m2, 8, 1},
                                                   {kDLInt, 64, 1},    {kDLInt, 32, 1},          {kDLInt, 8, 1},
@@ -25,7 +25,7 @@ static std::string of(std::string_view tensor, const char* field) { return std::
 Result<Place> place_of(std::string_view op, std::string_view tensor, DLDevice device) {
   const bool gpu = device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged;
   if (gpu && device.device_id < 0)
-    return Status::invalid(op, of(tensor, "device.device_id"), std::to_string(device.device_id), "from 0");
+    return Status::invalid(op, of(tensor, "device.device_id"), std::to_string(device.device_id), "0 or more");
   switch (static_cast<int>(device.device_type)) {
     case kDLCPU: return Place{{DeviceKind::cpu, 0}};
     case kDLCUDA: return Place{{DeviceKind::cuda, device.device_id}};
@@ -78,14 +78,14 @@ Result<TensorView> view_of(std::string_view op, std::string_view tensor, const D
         op, of(tensor, "dtype"),
         "DLPack's code " + std::to_string(t.dtype.code) + " of " + std::to_string(t.dtype.bits) + " bits",
         "one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 (10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)");
-  if (t.ndim > 0 && !t.shape) return Status::invalid(op, of(tensor, "shape"), "NULL", "ndim sizes");
+  if (t.ndim > 0 && !t.shape) return Status::invalid(op, of(tensor, "shape"), "NULL", "an array of ndim sizes");
 
   const auto bytes = static_cast<std::int64_t>(size_of(*dtype));
-  std::int64_t padded = bytes;  // sizes of 0 counted as 1: contiguous strides are products as well
+  std::int64_t padded = bytes;  // sizes of 0 count as 1, because contiguous strides are products too
   bool empty = false;
   for (int axis = 0; axis < t.ndim; ++axis) {
     if (t.shape[axis] < 0)
-      return Status::invalid(op, of(tensor, "shape"), joined(t.shape, t.ndim, "x"), "of sizes from 0");
+      return Status::invalid(op, of(tensor, "shape"), joined(t.shape, t.ndim, "x"), "of sizes that are not negative");
     empty = empty || t.shape[axis] == 0;
     if (__builtin_mul_overflow(padded, std::max<std::int64_t>(t.shape[axis], 1), &padded))
       return Status::invalid(op, of(tensor, "shape"), joined(t.shape, t.ndim, "x"), "of fewer than 2^63 bytes");
@@ -104,7 +104,7 @@ Result<TensorView> view_of(std::string_view op, std::string_view tensor, const D
     const auto address = address_of(t, *reach);
     if (!address)
       return Status::invalid(op, of(tensor, "data"), "at an address from which elements lie beyond the address space",
-                             "that of memory, byte_offset and strides counted");
+                             "such that elements lie in memory, byte_offset and strides counted");
     view.data = reinterpret_cast<void*>(*address);
     if (*address % size_of(*dtype) != 0)
       return Status::invalid(op, of(tensor, "data"), "at an address that is no multiple of " + std::to_string(bytes),

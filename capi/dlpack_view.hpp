@@ -1,4 +1,4 @@
-// From DLPack's tensors to Ridge's views.
+// Converts DLPack's tensors to Ridge's views.
 #pragma once
 #include <ridge/dlpack.h>
 #include <ridge/core/status.hpp>
@@ -10,28 +10,28 @@
 
 namespace ridge::capi {
 
-// Where a tensor's memory is. Pinned and managed memory is reached by the CPU and by GPUs: it goes where the other
-// tensors of a request are, and where all are of that kind, where `alone` says.
+// The device of a tensor's memory. The CPU and GPUs both reach pinned and managed memory: it counts as on the device of
+// the request's other tensors, and where all tensors are of that kind, as on the device `alone`.
 struct Place {
   Device alone;
   bool anywhere = false;
 };
 
-// The bytes of a tensor's elements, from its data pointer on: those below it, where strides are negative, and above.
+// The extent of a tensor's elements in bytes from its data pointer: below it, where strides are negative, and above it.
 struct Reach {
   std::int64_t below, above;
 };
-// Nothing where they are 2^63 or more. Sizes have to be 0 or more.
+// Nothing for 2^63 bytes or more. Precondition: sizes are 0 or more.
 std::optional<Reach> reach_of(const Layout&, std::int64_t element_bytes);
 
-// Where the first element is; nothing where some element would lie beyond an end of the address space.
+// The address of the first element; nothing where an element would be beyond an end of the address space.
 std::optional<std::uintptr_t> address_of(const DLTensor&, const Reach&);
 
 // Refusals name the tensor: "softmax: x.dtype is ...".
 Result<Place> place_of(std::string_view op, std::string_view tensor, DLDevice);
 
-// The tensor as a view on `device`. Strides of axes of one element, which say nothing, are those of a contiguous
-// tensor, and so are all strides where there is no element. `keep_data` false: data is taken for NULL.
+// The tensor as a view on `device`. Strides of axes of one element have no meaning and become those of a contiguous
+// tensor, as do all strides of an empty tensor. `keep_data` false: data counts as NULL.
 Result<TensorView> view_of(std::string_view op, std::string_view tensor, const DLTensor&, Device, bool keep_data);
 
 DLDataType dlpack_type(DType);

@@ -1,4 +1,4 @@
-// ridge.h over core/op.hpp. Whatever goes wrong becomes a status and a sentence; no exception passes.
+// ridge.h on top of core/op.hpp. Every failure becomes a status and a sentence; no exception leaves.
 #include "dlpack_view.hpp"
 
 #include <ridge.h>
@@ -41,7 +41,7 @@ static ridge_status fail(ridge_status status, std::string_view text) noexcept {
   return status;
 }
 
-// What body() returns or throws, as a status.
+// The result or exception of body(), as a status.
 template <class Body> static ridge_status reported(Body&& body) noexcept {
   try {
     const Status status = body();
@@ -52,7 +52,7 @@ template <class Body> static ridge_status reported(Body&& body) noexcept {
   } catch (const std::exception& exception) {
     return fail(RIDGE_INTERNAL_ERROR, exception.what());
   } catch (...) {
-    return fail(RIDGE_INTERNAL_ERROR, "an exception of an unknown kind");
+    return fail(RIDGE_INTERNAL_ERROR, "an exception of an unknown kind was thrown");
   }
 }
 
@@ -63,7 +63,7 @@ const char* ridge_status_name(ridge_status status) {
   return status >= RIDGE_OK && status <= RIDGE_INTERRUPTED ? name(static_cast<Code>(status)).data() : "unknown";
 }
 
-// ---- what is here --------------------------------------------------------------------------------------------------
+// ---- version, devices, tuning, operators ---------------------------------------------------------------------------
 
 const char* ridge_version(void) { return RIDGE_VERSION; }
 int ridge_has_cuda(void) { return RIDGE_HAS_CUDA; }
@@ -128,7 +128,7 @@ struct Request {
   std::vector<Tensor> inputs, outputs;
 };
 
-struct RawRequest {  // as it comes through the ABI
+struct RawRequest {  // the arguments of an ABI function
   const char* function;
   const char* op;
   const DLTensor* const* inputs;
@@ -144,7 +144,7 @@ static Status add_tensors(const RawRequest& raw, const DLTensor* const* given, s
                           const std::vector<std::string_view>& names, std::vector<Tensor>& tensors) {
   for (std::int32_t i = 0; i < count; ++i) {
     const std::string_view name = static_cast<std::size_t>(i) < names.size() ? names[i] : "tensor";
-    if (!given[i]) return Status::invalid(raw.op, std::string(name), "NULL", "a tensor");
+    if (!given[i]) return Status::invalid(raw.op, std::string(name), "NULL", "a pointer to a tensor");
     tensors.push_back({given[i], name});
   }
   return {};
@@ -178,9 +178,9 @@ static std::string text_of(Device device) {
   return device.kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }
 
-// Where the request's tensors are: the one device that all can be on.
+// The one device that all of the request's tensors can be on.
 static Result<Device> common_device(Request& request) {
-  const Tensor* first = nullptr;  // that is on one device only
+  const Tensor* first = nullptr;  // the first tensor that is on one device only
   const Tensor* any = nullptr;
   for (std::vector<Tensor>* tensors : {&request.inputs, &request.outputs})
     for (Tensor& t : *tensors) {
@@ -204,7 +204,7 @@ struct Target {
 };
 }  // namespace
 
-// The device that a plan is for. `named` is the caller's word for it, or null.
+// The device that a plan is for. `named` is the caller's name for it, or null.
 static Result<Target> target_of(Request& request, const char* named) {
   const std::string_view text = named ? named : "";
   const bool is_model = named && text != "cpu" && !text.starts_with("cuda");
@@ -262,7 +262,7 @@ ridge_status ridge_infer(const char* op, const DLTensor* const* inputs, int32_t 
 // ---- plans ---------------------------------------------------------------------------------------------------------
 
 namespace {
-// A text that is made when first asked for, by whichever thread.
+// A text that is made on first use, by any thread.
 class LazyText {
  public:
   template <class Make> const char* get(Make&& make) const {
@@ -290,8 +290,8 @@ struct ridge_plan {
   std::unique_ptr<OpPlan> plan;
   std::size_t workspace_bytes;
   Device device;
-  std::string model;                             // not empty: the plan is for a device that is not here
-  LazyText explanation[2], explanation_json[2];  // before the plan has settled, and then
+  std::string model;                             // not empty: the plan is for a model of a device
+  LazyText explanation[2], explanation_json[2];  // before and after the plan has settled
 };
 
 static std::vector<PlannedTensor> planned(const std::vector<Tensor>& tensors, const std::vector<TensorView>& views) {
@@ -299,7 +299,7 @@ static std::vector<PlannedTensor> planned(const std::vector<Tensor>& tensors, co
   for (std::size_t i = 0; i < views.size(); ++i) {
     TensorView view = views[i];
     view.data = nullptr;
-    const auto reach = reach_of(view.layout, static_cast<std::int64_t>(size_of(view.dtype)));  // views_of() asked it
+    const auto reach = reach_of(view.layout, static_cast<std::int64_t>(size_of(view.dtype)));  // views_of() checked it
     list.push_back({view, tensors[i].tensor->dtype, tensors[i].name, view.count() == 0, reach.value_or(Reach{})});
   }
   return list;
@@ -319,7 +319,7 @@ ridge_status ridge_plan_create(const char* op, const DLTensor* const* inputs, in
     if (!in) return in.error();
     auto out = views_of(*request->op, request->outputs, target->info.id, true);
     if (!out) return out.error();
-    // A model's plans explain and do not run, so that there is nothing to measure.
+    // A plan for a model explains and does not run, so there is nothing to measure.
     auto made = target->is_model ? plan_op(*request->op, *in, *out, request->options, target->info)
                                  : plan_tuned(*request->op, *in, *out, request->options, target->info);
     if (!made) return made.error();
@@ -392,7 +392,7 @@ static std::string description(const TensorView& view) {
   return std::string(name(view.dtype)) + " " + view.layout.text() + " on " + text_of(view.device);
 }
 
-// Why a tensor is not as planned.
+// The refusal of a tensor that is not as planned.
 static Status mismatch(const OpInfo& op, const PlannedTensor& p, const DLTensor& t) {
   auto place = place_of(op.name, p.name, t.device);
   if (!place) return place.error();
@@ -401,19 +401,20 @@ static Status mismatch(const OpInfo& op, const PlannedTensor& p, const DLTensor&
   return Status::invalid(op.name, std::string(p.name), description(*view), "as planned, " + description(p.view));
 }
 
-// The given tensors as views, each held against the one planned for.
+// The given tensors as views, each compared with the planned one.
 static Status take(const ridge_plan& plan, const char* argument, const std::vector<PlannedTensor>& list,
                    const DLTensor* const* given, TensorView* views) {
   if (list.empty()) return {};
   RIDGE_TRY(check_not_null("ridge_plan_run", argument, given));
   for (std::size_t i = 0; i < list.size(); ++i) {
     const PlannedTensor& p = list[i];
-    if (!given[i]) return Status::invalid(plan.op->name, std::string(p.name), "NULL", "a tensor");
+    if (!given[i]) return Status::invalid(plan.op->name, std::string(p.name), "NULL", "a pointer to a tensor");
     const DLTensor& t = *given[i];
     if (!as_planned(p, t, plan.device)) return mismatch(*plan.op, p, t);
     views[i] = p.view;
     if (p.empty) continue;
-    if (!t.data) return Status::invalid(plan.op->name, std::string(p.name) + ".data", "NULL", "its elements");
+    if (!t.data)
+      return Status::invalid(plan.op->name, std::string(p.name) + ".data", "NULL", "a pointer to its elements");
     const auto address = address_of(t, p.reach);
     if (!address || *address % size_of(p.view.dtype) != 0) return mismatch(*plan.op, p, t);
     views[i].data = reinterpret_cast<void*>(*address);
@@ -421,7 +422,7 @@ static Status take(const ridge_plan& plan, const char* argument, const std::vect
   return {};
 }
 
-// What a kernel keeps in the workspace, no tensor may change, and none may be changed by.
+// The workspace must not overlap tensors: neither may a tensor change a kernel's workspace, nor the workspace a tensor.
 static Status check_apart(const ridge_plan& plan, std::uintptr_t workspace, const std::vector<PlannedTensor>& list,
                           const TensorView* views) {
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -429,8 +430,8 @@ static Status check_apart(const ridge_plan& plan, std::uintptr_t workspace, cons
     const auto data = reinterpret_cast<std::uintptr_t>(views[i].data);
     if (!p.empty && workspace < data + static_cast<std::uintptr_t>(p.reach.above) &&
         data - static_cast<std::uintptr_t>(p.reach.below) < workspace + plan.workspace_bytes)
-      return Status::invalid(plan.op->name, "workspace", "overlapping " + std::string(p.name),
-                             "memory apart from the tensors'");
+      return Status::invalid(plan.op->name, "workspace", "memory that overlaps " + std::string(p.name),
+                             "memory that no tensor uses");
   }
   return {};
 }
@@ -443,7 +444,8 @@ static Status check_workspace(const ridge_plan& plan, const void* workspace, std
                            "at least " + std::to_string(plan.workspace_bytes));
   if (!workspace) return Status::invalid(plan.op->name, "workspace", "NULL", "memory on " + text_of(plan.device));
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
-    return Status::invalid(plan.op->name, "workspace", "at an address that is no multiple of 256", "256-byte aligned");
+    return Status::invalid(plan.op->name, "workspace", "at an address that is no multiple of 256",
+                           "aligned to 256 bytes");
   const auto address = reinterpret_cast<std::uintptr_t>(workspace);
   RIDGE_TRY(check_apart(plan, address, plan.inputs, in));
   return check_apart(plan, address, plan.outputs, out);
@@ -454,8 +456,9 @@ ridge_status ridge_plan_run(const ridge_plan* plan, const DLTensor* const* input
   return reported([&]() -> Status {
     RIDGE_TRY(check_not_null("ridge_plan_run", "plan", plan));
     if (!plan->model.empty())
-      return Status::error(Code::unsupported, std::string(plan->op->name) + ": the plan is for a model, " +
-                                                  plan->model + ", and explains only; plan for a device to run");
+      return Status::error(Code::unsupported, std::string(plan->op->name) + ": the plan is for a device model, " +
+                                                  plan->model +
+                                                  ", and only explains; to run, plan for a device of this machine");
     std::array<TensorView, RIDGE_MAX_TENSORS> in, out;
     RIDGE_TRY(take(*plan, "inputs", plan->inputs, inputs, in.data()));
     RIDGE_TRY(take(*plan, "outputs", plan->outputs, outputs, out.data()));
@@ -479,7 +482,7 @@ ridge_status ridge_tensor_of_managed(DLManagedTensorVersioned* managed, int for_
       return Status::refuse(Code::unsupported, function, "managed->version.major",
                             std::to_string(managed->version.major), std::to_string(DLPACK_MAJOR_VERSION));
     if (for_output && (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY))
-      return Status::invalid(function, "managed", "read-only", "one that may be written, as it is for an output");
+      return Status::invalid(function, "managed", "read-only", "writable, for it is an output");
     *tensor = &managed->dl_tensor;
     return {};
   });

@@ -32,6 +32,9 @@ foreach(folder tile ${ridge_operators})  # operators with their kernels, to be l
     PATTERN "sweep.hpp" EXCLUDE PATTERN "plan.hpp" EXCLUDE PATTERN "model.hpp" EXCLUDE ${no_hopper})
 endforeach()
 
+# What plans ask of Hopper's copy engine is plain C++, which a package without its kernels has too.
+install(FILES ridge/tile/sm90/image_map.hpp ridge/tile/sm90/swizzle.hpp DESTINATION ${ridge_include}/tile/sm90)
+
 # ---- find_package(ridge) -------------------------------------------------------------------------------------------
 set(ridge_package ${CMAKE_INSTALL_LIBDIR}/cmake/ridge)
 install(EXPORT ridge NAMESPACE ridge:: FILE ridge-targets.cmake DESTINATION ${ridge_package})

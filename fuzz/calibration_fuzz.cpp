@@ -1,5 +1,5 @@
-// libFuzzer: a calibration file is none, or its figures are such that a plan can be predicted from them, and the same
-// when they were written and read.
+// libFuzzer: a calibration file is rejected, or its figures allow a prediction and are the same after writing and
+// reading.
 #include <ridge/core/calibration.hpp>
 #include <ridge/core/text.hpp>
 

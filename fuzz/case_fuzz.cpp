@@ -1,4 +1,4 @@
-// libFuzzer: a case text is refused with a sentence, or means the same after it was printed.
+// libFuzzer: a case text is refused with a sentence, or means the same after printing.
 #include <ridge/check/case.hpp>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// libFuzzer: whatever a file holds, the .npy reader gives an array that lies inside it, or a sentence.
+// libFuzzer: for any file, the .npy reader gives an array that is inside the file, or a sentence.
 #include "../apps/ridge/npy.hpp"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ static void require(bool holds) {
 static void check(std::span<const std::byte> file, npy::ReadOptions options) {
   const auto header = npy::parse_header(file, file.size(), options);
   if (!header) {
-    for (char c : header.error().message()) require(c >= ' ' && c <= '~');  // fit for a terminal
+    for (char c : header.error().message()) require(c >= ' ' && c <= '~');  // safe for a terminal
     return;
   }
   require(header->data_offset + header->data_bytes == file.size());
   const Layout layout = header->layout();
   const std::size_t size = size_of(header->dtype);
   require(static_cast<std::uint64_t>(layout.count()) * size == header->data_bytes);
-  require(layout.span() == layout.count());  // strides stay inside, without gaps
+  require(layout.span() == layout.count());  // the array has no gaps
 
-  // The reader takes what the writer makes of it, and finds the same.
+  // The reader accepts the writer's output and finds the same array.
   const std::string written = npy::make_header({header->dtype, header->shape});
   const auto again = npy::parse_header(std::as_bytes(std::span(written)), written.size() + header->data_bytes, options);
   require(again.ok() && again->dtype == header->dtype && again->shape == header->shape && !again->fortran_order);

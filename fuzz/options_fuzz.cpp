@@ -1,4 +1,4 @@
-// libFuzzer: options as text, a line for each, are refused with a sentence or are what an operator can take: known,
+// libFuzzer: options as text, one per line, are refused with a sentence or are acceptable: known to the operator,
 // without control characters, and finite where they are numbers.
 #include <ridge/core/op.hpp>
 #include <ridge/core/text.hpp>

@@ -1,4 +1,4 @@
-// libFuzzer: a file of results is refused with a sentence, or can be told of and drawn.
+// libFuzzer: a file of results is refused with a sentence, or can be reported and plotted.
 #include "../apps/ridge/plots.hpp"
 #include "../apps/ridge/results.hpp"
 

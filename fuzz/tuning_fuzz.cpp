@@ -1,4 +1,4 @@
-// libFuzzer: a tuning file is refused with a sentence, or its entries are the same when they were written and read.
+// libFuzzer: a tuning file is refused with a sentence, or its entries are the same after writing and reading.
 #include <ridge/core/tuning.hpp>
 
 #include <cstddef>

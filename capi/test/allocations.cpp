@@ -1,4 +1,4 @@
-// In a file of its own: where these are inlined, g++ takes free() for a mismatch of new.
+// In a file of its own, because g++ reports free() as a mismatch of new where these are inlined.
 #include "allocations.hpp"
 
 #include <cstdlib>

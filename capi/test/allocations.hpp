@@ -1,4 +1,4 @@
-// How often the calling thread has called operator new.
+// The number of calls of operator new on the calling thread.
 #pragma once
 
 extern thread_local long allocations;

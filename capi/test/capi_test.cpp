@@ -1,4 +1,4 @@
-// ridge.h: every form of tensor it takes, every sentence it refuses with, what a run costs and that it is shared.
+// ridge.h: every form of tensor that it accepts, every sentence of its refusals, a run's cost, and shared plans.
 #include "allocations.hpp"
 #include "probe_op.hpp"
 
@@ -46,7 +46,7 @@ struct Tensor : DLTensor {
   std::vector<std::int64_t> sizes, steps;
 };
 
-// a, b, y of 2x3 and the scalar s, in memory of their own; a test changes what it is about.
+// a, b and y of 2x3 and the scalar s, in memory of their own; each test changes what it tests.
 struct Request {
   alignas(16) std::array<float, 24> memory_a{}, memory_b{}, memory_y{};
   double memory_s = 0;
@@ -124,7 +124,13 @@ TEST(Capi, ListsOperatorsAsJson) {
   EXPECT_EQ(probe->at("outputs"), (nlohmann::json{"y", "s"}));
   EXPECT_EQ(probe->at("optional_outputs"), nlohmann::json::array());
   EXPECT_EQ(probe->at("dtypes").size(), static_cast<std::size_t>(ridge::dtype_count));
-  EXPECT_EQ(probe->at("options").at(0).at("name"), "bytes");
+  const auto bytes = probe->at("options").at(0), thrown = probe->at("options").at(1);
+  EXPECT_EQ(bytes.at("name"), "bytes");
+  EXPECT_EQ(bytes.at("help"), "workspace; default 0");
+  EXPECT_EQ(bytes.at("default"), "0");
+  EXPECT_EQ(bytes.at("required"), false);
+  EXPECT_EQ(thrown.at("help"), "what is thrown");
+  EXPECT_TRUE(thrown.at("default").is_null());
   EXPECT_EQ(probe->at("variants").at(0).at("name"), "only \"one\"");
   EXPECT_EQ(ridge_ops_json(), ridge_ops_json()) << "the same text for as long as the process lives";
 }
@@ -180,8 +186,9 @@ TEST(Capi, PlansForAModelThatIsNotHereAndDoesNotRunIt) {
   const Plan plan = plan_of(r);
   EXPECT_EQ(nlohmann::json::parse(ridge_plan_explain_json(plan.get())).at("device"), "H200");
   EXPECT_EQ(r.run(plan.get()), RIDGE_UNSUPPORTED);
-  EXPECT_STREQ(ridge_last_error(),
-               "capi_probe: the plan is for a model, H200, and explains only; plan for a device to run");
+  EXPECT_STREQ(
+      ridge_last_error(),
+      "capi_probe: the plan is for a device model, H200, and only explains; to run, plan for a device of this machine");
   r.device = "H2000";
   expect_refused(r, RIDGE_INVALID_ARGUMENT,
                  std::string(ridge::device_model("H2000").error().message()) + ", or cpu, cuda, cuda:N");
@@ -266,12 +273,12 @@ TEST(Capi, TakesEightAxes) {
 TEST(Capi, PlansBeforeThereAreTensors) {
   Request r;
   r.a.data = r.y.data = nullptr;
-  r.a.byte_offset = 2;  // of nothing
+  r.a.byte_offset = 2;  // ignored without data
   const Plan plan = plan_of(r);
   EXPECT_EQ(probe::planned[0].data, nullptr);
   r.a.byte_offset = 0;
   EXPECT_EQ(r.run(plan.get()), RIDGE_INVALID_ARGUMENT);
-  EXPECT_STREQ(ridge_last_error(), "capi_probe: a.data is NULL; it must be its elements");
+  EXPECT_STREQ(ridge_last_error(), "capi_probe: a.data is NULL; it must be a pointer to its elements");
   r.a.data = r.memory_a.data();
   r.y.data = r.memory_y.data();
   EXPECT_EQ(r.run(plan.get()), RIDGE_OK) << ridge_last_error();
@@ -304,7 +311,7 @@ TEST(Capi, HostMemoryThatAGpuReachesGoesWithTheOthers) {
   EXPECT_EQ(probe::planned[1].device.kind, DeviceKind::cpu);
   ASSERT_EQ(r.run(plan.get()), RIDGE_OK) << ridge_last_error();
   for (Tensor* t : {&r.a, &r.b, &r.y, &r.s}) t->device = {kDLCUDAHost, 0};
-  const Plan pinned = plan_of(r);  // alone: the CPU's
+  const Plan pinned = plan_of(r);  // alone, it counts as the CPU's
   EXPECT_EQ(probe::planned[0].device.kind, DeviceKind::cpu);
   EXPECT_EQ(r.run(plan.get()), RIDGE_OK) << "pinned memory serves where the CPU's was planned";
 }
@@ -359,12 +366,12 @@ std::vector<Wrong> wrong_requests() {
        "capi_probe: y.dtype is DLPack's code 0 of 16 bits; it must be one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 "
        "(10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)"},
       {"NoShape", [](Request& r) { r.a.shape = nullptr; }, invalid,
-       "capi_probe: a.shape is NULL; it must be ndim sizes"},
+       "capi_probe: a.shape is NULL; it must be an array of ndim sizes"},
       {"NegativeSize",
        [](Request& r) {
          r.a.sizes = {2, -3};
        },
-       invalid, "capi_probe: a.shape is 2x-3; it must be of sizes from 0"},
+       invalid, "capi_probe: a.shape is 2x-3; it must be of sizes that are not negative"},
       {"TooManyBytes",
        [](Request& r) {
          r.a.sizes = {1ll << 40, 1ll << 21};
@@ -390,15 +397,15 @@ std::vector<Wrong> wrong_requests() {
       {"Misaligned", [](Request& r) { r.a.byte_offset = 2; }, invalid,
        "capi_probe: a.data is at an address that is no multiple of 4; it must be aligned to its elements, f32"},
       {"OffsetPastTheEnd", [](Request& r) { r.a.byte_offset = UINT64_MAX - 3; }, invalid,
-       "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be that of "
-       "memory, byte_offset and strides counted"},
+       "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be such that "
+       "elements lie in memory, byte_offset and strides counted"},
       {"StridesPastTheStart",
        [](Request& r) {
          r.y.set_strides({-(1ll << 60), 1});
        },
        invalid,
-       "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be that of "
-       "memory, byte_offset and strides counted"},
+       "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be such that "
+       "elements lie in memory, byte_offset and strides counted"},
       {"Rocm",
        [](Request& r) {
          r.y.device = {kDLROCM, 0};
@@ -410,14 +417,16 @@ std::vector<Wrong> wrong_requests() {
        [](Request& r) {
          r.y.device = {kDLCUDA, -1};
        },
-       invalid, "capi_probe: y.device.device_id is -1; it must be from 0"},
+       invalid, "capi_probe: y.device.device_id is -1; it must be 0 or more"},
       {"TwoDevices",
        [](Request& r) {
          r.y.device = {kDLCUDA, 1};
        },
        invalid, "capi_probe: y.device is cuda:1; it must be that of a, cpu"},
-      {"NullInput", [](Request& r) { r.inputs[1] = nullptr; }, invalid, "capi_probe: b is NULL; it must be a tensor"},
-      {"NullOutput", [](Request& r) { r.outputs[0] = nullptr; }, invalid, "capi_probe: y is NULL; it must be a tensor"},
+      {"NullInput", [](Request& r) { r.inputs[1] = nullptr; }, invalid,
+       "capi_probe: b is NULL; it must be a pointer to a tensor"},
+      {"NullOutput", [](Request& r) { r.outputs[0] = nullptr; }, invalid,
+       "capi_probe: y is NULL; it must be a pointer to a tensor"},
       {"TooFewInputs", [](Request& r) { r.inputs.pop_back(); }, invalid,
        "capi_probe: the number of inputs is 1; it must be 2 (a, b)"},
       {"NoInputs", [](Request& r) { r.inputs.clear(); }, invalid,
@@ -470,7 +479,7 @@ std::vector<Wrong> wrong_requests() {
        [](Request& r) {
          r.options = {{"throw", "number"}};
        },
-       RIDGE_INTERNAL_ERROR, "an exception of an unknown kind"},
+       RIDGE_INTERNAL_ERROR, "an exception of an unknown kind was thrown"},
   };
 }
 
@@ -558,7 +567,7 @@ TEST(Capi, TheLastErrorStaysWhenCallsSucceedAndIsTheThreadsOwn) {
 
 // ---- runs -----------------------------------------------------------------------------------------------------------
 
-// Each is refused with this sentence, and y stays untouched.
+// Each wrong tensor is refused with this sentence, and y stays unchanged.
 TEST(Capi, RunsOnlyWhatWasPlanned) {
   Request planned;
   const Plan plan = plan_of(planned);
@@ -585,16 +594,17 @@ TEST(Capi, RunsOnlyWhatWasPlanned) {
       "capi_probe: y.device.device_type is 8; it must be kDLCPU (1), kDLCUDA (2), kDLCUDAHost (3) or "
       "kDLCUDAManaged (13)",
       [](Request& r) { r.y.device.device_type = kDLMetal; });
-  refused("capi_probe: a.shape is NULL; it must be ndim sizes", [](Request& r) { r.a.shape = nullptr; });
-  refused("capi_probe: s.data is NULL; it must be its elements", [](Request& r) { r.s.data = nullptr; });
-  refused("capi_probe: b is NULL; it must be a tensor", [](Request& r) { r.inputs[1] = nullptr; });
+  refused("capi_probe: a.shape is NULL; it must be an array of ndim sizes", [](Request& r) { r.a.shape = nullptr; });
+  refused("capi_probe: s.data is NULL; it must be a pointer to its elements", [](Request& r) { r.s.data = nullptr; });
+  refused("capi_probe: b is NULL; it must be a pointer to a tensor", [](Request& r) { r.inputs[1] = nullptr; });
   refused("capi_probe: b.data is at an address that is no multiple of 4; it must be aligned to its elements, f32",
           [](Request& r) { r.b.byte_offset = 1; });
   refused(
-      "capi_probe: b.data is at an address from which elements lie beyond the address space; it must be that of "
-      "memory, byte_offset and strides counted",
+      "capi_probe: b.data is at an address from which elements lie beyond the address space; it must be such that "
+      "elements lie in memory, byte_offset and strides counted",
       [](Request& r) { r.b.byte_offset = UINT64_MAX - 7; });
-  refused("capi_probe: a.shape is 2x-3; it must be of sizes from 0", [](Request& r) { r.a.sizes[1] = -3; });
+  refused("capi_probe: a.shape is 2x-3; it must be of sizes that are not negative",
+          [](Request& r) { r.a.sizes[1] = -3; });
   refused("capi_probe: a.ndim is -1; it must be from 0 to 8", [](Request& r) { r.a.ndim = -1; });
 }
 
@@ -611,22 +621,24 @@ TEST(Capi, ChecksTheWorkspace) {
   EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is NULL; it must be memory on cpu");
   EXPECT_EQ(r.run(plan.get(), workspace + 128, 100), RIDGE_INVALID_ARGUMENT);
   EXPECT_STREQ(ridge_last_error(),
-               "capi_probe: workspace is at an address that is no multiple of 256; it must be 256-byte aligned");
+               "capi_probe: workspace is at an address that is no multiple of 256; it must be aligned to 256 bytes");
   EXPECT_EQ(r.run(plan.get(), workspace, 100), RIDGE_OK) << ridge_last_error();
 
-  // Its first 100 bytes are the plan's; what is beyond them, tensors may have.
+  // The plan uses the first 100 bytes; tensors may be in the rest.
   r.y.data = workspace + 100;
   EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_OK) << ridge_last_error();
   r.y.data = workspace + 96;
   EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_INVALID_ARGUMENT);
-  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping y; it must be memory apart from the tensors'");
+  EXPECT_STREQ(ridge_last_error(),
+               "capi_probe: workspace is memory that overlaps y; it must be memory that no tensor uses");
   r.y.data = r.memory_y.data();
   r.a.data = workspace;
   EXPECT_EQ(r.run(plan.get(), workspace, 512), RIDGE_INVALID_ARGUMENT);
-  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping a; it must be memory apart from the tensors'");
+  EXPECT_STREQ(ridge_last_error(),
+               "capi_probe: workspace is memory that overlaps a; it must be memory that no tensor uses");
 }
 
-// A view that is walked backwards lies below its first element.
+// A view with negative strides extends below its first element.
 TEST(Capi, TheWorkspaceIsApartFromViewsWalkedBackwards) {
   Request r;
   r.options = {{"bytes", "256"}};
@@ -637,7 +649,8 @@ TEST(Capi, TheWorkspaceIsApartFromViewsWalkedBackwards) {
   EXPECT_EQ(r.run(plan.get(), workspace, 256), RIDGE_OK) << ridge_last_error();
   r.a.data = workspace + 256 + 16;
   EXPECT_EQ(r.run(plan.get(), workspace, 256), RIDGE_INVALID_ARGUMENT);
-  EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is overlapping a; it must be memory apart from the tensors'");
+  EXPECT_STREQ(ridge_last_error(),
+               "capi_probe: workspace is memory that overlaps a; it must be memory that no tensor uses");
 }
 
 TEST(Capi, ARunAllocatesNothing) {
@@ -720,7 +733,7 @@ TEST(CapiManaged, ReadOnlyTensorsAreInputsOnly) {
   EXPECT_EQ(owned.deleted, 0);
   EXPECT_EQ(ridge_tensor_of_managed(&owned.managed, 1, &tensor), RIDGE_INVALID_ARGUMENT);
   EXPECT_STREQ(ridge_last_error(),
-               "ridge_tensor_of_managed: managed is read-only; it must be one that may be written, as it is for an "
+               "ridge_tensor_of_managed: managed is read-only; it must be writable, for it is an "
                "output");
   EXPECT_EQ(tensor, nullptr);
   EXPECT_EQ(owned.deleted, 1);

@@ -1,5 +1,5 @@
-// An operator for the test of the ABI alone: y = a + b of any strides on the CPU, s = the sum of y, in as much
-// workspace as the request says. It keeps what it was planned with, and throws on demand.
+// An operator only for the ABI's test: y = a + b with any strides on the CPU, s = the sum of y, with as much workspace
+// as the request says. It records the views it was planned with, and throws on demand.
 #pragma once
 #include <ridge/core/op.hpp>
 
@@ -68,7 +68,7 @@ inline const RegisterOp registered(
      .inputs = {"a", "b"},
      .outputs = {"y", "s"},
      .dtypes = {f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean},
-     .options = {{"bytes", "0..", "workspace"}, {"throw", "text", "what is thrown"}},
+     .options = {{"bytes", "0..", "workspace", "0"}, {"throw", "text", "what is thrown"}},
      .variants = {{"only \"one\"", "all there is"}},
      .infer = [](Views in, const Options& o) -> Result<std::vector<TensorType>> {
        throw_as_asked(o);

@@ -1,4 +1,4 @@
-// A real operator through ridge.h, on the CPU and on a GPU: the tensors' place decides where it runs.
+// A real operator through ridge.h, on the CPU and on a GPU: the tensors' device decides where it runs.
 #include <ridge.h>
 #include <ridge/core/device.hpp>
 #include <ridge/core/memory.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int rows = 5, cols = 1000, pitch = 1004;
 
-// x of `rows` rows that lie `pitch` apart, y without gaps, both in one buffer on `device`.
+// x with `rows` rows `pitch` elements apart and y without gaps, both in one buffer on `device`.
 class Softmax {
  public:
   Softmax(ridge::Device device, DLDeviceType type) : device_(device), host_(rows * (pitch + cols), -1.f) {
@@ -38,7 +38,8 @@ class Softmax {
     return ridge_plan_run(plan, &in, &out, nullptr, 0, nullptr);
   }
 
-  // The elements of y that are not softmax(x), to 1e-5 of each; x as its byte_offset says.
+  // The number of elements of y that differ from softmax(x) by more than 1e-5 of their value; x starts at its
+  // byte_offset.
   int wrong() {
     EXPECT_TRUE(ridge::synchronize(device_).ok());
     EXPECT_TRUE(ridge::copy_bytes(host_.data(), {}, buffer_.data(), device_, bytes()).ok());
@@ -74,7 +75,7 @@ void run_on(ridge::Device device, DLDeviceType type) {
   EXPECT_EQ(softmax.run(plan), RIDGE_OK) << ridge_last_error();
   EXPECT_EQ(softmax.wrong(), 0);
 
-  // An address less round than the one planned for is refused, and has a plan of its own.
+  // An address with less alignment than planned for is refused, and needs a plan of its own.
   softmax.x.byte_offset = sizeof(float);
   EXPECT_EQ(softmax.run(plan), RIDGE_INVALID_ARGUMENT);
   EXPECT_NE(std::string(ridge_last_error()).find("alignment; it must be as planned"), std::string::npos)

@@ -1,11 +1,11 @@
-// The demo (`make demo`): the main job on real files, from file to file, each result checked against the oracle.
+// The demo (`make demo`): runs operators on real files, from file to file, and checks each result against the oracle.
 //
 //   1. Byte histograms of this program's own machine code and of the licence.
 //   2. A model of the repository's sources: how often does one byte follow another? The logits are log(count + 1), so
 //      softmax turns each row into the probability of every next byte.
-//   3. Reductions of what came out: every row of probabilities sums to 1; argmax is the likeliest next byte.
+//   3. Reductions of the result: every row of probabilities sums to 1; argmax is the likeliest next byte.
 //
-// The work is done by the command line, `ridge run`, as a user would do it; the commands are shown at the end.
+// The command line, `ridge run`, does the work, as a user would run it; the demo prints the commands at the end.
 //
 //   ridge_demo [RIDGE_PROGRAM]
 #include "npy.hpp"
@@ -88,7 +88,7 @@ struct Step {
   std::string op, input, output, options;
 };
 
-// A word of a command as the shell needs it.
+// A word of a command, quoted for the shell.
 std::string quoted(const std::string& word) {
   if (!word.empty() &&
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-+,:") ==
@@ -104,7 +104,7 @@ std::string command_of(const std::string& program, const Step& step) {
          (step.options.empty() ? "" : " " + step.options) + " --check";
 }
 
-// The command's JSON report. It reports a failed check as well; what cannot be run explains itself on stderr.
+// The command's JSON report. It also reports a failed check; a command that cannot run explains why on stderr.
 nlohmann::json run(const std::string& command) {
   std::FILE* pipe = popen((command + " --json").c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start a shell");
@@ -168,7 +168,7 @@ void show_findings(const fs::path& folder, const std::string& program, std::size
   }
 }
 
-// A path as a user in this folder would type it.
+// A path as a user would type it in this folder.
 std::string from_here(const fs::path& path) {
   const std::string relative = fs::proximate(path).string();
   return relative.starts_with("..") ? fs::weakly_canonical(path).string() : relative;

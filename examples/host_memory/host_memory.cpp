@@ -1,11 +1,11 @@
-// Two ways to have a GPU work on the host's data, around one of Ridge's operators (relu):
+// Two ways for a GPU to work on the host's data, shown with one of Ridge's operators (relu):
 //
-//   1. Managed memory: one pointer for both sides. Pages move when they are touched, one fault after the other; asked
-//      for ahead (prefetched), they move like a copy.
-//   2. Pinned memory and streams: the data in pieces, each copied in, worked on and copied out on one of several
+//   1. Managed memory: one pointer for both sides. Pages move when they are touched, one fault after the other; when
+//      they are prefetched, they move like a copy.
+//   2. Pinned memory and streams: each piece of the data is copied in, processed and copied out on one of several
 //      streams, so that the copies of some pieces overlap with each other and with the work on others.
 //
-// Times are of one run each, by the host's clock around work and its completion; every result is checked.
+// Each time is one run, measured by the host's clock until the work is done; every result is checked.
 #include <ridge/core/device.hpp>
 
 #include <cstdio>
@@ -32,7 +32,7 @@ void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
-struct Freed {  // memory of any kind, with what frees it
+struct Freed {  // memory of any kind, with the function that frees it
   float* data = nullptr;
   cudaError_t (*free)(void*);
   Freed(cudaError_t (*release)(void*)) : free(release) {}
@@ -61,7 +61,7 @@ void report(const char* what, double time, bool good) {
   if (!good) throw std::runtime_error("a result is wrong");
 }
 
-void prefetch(const void* data, int to) {  // a GPU's number, or the host
+void prefetch(const void* data, int to) {  // to a GPU by its number, or to the host if negative
   cudaMemLocation place{};
   place.type = to < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
   place.id = to < 0 ? 0 : to;
@@ -84,7 +84,7 @@ void managed() {
     Freed x(cudaFree), y(cudaFree);
     check(cudaMallocManaged(reinterpret_cast<void**>(&x.data), bytes));
     check(cudaMallocManaged(reinterpret_cast<void**>(&y.data), bytes));
-    fill(x.data);  // the pages are the host's now
+    fill(x.data);  // now the pages are on the host
     const double time = ms([&] {
       if (ahead) {
         prefetch(x.data, device);

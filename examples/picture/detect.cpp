@@ -39,7 +39,7 @@ template <class T> struct Tensor {
 
 // ---- filters --------------------------------------------------------------------------------------------------------
 
-// What detect() asks of filters of a plane, [1, 1, height, width]. Here they are made of pooling windows.
+// The filters of detect() for a plane [1, 1, height, width], made of pooling windows.
 class Filters {
  public:
   Filters(const ridge::DeviceInfo& device, int height, int width)
@@ -51,7 +51,7 @@ class Filters {
 
   Tensor<float> plane() const { return {device_, {1, 1, height_, width_}}; }
 
-  // The mean of a square around each pixel, as far as it is in the picture: of its rows, then of its columns.
+  // The mean of a square around each pixel, without the part outside of the picture: first of rows, then of columns.
   Tensor<float> mean(const Tensor<float>& x, int side) const {
     Tensor<float> rows = plane(), y = plane();
     ridge::avg_pool2d(x.view, rows.view, centred(1, side));
@@ -59,8 +59,8 @@ class Filters {
     return y;
   }
 
-  // How much brighter a square is than what is around it, at each pixel:
-  // greatest where a disc is as wide as `diameter`.
+  // At each pixel the mean of a square minus the mean of its surroundings:
+  // greatest for a disc that is as wide as `diameter`.
   Tensor<float> contrast(const Tensor<float>& x, int diameter) const {
     const Tensor<float> inner = mean(x, odd(0.9 * diameter)), outer = mean(x, odd(1.4 * diameter));
     Tensor<float> negative = plane(), y = plane();
@@ -90,11 +90,11 @@ class Filters {
 // ---- boxes ----------------------------------------------------------------------------------------------------------
 
 constexpr int diameters[] = {20, 24, 28, 32, 36, 40, 45, 50, 56};
-constexpr float least_contrast = 20;  // of 255
-constexpr int peak_side = 3;          // a candidate is the greatest of so many pixels a side
-constexpr float most_overlap = 0.2f;  // of two boxes' area
+constexpr float least_contrast = 20;  // on a scale of 255
+constexpr int peak_side = 3;          // a candidate is the greatest in a square of this side, in pixels
+constexpr float most_overlap = 0.2f;  // share of two boxes' area
 
-// Numbers of the boxes that are kept.
+// The indices of the boxes that are kept.
 std::vector<int> keep(const std::vector<Box>& boxes, const std::vector<float>& scores, ridge::Device device) {
   const std::int64_t n = static_cast<std::int64_t>(boxes.size());
   std::vector<float> corners;

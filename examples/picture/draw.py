@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws coins.png, the picture that the example looks at: discs of four sizes on an uneven cloth, with noise.
+"""Draws coins.png, the example's input: discs of four sizes on an uneven cloth, with noise.
 
     examples/picture/draw.py [coins.png]
 """

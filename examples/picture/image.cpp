@@ -7,7 +7,7 @@
 
 namespace picture {
 
-// libpng's simplified interface, which frees what it holds when a call fails.
+// libpng's simplified interface, which frees its memory when a call fails.
 static png_image started() {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
@@ -28,7 +28,7 @@ Image read_png(const std::filesystem::path& path) {
     throw std::runtime_error(path.string() + ": more than 2^26 pixels");
   }
   Image image(static_cast<int>(png.width), static_cast<int>(png.height));
-  const png_color black{};  // behind what is transparent
+  const png_color black{};  // the background of transparent pixels
   check(png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr), png, path);
   return image;
 }

@@ -1,4 +1,4 @@
-// A picture in memory, and as a PNG file.
+// A picture in memory and as a PNG file.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +21,7 @@ struct Image {
   const Color& at(int x, int y) const { return const_cast<Image*>(this)->at(x, y); }
 };
 
-// 8 bits of red, green and blue; PNGs of other kinds are converted. Throw std::runtime_error.
+// 8 bits each of red, green and blue; other kinds of PNG are converted. Both functions throw std::runtime_error.
 Image read_png(const std::filesystem::path&);
 void write_png(const std::filesystem::path&, const Image&);
 

@@ -1,8 +1,8 @@
 // A picture in, a picture out: filters and non-maximum suppression by Ridge's operators.
 //
-//   1. Light is smoothed, and for each of nine sizes compared with its surroundings (avg_pool2d, mul, add).
+//   1. Brightness is smoothed, and for each of nine sizes compared with its surroundings (avg_pool2d, mul, add).
 //   2. Where a filter's response is greatest among its neighbours (max_pool2d), a box of that size is a candidate.
-//   3. nms keeps the best of those that overlap.
+//   3. nms keeps the best of overlapping candidates.
 //
 //   ridge_picture [IN.png [OUT.png]]     on the GPU, or on the CPU runtime where there is none
 #include "detect.hpp"

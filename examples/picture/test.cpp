@@ -1,4 +1,4 @@
-// The example finds every coin of its picture once, and nothing else; and draws what it found.
+// The example finds every coin of its picture once and nothing else, and draws the coins.
 #include "detect.hpp"
 
 #include <gtest/gtest.h>
@@ -14,12 +14,12 @@ namespace {
 struct Coin {
   float x, y, radius;
 };
-// As draw.py has them.
+// The same list as in draw.py.
 constexpr Coin coins[] = {{46, 52, 20},   {110, 40, 14},  {172, 60, 25},  {250, 44, 20},
                           {292, 110, 14}, {60, 130, 25},  {128, 118, 20}, {214, 140, 20},
                           {40, 206, 14},  {112, 192, 25}, {176, 200, 14}, {262, 196, 25}};
 
-float overlap(const Box& a, const Box& b) {  // the area both share, of that they cover
+float overlap(const Box& a, const Box& b) {  // intersection over union
   const float w = std::min(a[2], b[2]) - std::max(a[0], b[0]), h = std::min(a[3], b[3]) - std::max(a[1], b[1]);
   if (w <= 0 || h <= 0) return 0;
   const auto area = [](const Box& box) { return (box[2] - box[0]) * (box[3] - box[1]); };
@@ -65,12 +65,12 @@ TEST(Picture, AFileHoldsWhatWasDrawn) {
   std::filesystem::remove(file);
   ASSERT_EQ(back.width, 2 * image.width + 4);
   ASSERT_EQ(back.height, image.height);
-  for (int number : found.kept) {  // the middles of a box's sides are red, and what it holds is as it was
+  for (int number : found.kept) {  // the middles of a box's sides are red, and its inside is unchanged
     const Box& box = found.candidates[static_cast<std::size_t>(number)];
     const int x = static_cast<int>((box[0] + box[2]) / 2), y = static_cast<int>((box[1] + box[3]) / 2);
     EXPECT_EQ(back.at(x, std::max(0, static_cast<int>(std::lround(box[1])))), kept_color);
     EXPECT_EQ(back.at(std::max(0, static_cast<int>(std::lround(box[0]))), y), kept_color);
-    // In the filters' picture a coin's middle is bright.
+    // In the picture of the response a coin's centre is bright.
     EXPECT_GT(back.at(image.width + 4 + x, y).red, 90);
   }
   EXPECT_EQ(back.at(2, 2), image.at(2, 2));

@@ -1,6 +1,6 @@
-// A kernel of one's own under the trace: the mean of each column of a matrix, as it is first written, and mended.
+// A user's kernel under the trace: the mean of each column of a matrix, in a first version and in a corrected one.
 //
-// The program is linked with ridge::trace; that is all (CMakeLists.txt). README.md shows what it prints.
+// The program only needs to be linked with ridge::trace (CMakeLists.txt). README.md shows its output.
 #include <ridge/simt/simt.hpp>
 #include <ridge/simt/trace.hpp>
 
@@ -16,8 +16,8 @@ constexpr int tile = 32;
 
 // means[c] = mean of x[:, c]                        x: [rows, cols]  means: [cols]  block: (tile, tile)
 //
-// A block takes 32 columns. Three things are wrong with it: neighbouring threads read a row apart; the sums lie
-// column by column, 32 of them in one bank; and where rows are few, some of them were never written.
+// A block takes 32 columns. The kernel has three faults: neighbouring threads read addresses a row apart; a warp stores
+// 32 sums to one bank; and where there are few rows, some sums are read but never written.
 __global__ void means_first(const float* x, float* means, int rows, int cols) {
   __shared__ float sums[tile][tile];
   const int row = threadIdx.x, col = blockIdx.x * tile + threadIdx.y;
@@ -34,7 +34,7 @@ __global__ void means_first(const float* x, float* means, int rows, int cols) {
   }
 }
 
-// The same; neighbouring threads read neighbouring columns, and every sum is written.
+// The same, but neighbouring threads read neighbouring columns, and every sum is written.
 __global__ void means_mended(const float* x, float* means, int rows, int cols) {
   __shared__ float sums[tile][tile];
   const int row = threadIdx.y, col = blockIdx.x * tile + threadIdx.x;
@@ -50,7 +50,7 @@ __global__ void means_mended(const float* x, float* means, int rows, int cols) {
 }
 
 bool show(void (*kernel)(const float*, float*, int, int), int rows, int cols) {
-  const auto aligned = [](int count) {  // as cudaMalloc does
+  const auto aligned = [](int count) {  // aligned like cudaMalloc's memory
     return std::unique_ptr<float, void (*)(void*)>(static_cast<float*>(std::aligned_alloc(256, sizeof(float) * count)),
                                                    std::free);
   };
@@ -60,12 +60,12 @@ bool show(void (*kernel)(const float*, float*, int, int), int rows, int cols) {
     return simt::launch({.grid = dim3(cols / tile), .block = dim3(tile, tile)}, kernel, x.get(), means.get(), rows,
                         cols);
   });
-  if (!report) {  // a kernel that breaks a rule: which thread, and where
+  if (!report) {  // a kernel broke a rule: the message names the thread and the line
     std::printf("%s\n", std::string(report.error().message()).c_str());
     return false;
   }
   std::fputs(report->text().c_str(), stdout);
-  // What a test would hold.
+  // The properties that a test would check.
   const auto& launch = report->launches[0];
   const bool good = launch.coalesced() && launch.without_conflicts() && launch.unset_reads() == 0;
   std::printf("%s\n\n", good ? "as few sectors and wavefronts as can be, and nothing unset" : "to be mended");

@@ -1,5 +1,6 @@
 // An epilogue's activation by definition, in long double; shares nothing with the kernels.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -18,13 +19,15 @@ inline long double activation_oracle(std::string_view f, long double x) {
   return x;
 }
 
-// What an activation of x may lose besides roundings: it is a product of x with a share, or a share itself, and one
-// below the normal numbers of the type computed in may be 0. Fast divisions give 0 where the divisor is above 2^126,
-// and an exponential beyond the range is infinite: 1 over that is 0, where 1 over its own value is a subnormal number.
+// The error of an activation of x besides rounding. It is x times a share, or the share itself, and a share below the
+// normal numbers of the computing type may become 0: fast divisions give 0 where the divisor is above 2^126, and an
+// exponential beyond the range is infinite, whose reciprocal is 0 instead of a subnormal number. A product loses at
+// most itself, and half as much again where a subnormal share is rounded up.
 inline long double lost_below_normal(std::string_view f, long double x, long double least_normal) {
   if (f == "sigmoid") return least_normal;
   if (!std::isfinite(x)) return 0;
-  return f == "silu" || f == "gelu" || f == "gelu_tanh" ? std::fabs(x) * least_normal : 0;
+  if (f != "silu" && f != "gelu" && f != "gelu_tanh") return 0;
+  return std::min(std::fabs(x) * least_normal, 2 * std::fabs(activation_oracle(f, x)));
 }
 
 }  // namespace ridge::check

@@ -27,7 +27,8 @@ DLDataType type_of(DType dtype) {
   return {};
 }
 
-// One tensor as C has it: half of its address in byte_offset, which counts, and no strides where it needs none.
+// A tensor for the C ABI: part of its address is in byte_offset, which counts, and it has no strides where it needs
+// none.
 struct Tensor {
   explicit Tensor(const TensorView& view)
       : shape(view.layout.shape.begin(), view.layout.shape.begin() + view.rank()),
@@ -81,27 +82,27 @@ struct CPlan final : OpPlan {
     };
     for (auto* tensors : {&request.inputs, &request.outputs})
       for (Tensor& tensor : *tensors)
-        for (int lie = 0; lie < lies; ++lie) {
-          const Tensor truth = tensor;
-          if (tell(tensor, lie) && call() == RIDGE_OK)
-            return Status::error(Code::kernel_fault, "ridge_plan_run took a tensor of another " + lie_names[lie]);
-          tensor = truth;
+        for (int change = 0; change < changes; ++change) {
+          const Tensor right = tensor;
+          if (corrupt(tensor, change) && call() == RIDGE_OK)
+            return Status::error(Code::kernel_fault, "ridge_plan_run took a tensor of another " + change_names[change]);
+          tensor = right;
         }
     return status_of(call());
   }
 
-  static constexpr int lies = 4;
-  static inline const std::string lie_names[lies] = {"shape", "stride", "rank", "type"};
-  static bool tell(Tensor& tensor, int lie) {
-    switch (lie) {
+  static constexpr int changes = 4;
+  static inline const std::string change_names[changes] = {"shape", "stride", "rank", "type"};
+  static bool corrupt(Tensor& tensor, int change) {
+    switch (change) {
       case 0:
         if (tensor.shape.empty()) return false;
         ++tensor.shape.back();
         return true;
-      case 1: {  // of the last axis that has a second element
+      case 1: {  // the stride of the last axis that has a second element
         std::size_t axis = tensor.shape.size();
         for (std::int64_t size : tensor.shape)
-          if (size == 0) return false;  // nothing is read, however it lies
+          if (size == 0) return false;  // nothing is read, whatever the strides
         while (axis > 0 && tensor.shape[axis - 1] < 2) --axis;
         if (axis == 0) return false;
         tensor.plain = false;
@@ -113,7 +114,7 @@ struct CPlan final : OpPlan {
         tensor.shape.push_back(1);
         tensor.strides.push_back(1);
         return true;
-      default:  // of the same size where there is one
+      default:  // a type of the same size where there is one
         tensor.dl.dtype = tensor.dl.dtype.code == kDLFloat ? DLDataType{kDLInt, tensor.dl.dtype.bits, 1}
                                                            : DLDataType{kDLFloat, 32, 1};
         return true;

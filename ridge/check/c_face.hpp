@@ -6,8 +6,8 @@
 
 namespace ridge::check {
 
-// A plan that ridge_plan_create() makes, where the tensors are. Each run first hands ridge_plan_run() tensors that are
-// not those planned for, one lie at a time, and fails where one of them is taken.
+// A plan of ridge_plan_create(), for the device of the tensors. Each run first passes tensors with one wrong property
+// at a time to ridge_plan_run(), and fails where one of them is accepted.
 Result<std::unique_ptr<OpPlan>> plan_through_c(const OpInfo&, Views inputs, Views outputs, const Options&);
 
 }  // namespace ridge::check

@@ -20,19 +20,19 @@ struct Case {
   std::vector<std::pair<std::string, std::int64_t>> dims;
   Options options;
 
-  // One sentence on what is wrong with the text; the operator and its keys are looked up by whoever runs the case.
+  // Fails with one sentence on what is wrong with the text; the operator and its keys are checked when the case runs.
   static Result<Case> parse(std::string_view text);
-  std::string text() const;  // of one that has no operator yet, the rest
+  std::string text() const;  // without an operator: the rest
 
   bool has(std::string_view key) const;
   std::int64_t dim(std::string_view key, std::int64_t otherwise = 1) const;
 
-  // The options that are the harness's own: how inputs are filled and placed, on how wide a warp it
-  // runs, and whether through the C ABI.
+  // The harness's own options: fill and placement of inputs, the warp width, and whether the case runs through the C
+  // ABI.
   //   variant=NAME  fill=NAME[,X]  seed=N  warp=32|64  via=c
   //   place=plain|offset|padded|packed|strided|reversed|inplace|scattered|broadcast|windows|tangled
   static bool is_harness_option(std::string_view key);
-  // The others, and variant; and each size that the operator knows as an option (histogram's bins).
+  // The other options and `variant`, and each size that is an option of the operator (histogram's bins).
   Options operator_options() const;
 };
 

@@ -11,7 +11,7 @@ namespace ridge::check {
 
 namespace {
 struct Books {
-  std::deque<CaseBook> all;  // a deque: addresses stay
+  std::deque<CaseBook> all;  // a deque keeps addresses stable
   std::vector<const CaseBook*> order;
 };
 Books& books() {
@@ -33,7 +33,7 @@ RegisterCases::RegisterCases(CaseBook book) {
 }
 
 const std::vector<const CaseBook*>& case_books() {
-  // In the operators' order, which static initialisers cannot give: objects are linked in any.
+  // Sorts in the operators' order, because static initialisers run in the order of linking.
   static const std::vector<const CaseBook*> sorted = [] {
     auto list = books().order;
     const auto& registered = ops();
@@ -48,14 +48,14 @@ const std::vector<const CaseBook*>& case_books() {
 Result<const CaseBook*> find_case_book(std::string_view op) {
   for (const CaseBook* book : case_books())
     if (book->op == op) return book;
-  auto known = find_op(op);  // for the sentence that names the nearest operators
+  auto known = find_op(op);  // its error names the nearest operators
   if (!known) return known.error();
   return Status::error(Code::unsupported, "operator '" + std::string(op) + "' has no cases");
 }
 
 Result<Case> drawn_case(const CaseBook& book, Draw& draw) { return Case::parse(book.op + ":" + book.draw(draw)); }
 
-// Here and not in case.cpp, which knows no operators.
+// In this file because case.cpp knows no operators.
 Options Case::operator_options() const {
   Options kept;
   if (const auto known = find_op(op))
@@ -92,7 +92,7 @@ static int fraction_bits(DType dtype) {
     default: return -1;
   }
 }
-static int least_exponent(DType dtype) {  // of a normal number
+static int least_exponent(DType dtype) {  // of normal numbers
   switch (dtype) {
     case DType::f64: return -1022;
     case DType::f16:

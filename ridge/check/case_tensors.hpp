@@ -1,4 +1,4 @@
-// A case's tensors on the CPU runtime, for tests that compare runs with each other and not with the oracle.
+// A case's tensors on the CPU runtime, for tests that compare runs with each other instead of the oracle.
 #pragma once
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
@@ -53,7 +53,7 @@ inline void append_elements(const TensorView& view, std::vector<std::byte>& byte
   }
 }
 
-// The bytes that a plan leaves in the outputs, from inputs and outputs as they are before every run.
+// The bytes of the outputs after a run, which starts from the same inputs and outputs every time.
 inline Result<std::vector<std::byte>> bytes_of_run(CaseTensors& t, const OpPlan& plan, Device device) {
   for (std::size_t i = 0; i < t.inputs.size(); ++i) RIDGE_TRY(t.inputs[i].write(t.host[i].values));
   for (Placed& output : t.outputs) RIDGE_TRY(output.poison());

@@ -1,11 +1,11 @@
-# Offsets beyond 2^31, of operators by name: on the CPU what is expected, on small tensors; on a GPU the large ones.
+# Offsets beyond 2^31, for operators by name: large tensors on a GPU; on the CPU the same checks on small tensors.
 ridge_device_test(offsets offsets_test.cpp)
 if(RIDGE_TESTS)
   set_tests_properties(offsets.gpu PROPERTIES RUN_SERIAL ON)
 endif()
 
-# Of every operator by its case book: repeatability, and allocations that fail. The sanitizers' builds would find nothing
-# else of the one, and have allocators of their own.
+# For every operator with a case book: repeatability, and allocations that fail. Not in the sanitizers' builds, which
+# would find nothing new about repeatability and have allocators of their own.
 if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain")
   add_executable(repeat_test ${CMAKE_CURRENT_LIST_DIR}/repeat_test.cpp)
   add_executable(scarce_test ${CMAKE_CURRENT_LIST_DIR}/scarce_test.cpp ${simt}/test/inject.cpp)
@@ -17,7 +17,7 @@ if(RIDGE_TESTS AND RIDGE_SIMT_MODE STREQUAL "plain")
   endforeach()
 endif()
 
-# Problems drawn as models have them, of every operator that says so in its sweep.hpp.
+# Random problems such as models have, for every operator with a sweep.hpp.
 if(RIDGE_TESTS)
   add_executable(sweep_test ${CMAKE_CURRENT_LIST_DIR}/sweep_test.cpp)
   ridge_test_options(sweep_test)
@@ -28,8 +28,8 @@ if(RIDGE_TESTS)
   set_tests_properties(sweep.gpu PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "skipped: no GPU")
 endif()
 
-# Of every operator by name: what options it refuses, that no locale changes what it reads and writes, sizes that no
-# memory has, and sizes of 0; and the parts of what tries cases at random, `ridge fuzz`.
+# For every operator by name: refused options, independence of the locale, sizes that no memory has, and sizes of 0; and
+# the parts of `ridge fuzz`, which tries random cases.
 if(RIDGE_TESTS)
   foreach(test options locale extremes zero_sizes fuzz)
     add_executable(${test}_test ${CMAKE_CURRENT_LIST_DIR}/${test}_test.cpp)
@@ -41,7 +41,7 @@ if(RIDGE_TESTS)
   set_tests_properties(locale PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no locale")
 endif()
 
-# Offsets, page tables and indices that nobody should give, of every operator that takes some.
+# Hostile offsets, page tables and indices, for every operator that takes some.
 if(RIDGE_TESTS)
   add_executable(untrusted_test ${CMAKE_CURRENT_LIST_DIR}/untrusted_test.cpp)
   ridge_test_options(untrusted_test)

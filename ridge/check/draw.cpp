@@ -15,12 +15,12 @@ std::uint64_t Draw::bits() {
 
 std::int64_t Draw::below(std::int64_t n) {
   const auto count = static_cast<std::uint64_t>(n);
-  const std::uint64_t uneven = -count % count;  // 2^64 % n: so many of all numbers would make some results likelier
+  const std::uint64_t uneven = -count % count;  // 2^64 % n: this many numbers are rejected, for a uniform result
   for (;;)
     if (const std::uint64_t x = bits(); x >= uneven) return static_cast<std::int64_t>(x % count);
 }
 
-// An octave at random, a number in it at random, kept with a probability of its octave's first over itself.
+// Draws an octave, then a number in it, and keeps the number with probability (first number of its octave) / number.
 std::int64_t Draw::log_uniform(std::int64_t least, std::int64_t most) {
   const auto octave_of = [](std::int64_t x) { return std::bit_width(static_cast<std::uint64_t>(x)) - 1; };
   const int first = octave_of(least), last = octave_of(most);

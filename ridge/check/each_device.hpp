@@ -14,7 +14,7 @@ class EachDevice : public testing::TestWithParam<DeviceKind> {
   void SetUp() override {
     const auto found = GetParam() == DeviceKind::cuda ? ridge::device(0) : Result<DeviceInfo>(cpu());
     if (!found) {
-      std::puts("skipped: no GPU on this machine");  // as CTest looks for it
+      std::puts("skipped: no GPU on this machine");  // CTest looks for this text
       GTEST_SKIP() << "no GPU";
     }
     device = *found;

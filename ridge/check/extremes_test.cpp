@@ -1,6 +1,6 @@
-// Plans of sizes that no memory has: of every operator, with each size of its cases, and two at a time, so large that
-// products of them leave 64 bits. Each gives a plan or a sentence. What this test finds is signed overflow, where it is
-// compiled with UBSan.
+// Plans for sizes that no memory has: for every operator, each size of its cases, and each two of them, is so large
+// that products do not fit into 64 bits. Each gives a plan or a sentence. Compiled with UBSan, this test finds signed
+// overflow.
 #include <ridge/check/case_book.hpp>
 #include <ridge/core/device.hpp>
 
@@ -26,7 +26,7 @@ std::vector<TensorView> contiguous(const std::vector<TensorType>& types) {
   return views;
 }
 
-// Whether it plans; the request is described where it neither does nor says why not.
+// Whether the case can be planned; fails with a description of the request where a refusal has no sentence.
 bool plans(const OpInfo& op, const CaseBook& book, const Case& c, const DeviceInfo& device) {
   auto types = case_inputs(book, c);
   if (!types) return false;
@@ -55,7 +55,7 @@ TEST_P(Extremes, APlanOrASentence) {
   const CaseBook& book = *GetParam();
   const auto op = find_op(book.op);
   ASSERT_TRUE(op);
-  std::set<std::string> seen;  // a case for each way of asking
+  std::set<std::string> seen;  // one case for each combination of dtype, keys and options
   int asked = 0;
   for (const std::string& text : book.tests) {
     auto c = Case::parse(text);
@@ -80,7 +80,7 @@ TEST_P(Extremes, APlanOrASentence) {
   EXPECT_GT(asked, 0);
 }
 
-// Rows that overlap as windows do, and elements in one place: no output may lie so.
+// Rows that overlap like windows, and elements that share an address: no output may have such a layout.
 TEST_P(Extremes, OutputsThatOverlapThemselvesAreRefused) {
   const CaseBook& book = *GetParam();
   const auto op = find_op(book.op);
@@ -114,7 +114,7 @@ TEST_P(Extremes, OutputsThatOverlapThemselvesAreRefused) {
 INSTANTIATE_TEST_SUITE_P(All, Extremes, testing::ValuesIn(case_books()),
                          [](const auto& book) { return book.param->op; });
 
-// The same through strides: a tensor of few elements that lie far apart.
+// The same through strides: a tensor of few elements that are far apart.
 TEST(Extremes, StridesBeyondMemoryAreRefusedInWords) {
   const auto op = find_op("relu");
   if (!op) GTEST_SKIP() << "this build has no relu";

@@ -1,4 +1,4 @@
-// fill=: what goes into a case's inputs.
+// fill=: the values of a case's inputs.
 #include <ridge/check/harness.hpp>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ class Source {
     if (name_ == "greatest") return greatest(dtype_);
     if (name_ == "special") return special();
     if (name_ == "ties") return tie();
-    if (name_ == "rows") {  // all of a row are one number
+    if (name_ == "rows") {  // all elements of a row are equal
       if (index % cols_ == 0) row_ = is_floating(dtype_) ? normal_(random_) : uniform();
       return row_;
     }
@@ -88,7 +88,7 @@ class Source {
     if (name_ == "zipf") return zipf();
     if (name_ == "uniform") return uniform();
     const double x = is_floating(dtype_) ? normal_(random_) : uniform();
-    // The special value turns up about every seventh element, and in the first and the last places that matter.
+    // About every seventh element is special, and so is the first.
     const bool special = index == 0 || random_() % 7 == 0;
     if (name_ == "nan" && special) return std::numeric_limits<double>::quiet_NaN();
     if (name_ == "inf" && special) return random_() % 2 ? HUGE_VAL : -HUGE_VAL;
@@ -114,7 +114,7 @@ class Source {
       default: return std::uniform_real_distribution<double>(0, 1)(random_);
     }
   }
-  // Each of what a type has beside ordinary numbers, and the neighbours of 1.
+  // One of a type's special values, or a neighbour of 1.
   double special() {
     if (!is_floating(dtype_)) return std::array{lowest(dtype_), greatest(dtype_), 0.0, 1.0}[random_() % 4];
     const double sign = random_() % 2 ? -1 : 1, nan = std::numeric_limits<double>::quiet_NaN();
@@ -129,7 +129,7 @@ class Source {
                                  1 - roundoff(dtype_)};
     return sign * magnitudes[random_() % std::size(magnitudes)];
   }
-  // Halves, many of them equal, some a unit in the last place beside: what sorts, and what rounds to even.
+  // Halves, many of them equal and some one unit in the last place off: tests sorting, and rounding to even.
   double tie() {
     const auto half = static_cast<double>(random_() % 8);
     if (!is_floating(dtype_)) return half;
@@ -188,7 +188,7 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
   double constant = 0;
   if (const std::size_t comma = fill.find(','); comma != std::string_view::npos) {
     const char *begin = fill.data() + comma + 1, *end = fill.data() + fill.size();
-    const auto [rest, error] = std::from_chars(begin, end, constant);  // an infinity and NaN too
+    const auto [rest, error] = std::from_chars(begin, end, constant);  // accepts infinity and NaN too
     if (error != std::errc() || rest != end)
       return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
     fill = fill.substr(0, comma);
@@ -206,7 +206,7 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     HostTensor tensor{std::move((*types)[i]), {}};
     std::int64_t count = 1;
     for (std::int64_t n : tensor.type.shape) count *= n;
-    // Integers have no NaN and no infinity; those fills give them their usual values.
+    // Integers have no NaN and no infinity; for them those fills give the usual values.
     const bool special = fill == "nan" || fill == "inf" || fill == "denormal" || fill == "far";
     const std::string_view legal = special && !is_floating(tensor.type.dtype) ? "uniform" : fill;
     Source source(tensor.type.dtype, std::max<std::int64_t>(tensor.cols(), 1), legal, constant,
@@ -215,8 +215,8 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     for (std::int64_t k = 0; k < count; ++k) tensor.values[k] = source(k);
     inputs.push_back(std::move(tensor));
   }
-  // What the kernel will see: rounded to the dtype. Before adjust too, which may compute an input from others, as a
-  // gradient's are results of the first pass; of integers it may have to make legal ones first.
+  // Rounds to the dtype, as the kernel will see the values. Floats also before adjust, which may compute an input from
+  // others, as a gradient's inputs are results of the first pass; adjust may first have to make integers legal.
   const auto round_values = [](HostTensor& tensor) {
     const auto bytes = encode(tensor.type.dtype, tensor.values);
     tensor.values = decode(tensor.type.dtype, bytes.data(), static_cast<std::int64_t>(tensor.values.size()));

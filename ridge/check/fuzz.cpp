@@ -28,7 +28,7 @@ std::int64_t any_size(Draw& d) {
   }
 }
 
-// Around the limits of 16, 31, 32 and 63 bits, and of grids.
+// A size around the limits of 16, 31, 32 and 63 bits, and of grids.
 std::int64_t huge_size(Draw& d) {
   const int bits = d.pick<int>({{20, 16}, {20, 31}, {20, 32}, {10, 33}, {10, 40}, {5, 62}});
   return (std::int64_t{1} << bits) + d.below(5) - 2;
@@ -67,7 +67,7 @@ const char* any_number(Draw& d) {
   return d.chance(60) ? numbers[d.below(7)] : numbers[d.below(std::size(numbers))];
 }
 
-// A value for an option, as the operator describes it: one of "a|b", a number, or numbers with commas.
+// A value for an option, by the operator's description: one of "a|b", a number, or numbers with commas.
 std::string any_value(std::string_view description, Draw& d) {
   if (description.find('|') != std::string_view::npos && d.chance(90)) {
     const auto choices = std::ranges::count(description, '|') + 1;
@@ -85,7 +85,7 @@ bool is_far(std::string_view fill) {
   for (const char* far : {"special", "lowest", "greatest", "overflow"})
     if (fill.starts_with(far)) return true;
   const auto number =
-      fill.substr(fill.find(',') + 1);  // "constant,-1e25"; all of a fill without one, which is no number
+      fill.substr(fill.find(',') + 1);  // "constant,-1e25"; without a comma the whole fill, which is not a number
   double value = 0;
   std::from_chars(number.data(), number.data() + number.size(), value);
   return std::fabs(value) > 1e9;
@@ -140,9 +140,9 @@ template <class T> const T& any_of(const std::vector<T>& list, Draw& d) {
   return list[static_cast<std::size_t>(d.below(static_cast<std::int64_t>(list.size())))];
 }
 
-// ---- what a case asks of the machine -------------------------------------------------------------------------------
+// ---- the work of a case --------------------------------------------------------------------------------------------
 
-// Whether a run is within the room; nothing where the case is refused.
+// Whether a run stays within the room; nothing where the case is refused.
 std::optional<bool> is_small(const Case& c, const DeviceInfo& device, Room room) {
   const auto r = placed_request(c, device.id);
   if (!r) return std::nullopt;
@@ -151,12 +151,12 @@ std::optional<bool> is_small(const Case& c, const DeviceInfo& device, Room room)
   if (!plan) return std::nullopt;
   const Explanation e = (*plan)->explain();
   const double threads =
-      static_cast<double>(e.analysis.blocks) * e.analysis.threads;  // of many rows more than is computed
+      static_cast<double>(e.analysis.blocks) * e.analysis.threads;  // in many rows more than the operations
   return e.cost.all_operations() <= room.operations && threads <= room.operations / 4 &&
          static_cast<double>((*plan)->workspace_bytes()) <= 64 * room.bytes;
 }
 
-// ---- what must hold ------------------------------------------------------------------------------------------------
+// ---- the checks ----------------------------------------------------------------------------------------------------
 
 Verdict verdict(Verdict::Kind kind, const Case& c, std::string why) { return {kind, c.text(), std::move(why)}; }
 
@@ -165,7 +165,7 @@ Verdict refusal(const Case& c, std::string_view sentence) {
   return verdict(named ? Verdict::refused : Verdict::sentence, c, std::string(sentence));
 }
 
-// What is wrong with a plan's account of itself; empty: nothing.
+// The fault in a plan's explanation; empty: none.
 std::string fault_of(const OpInfo& op, const Explanation& e, std::string_view device) {
   std::string why;
   const auto number = [&](std::string_view what, double x) {
@@ -183,7 +183,7 @@ std::string fault_of(const OpInfo& op, const Explanation& e, std::string_view de
   return why.empty() ? why : "on " + std::string(device) + ": " + why;
 }
 
-// A model's plan must be made, or refused as the machine's own is; either says so of itself.
+// Plans the case for this device and for every model: each plan must be made and explained, or refused by a sentence.
 Verdict plan_everywhere(const Case& c, const DeviceInfo& here, bool& runs_here) {
   std::vector<DeviceInfo> devices{here};
   devices.insert(devices.end(), device_models().begin(), device_models().end());
@@ -205,8 +205,9 @@ Verdict plan_everywhere(const Case& c, const DeviceInfo& here, bool& runs_here) 
   return all;
 }
 
-// A row may need far more threads than the chosen one: each has the room of a run. And many rows of as many threads as
-// there is room for may together take as long as a hang would: after some seconds no further one is begun.
+// Runs the chosen row, and the other rows that stay within the room: a row may need far more threads than the chosen
+// one. Many rows with the most threads may together take as long as a hang, so after ten seconds no further row is
+// begun.
 Verdict run_here(const Case& c, const DeviceInfo& device, Room room) {
   using Clock = std::chrono::steady_clock;
   const auto last_begin = Clock::now() + std::chrono::seconds(10);
@@ -215,10 +216,11 @@ Verdict run_here(const Case& c, const DeviceInfo& device, Room room) {
     of_row.options.set("variant", std::string(variant));
     return Clock::now() < last_begin && is_small(of_row, device, room).value_or(true);
   };
-  Verdict result{Verdict::refused, c.text(), {}};
+  Verdict result{Verdict::planned, c.text(), {}};
   for (const Outcome& outcome : run_case(c, device, true, wanted)) {
     if (outcome.kind == Outcome::failed) return {Verdict::wrong, outcome.case_text, outcome.why};
     if (outcome.kind == Outcome::passed) result.kind = Verdict::right;
+    else if (outcome.kind == Outcome::refused && result.kind != Verdict::right) result.kind = Verdict::refused;
   }
   return result;
 }
@@ -238,10 +240,10 @@ Case fuzz_case(const CaseBook& book, Draw& d, const DeviceInfo& device, Room roo
   Case c = book.draw && d.chance(15) ? *drawn_case(book, d) : of_book();
   const bool huge = d.chance(12);
 
-  // Sizes: some as they were, some anew, some like another; optional ones come and go.
+  // Sizes: some stay, some are new, some equal another size; optional ones are added and removed.
   for (auto& [key, size] : c.dims)
     if (std::ranges::count(book.optional_keys, key) > 0 && d.chance(80))
-      size = of_book().dim(key, size);  // often a choice
+      size = of_book().dim(key, size);  // often an enumerated choice
     else if (d.chance(huge ? 40 : 45)) size = huge ? huge_size(d) : any_size(d);
     else if (d.chance(8)) size = any_of(c.dims, d).second;
     else if (d.chance(8)) size += d.below(3) - (size > 0 ? 1 : 0);
@@ -251,7 +253,7 @@ Case fuzz_case(const CaseBook& book, Draw& d, const DeviceInfo& device, Room roo
   if (d.chance(40)) c.dtype = any_of(op.dtypes, d);
   if (d.chance(2)) c.dtype = static_cast<DType>(d.below(dtype_count));
 
-  // Options: of another case besides, and of what the operator says of them.
+  // Options: some from another case, and some from the operator's descriptions.
   std::vector<std::string> dropped;
   for (const auto& [key, value] : c.options.pairs())
     if (key == "variant" || key == "seed" || d.chance(Case::is_harness_option(key) ? 70 : 15)) dropped.push_back(key);
@@ -263,21 +265,21 @@ Case fuzz_case(const CaseBook& book, Draw& d, const DeviceInfo& device, Room roo
   }
   while (!op.options.empty() && d.chance(25)) {
     const OptionInfo& option = any_of(op.options, d);
-    if (option.name == "checked") continue;  // cases' indices lead nowhere on purpose, and are refused then
+    if (option.name == "checked") continue;  // cases have invalid indices on purpose, which this option refuses
     if (!c.has(option.name)) c.options.set(std::string(option.name), any_value(option.values, d));
   }
 
   if (d.chance(60)) c.options.set("fill", any_fill(d, c.dtype));
-  // A gradient is a sum over what a first pass kept apart, and may leave the range too.
+  // A gradient sums up results that the first pass kept apart, so it may leave the range too.
   if ((book.may_leave_range || c.options.has("backward")) && is_floating(c.dtype) && is_far(c.options.text("fill")))
     c.options.erase("fill");
-  // A gradient's inputs are a first pass's results: they cannot share places where their causes do not.
+  // A gradient's inputs are results of a first pass: they cannot share elements where the first pass's inputs do not.
   if (d.chance(45)) c.options.set("place", any_place(d, !c.options.has("backward")));
   if (device.is_cpu() && d.chance(8)) c.options.set("warp", "64");
   else if (d.chance(12)) c.options.erase("warp"), c.options.set("via", "c");
   if (d.chance(70)) c.options.set("seed", std::to_string(1 + d.below(1000000)));
 
-  // A run must be short: the largest size is halved until it is.
+  // A run must be short: halves the largest size until it is.
   for (int step = 0; !huge && step < 400 && !c.dims.empty(); ++step) {
     tell(c);
     const auto small = is_small(c, device, room);
@@ -299,7 +301,7 @@ Verdict try_case(const Case& c, const DeviceInfo& given, Room room) {
     const Verdict planned = plan_everywhere(c, device, runs_here);
     if (planned.is_finding()) return planned;
     const auto small = is_small(c, device, room);
-    // Outputs that share places are refused, which the harness looks at.
+    // The harness checks that outputs with shared elements are refused.
     const bool tangled = c.options.text("place") == "tangled";
     if (!runs_here) return planned;
     if (!small || !*small) return verdict(tangled ? Verdict::refused : Verdict::planned, c, {});
@@ -312,7 +314,7 @@ Verdict try_case(const Case& c, const DeviceInfo& given, Room room) {
 std::vector<Case> simpler_cases(const Case& c) {
   std::vector<Case> simpler;
   for (const auto& [key, value] : c.options.pairs()) {
-    if (key == "variant") continue;  // that the finding is of
+    if (key == "variant") continue;  // the finding's variant stays
     Case less = c;
     less.options.erase(key);
     simpler.push_back(std::move(less));

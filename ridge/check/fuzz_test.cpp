@@ -54,7 +54,7 @@ TEST(Fuzz, ARefusalMustNameItsOperator) {
   EXPECT_EQ(kind("softmax:f32:rows=65536,cols=65536"), Verdict::planned);
   EXPECT_EQ(kind("softmax:f32:rows=4611686018427387904,cols=4"), Verdict::refused);
   EXPECT_EQ(kind("softmax:f32:rows=3,cols=4:place=inplace:via=c"), Verdict::right);
-  // Operators that stand on another one's plan say so in their own name.
+  // Operators built on another operator's plan use their own name.
   if (find_case_book("grouped_gemm")) {
     EXPECT_EQ(kind("grouped_gemm:f32:m=0,n=1,k=1,groups=2147483648"), Verdict::refused);
   }

@@ -27,7 +27,7 @@ class CaseTest : public testing::Test {
     auto c = Case::parse(text_);
     ASSERT_TRUE(c.ok()) << c.error().message();
     int ran = 0;
-    const char* seed = std::getenv("RIDGE_SEED");  // the order of a CPU launch's blocks and threads
+    const char* seed = std::getenv("RIDGE_SEED");  // the order of blocks and threads in a CPU launch
     for (const Outcome& outcome : run_case(*c, *device, true)) {
       EXPECT_NE(outcome.kind, Outcome::failed) << outcome.case_text << " on " << outcome.device << ": " << outcome.why
                                                << (seed ? "; RIDGE_SEED=" : "") << (seed ? seed : "");
@@ -44,7 +44,7 @@ class CaseTest : public testing::Test {
 void register_cases(const CaseBook& book) {
   for (const Device device : {Device{DeviceKind::cpu, 0}, Device{DeviceKind::cuda, 0}})
     for (const std::string& text : book.tests) {
-      if (device.kind == DeviceKind::cuda && text.find(":warp=") != std::string::npos) continue;  // the CPU's option
+      if (device.kind == DeviceKind::cuda && text.find(":warp=") != std::string::npos) continue;  // a CPU option
       const std::string suite = book.op + (device.kind == DeviceKind::cpu ? ".cpu" : ".cuda");
       testing::RegisterTest(suite.c_str(), text.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [=]() -> testing::Test* { return new CaseTest(text, device); });

@@ -10,11 +10,11 @@ namespace ridge::check {
 
 namespace {
 
-// Whether an element is what the oracle asks for; `ratio` becomes its error over its tolerance.
+// Whether an element matches the oracle's; `ratio` becomes its error over its tolerance.
 bool matches(DType dtype, double got, double want, double tolerance, double& ratio) {
   ratio = 0;
-  if (std::isinf(tolerance)) return true;  // what nobody promised anything of
-  // Beyond the type's range a result is rounded to infinity.
+  if (std::isinf(tolerance)) return true;  // the result is unspecified
+  // A result beyond the type's range is rounded to infinity.
   if (std::isinf(got) && std::isfinite(want)) return round_to(dtype, want + std::copysign(tolerance, got)) == got;
   if (std::isnan(want)) return std::isnan(got);
   if (std::isinf(want) || std::isinf(got)) return got == want;
@@ -27,7 +27,7 @@ bool matches(DType dtype, double got, double want, double tolerance, double& rat
 
 std::string number(double x) { return format("%.9g", x); }
 
-// Compares one output; empty when all is well.
+// Compares one output; empty if it is right.
 std::string compare(DType dtype, const Placed::Read& read, const Expected& expected, std::string_view output,
                     Outcome& outcome) {
   if (!read.canaries_intact) return std::string(output) + ": written outside its elements";
@@ -51,7 +51,7 @@ std::string compare(DType dtype, const Placed::Read& read, const Expected& expec
          " elements are wrong; " + first;
 }
 
-// Whether there are more elements than places for them.
+// Whether a view has more elements than addresses for them.
 bool shares_places(const std::vector<TensorView>& views) {
   return std::ranges::any_of(views, [](const TensorView& v) { return v.count() > v.layout.span(); });
 }
@@ -83,7 +83,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
     auto placed = Placed::make(tensor.type, place_of_inputs(*place), device.id, salt_of(c, p.in.size(), false));
     if (!placed) return placed.error();
     RIDGE_TRY(placed->write(tensor.values));
-    if (shares_elements(*place)) {  // the last value that a place was given is all its elements'
+    if (shares_elements(*place)) {  // elements that share an address have the value written last
       auto read = placed->read();
       if (!read) return read.error();
       tensor.values = std::move(read->values);
@@ -93,7 +93,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   }
   auto types = infer_op(*p.op, p.in, c.operator_options());
   if (!types) return types.error();
-  p.input_names = *input_names(*p.op, c.operator_options(), p.in.size());  // as many as there are: infer_op took them
+  p.input_names = *input_names(*p.op, c.operator_options(), p.in.size());  // infer_op has accepted their number
   p.output_names = *output_names(*p.op, c.operator_options());
   for (const TensorType& type : *types) {
     if (*place == Place::inplace && p.out.empty()) {
@@ -111,7 +111,7 @@ Result<Prepared> prepare(const Case& c, const DeviceInfo& device) {
   return p;
 }
 
-// By the operator's name, or as C has it.
+// Plans by the operator's name, or through the C ABI.
 Result<std::unique_ptr<OpPlan>> plan_as_asked(const Case& c, const Prepared& p, const Options& options,
                                               const DeviceInfo& device) {
   if (c.options.text("via") == "c") return plan_through_c(*p.op, p.in, p.out, options);
@@ -148,13 +148,13 @@ Outcome run_variant(const Case& c, Prepared& p, const DeviceInfo& device, const 
   if (!workspace) return fail(std::string(workspace.error().message()));
   if (auto s = fill_bytes(workspace->data(), device.id, 0xdb, workspace->bytes()); !s.ok())
     return fail(std::string(s.message()));
-  // Twice: what one run leaves in the workspace must not matter to the next.
+  // Runs twice, because data that one run leaves in the workspace must not matter to the next.
   for (int run = 0; run < 2; ++run) {
     if (run == 1 && !p.outputs.empty() && p.out.size() == p.outputs.size()) {
       for (Placed& output : p.outputs)
         if (auto s = output.poison(); !s.ok()) return fail(std::string(s.message()));
     } else if (run == 1) {
-      break;  // in place: the input is gone
+      break;  // in place: the input was overwritten
     }
     Status status = (*plan)->run(p.in, p.out, workspace->workspace(), {});
     if (status.ok()) status = synchronize(device.id);
@@ -194,7 +194,8 @@ std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_v
     }
     device.warp = static_cast<int>(*warp);
   }
-  // A request that no plan takes may be one that no oracle can answer: it is refused before there are tensors.
+  // The oracle may not be able to handle a request that no plan takes, so such a request is refused before its tensors
+  // are made.
   Options without_variant = c.operator_options();
   without_variant.erase("variant");
   const auto request = placed_request(c, device.id);
@@ -232,7 +233,7 @@ std::vector<Outcome> run_case(const Case& c, const DeviceInfo& given, bool all_v
   }
   const std::string chosen = (*plan)->explain().variant;
   for (const VariantInfo& row : prepared->op->variants) {
-    if (all_variants ? wanted && !wanted(row.name) : row.name != chosen) continue;
+    if (row.name != chosen && (!all_variants || (wanted && !wanted(row.name)))) continue;
     outcomes.push_back(run_variant(c, *prepared, device, std::string(row.name)));
   }
   return outcomes;

@@ -14,20 +14,20 @@ struct Outcome {
   enum Kind { passed, failed, refused } kind = passed;
   std::string case_text;  // paste it into `ridge check`
   std::string variant, device;
-  std::string why;   // of a failure or refusal
-  double worst = 0;  // greatest error over its tolerance; 0 where exact
+  std::string why;   // the reason of a failure or refusal
+  double worst = 0;  // greatest error over its tolerance; 0 if exact
   std::int64_t elements = 0;
 };
 
-// Fills tensors of these types as the case says (fill=, seed=), rounded to their dtypes.
+// The case's inputs, filled as it says (fill=, seed=) and rounded to their dtypes.
 Result<std::vector<HostTensor>> fill_inputs(const CaseBook&, const Case&);
 
-// Runs one case. With a variant option that variant alone; otherwise the one the plan chooses, or with
-// all_variants every row of the table that is wanted (null: all), a row that does not fit being `refused`.
+// Runs one case with the variant of its options; without one, with the variant that the plan chooses, or with
+// all_variants also with every row that is wanted (null: all). A row that does not fit is `refused`.
 std::vector<Outcome> run_case(const Case&, const DeviceInfo&, bool all_variants,
                               const std::function<bool(std::string_view variant)>& wanted = nullptr);
 
-// Bytes of a value tensor in its dtype, and back.
+// Converts values to the bytes of a dtype, and back.
 std::vector<std::byte> encode(DType, const std::vector<double>& values);
 std::vector<double> decode(DType, const std::byte* bytes, std::int64_t count);
 

@@ -1,4 +1,4 @@
-// Numbers that nobody should give where offsets, lengths, page tables, positions and indices are. For tests.
+// Hostile values for offsets, lengths, page tables, positions and indices. For tests.
 #pragma once
 #include <ridge/check/case_book.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace ridge::check {
 
-// Sequences that lie on each other, and tokens that share a row, write to the same places: the `race` build says so.
+// Overlapping sequences, and tokens that share a row, write to the same addresses, which the `race` build reports.
 #ifdef RIDGE_SIMT_RACE
 inline constexpr bool may_share_places = false;
 #else
@@ -22,13 +22,13 @@ struct Hostile {
   std::vector<double> values;
 };
 
-// In the place of the right ones of a tensor of i32 or i64.
+// The hostile values that replace the right ones of an i32 or i64 tensor.
 inline std::vector<Hostile> hostile_numbers(const HostTensor& right) {
   const bool wide = right.type.dtype == i64;
   const double least = wide ? -0x1p63 : -0x1p31, most = wide ? 0x1p63 - 1024 : 0x1p31 - 1;  // a double's greatest
   std::vector<Hostile> all;
   const auto n = static_cast<std::int64_t>(right.values.size());
-  // at(number i, which would be `value`)
+  // at(i, value) gives the replacement of the right value at index i.
   const auto add = [&](const char* name, auto at) {
     Hostile h{name, right.values};
     for (std::int64_t i = 0; i < n; ++i) {

@@ -33,7 +33,7 @@ void put(char* to, std::string_view text) {
 
 struct Board::Shared {
   char text[longest_text] = {}, why[longest_text] = {};
-  Verdict::Kind kind = Verdict::right;  // of a report
+  Verdict::Kind kind = Verdict::right;  // of the report
   std::atomic<std::int64_t> began_ms{0};
   std::atomic<std::uint64_t> begun{0}, ended[Verdict::hung + 1] = {};
 };
@@ -75,7 +75,7 @@ Verdict Board::run(const std::function<void()>& work, double seconds_of_a_case, 
     if (bytes > 0) setrlimit(RLIMIT_AS, &memory);
     work();
     std::fflush(nullptr);
-    _exit(0);  // what the runtime would take down in order is the parent's as well
+    _exit(0);  // without the runtime's cleanup, whose resources are the parent's as well
   }
   int status = 0;
   bool killed = false;

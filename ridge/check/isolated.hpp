@@ -1,4 +1,4 @@
-// Isolated: cases are tried in a child process, so that one that crashes or hangs is a finding like any other.
+// Isolated: tries cases in a child process, so that a crash or a hang is a finding like any other.
 #pragma once
 #include <ridge/check/fuzz.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace ridge::check {
 
-// Memory that parent and child both see: the case at hand, and what was found of the last one.
+// Memory shared by parent and child: the current case, and the last finding.
 class Board {
  public:
   Board();
@@ -15,18 +15,18 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // The child's: this case begins now.
+  // Called by the child: this case begins now.
   void begin(const Case&);
   void report(const Verdict&);
 
-  // Cases of a campaign: how many have begun, and how many ended in each kind.
+  // Counts of a campaign's cases: those begun, and those ended with each kind of verdict.
   std::uint64_t begun() const;
   void count_begun();
   std::uint64_t ended(Verdict::Kind) const;
   void count_ended(Verdict::Kind);
 
-  // Runs `work` in a child, to its end, its death, or until a case has taken so many seconds. What it reported, or how
-  // it died; `right` where there is nothing to tell. A child may have so many bytes of memory; 0: as many as there are.
+  // Runs `work` in a child until it ends, dies, or a case takes longer than `seconds_of_a_case`. Returns what the child
+  // reported or how it died; `right` without a finding. `bytes` limits the child's memory; 0: no limit.
   Verdict run(const std::function<void()>& work, double seconds_of_a_case, std::size_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// A program that sets a locale with a decimal comma, as in Germany: what Ridge reads and writes stays as it is.
+// Sets a locale with a decimal comma, as in Germany: the texts that Ridge reads and writes stay the same.
 #include <ridge/check/harness.hpp>
 #include <ridge/check/registry.hpp>
 #include <ridge/core/calibration.hpp>
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The locale, made here where the system has none: that needs its source, which not every system has.
+// Sets the locale, and makes it where the system has none, which needs its source; not every system has that.
 bool set_decimal_comma(const fs::path& folder) {
   for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"})
     if (std::setlocale(LC_ALL, name)) return true;
@@ -38,7 +38,7 @@ class DecimalComma : public testing::Test {
   void SetUp() override {
     fs::create_directories(folder_);
     if (!set_decimal_comma(folder_)) {
-      std::puts("skipped: no locale with a decimal comma");  // as CTest looks for it
+      std::puts("skipped: no locale with a decimal comma");  // CTest looks for this text
       GTEST_SKIP() << "no locale with a decimal comma is installed, and localedef cannot make one";
     }
     char half[8];
@@ -93,7 +93,7 @@ TEST_F(DecimalComma, SettingsOfTheRuntimeAreRead) {
   unsetenv("RIDGE_WATCHDOG_SECONDS");
 }
 
-// What every operator says of itself, of a case of each on two devices.
+// The texts of every operator: its description, and a case's explanation on two devices.
 TEST_F(DecimalComma, OperatorsSayTheSame) {
   std::vector<std::string> said[2];
   for (std::vector<std::string>& here : said) {

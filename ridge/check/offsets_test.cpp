@@ -1,7 +1,6 @@
-// Tensors of more than 2^31 elements, on a GPU that has 40 GB: everywhere but at a few places they hold one value, so
-// that what an operator makes of their last elements is known, and pieces of it alone are copied back. Of bfloat16 (two
-// bytes), or single bytes. On the CPU the same runs on tensors of some thousand elements,
-// so that what is expected is held too.
+// Tensors of more than 2^31 elements, on a GPU with 40 GB. All elements but a few have one value, so that the result
+// for the last elements is known and only parts of it are copied back. The type is bfloat16 (two bytes) or a single
+// byte. On the CPU the same tests run on tensors of some thousand elements, which checks the expected values too.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/op.hpp>
@@ -18,14 +17,14 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 constexpr std::int64_t least_memory = 40'000'000'000;
-constexpr int byte_of_3 = 0x40;  // 0x4040 is 3 in bfloat16; two of its bytes are alike, so that bytes can be filled
+constexpr int byte_of_3 = 0x40;  // 0x4040 is 3 in bfloat16; its two bytes are equal, so that a byte fill works
 constexpr double bf16_eps = 1.0 / 256;
 
 float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-// Of numbers that bfloat16 has.
+// Precondition: bfloat16 represents the number exactly.
 std::uint16_t to_bf16(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16); }
 
-// A tensor in memory of its own, filled with one byte.
+// A tensor in memory of its own, filled with one byte value.
 class Tensor {
  public:
   Tensor(Device device, DType dtype, Shape shape, int byte) : device_(device), shape_(std::move(shape)) {
@@ -57,7 +56,7 @@ class Tensor {
   Buffer buffer_;
 };
 
-// An operator by name on tensors that are there; false where this build has no such operator.
+// Runs an operator by name on allocated tensors; false where this build has no such operator.
 bool run(const char* name, std::vector<const Tensor*> in, const Tensor& out, const Options& options,
          const DeviceInfo& device) {
   auto op = find_op(name);
@@ -75,7 +74,7 @@ bool run(const char* name, std::vector<const Tensor*> in, const Tensor& out, con
   return status.ok();
 }
 
-// The device of a test, and how large its tensors are: rows x cols of more than 2^31 elements on a GPU.
+// The device of a test and the sizes of its tensors: rows x cols is more than 2^31 elements on a GPU.
 class Offsets : public check::EachDevice {
  protected:
   void SetUp() override {
@@ -100,7 +99,7 @@ class Offsets : public check::EachDevice {
   std::int64_t rows = 9, cols = 264, images = 3, side = 8;
 };
 
-// Where there is too little left of the memory, the test says so.
+// Skips the test with a sentence where too little memory is left.
 #define NEED(...)                                                  \
   for (const Tensor* needed : {__VA_ARGS__})                       \
     if (!needed->there()) {                                        \
@@ -112,7 +111,7 @@ TEST_P(Offsets, Transpose) {
   Tensor x = tensor({rows, cols}, 7, u8), y = tensor({cols, rows}, 0, u8);
   NEED(&x, &y);
   x.put<std::uint8_t>(x.count() - 1, 200);
-  x.put<std::uint8_t>((rows - 1) * cols, 100);  // the last row's first: y's first row's last
+  x.put<std::uint8_t>((rows - 1) * cols, 100);  // the first element of x's last row is the last of y's first row
   if (!run("transpose", {&x}, y, {}, device)) return;
   EXPECT_EQ(y.get<std::uint8_t>(y.count() - 1), 200);
   EXPECT_EQ(y.get<std::uint8_t>(rows - 1), 100);
@@ -178,7 +177,7 @@ TEST_P(Offsets, Gemv) {
   EXPECT_EQ(y.bf16_at(rows - 1), 6);
   EXPECT_EQ(y.bf16_at(rows - 2), 0);
   EXPECT_EQ(y.bf16_at(0), 0);
-  Tensor z = tensor({rows}, byte_of_3), t = tensor({cols}, 0xff);  // layout t: a as it is stored is [k, m]
+  Tensor z = tensor({rows}, byte_of_3), t = tensor({cols}, 0xff);  // layout t: a is stored as [k, m]
   NEED(&z, &t);
   if (!run("gemv", {&a, &z}, t, {{"layout", "t"}}, device)) return;
   EXPECT_EQ(t.bf16_at(cols - 1), 6);
@@ -195,7 +194,7 @@ TEST_P(Offsets, Gemm) {
   EXPECT_EQ(d.bf16_at(d.count() - n - 1), 0);
 }
 
-// A result of more than 2^31 elements: the outer product of two vectors.
+// A result of more than 2^31 elements from two small operands.
 TEST_P(Offsets, GemmOfAWideResult) {
   Tensor a = tensor({rows, 8}, byte_of_3), b = tensor({8, cols}), d = tensor({rows, cols}, 0xff);
   NEED(&a, &b, &d);

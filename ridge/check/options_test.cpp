@@ -1,4 +1,4 @@
-// Options of every operator, as text: what no operator has a meaning for is refused, and the sentence names it.
+// Options of every operator as text: a value without a meaning is refused by a sentence that names the option.
 #include <ridge/check/registry.hpp>
 #include <ridge/core/text.hpp>
 
@@ -18,8 +18,8 @@ class OptionsOf : public testing::TestWithParam<const CaseBook*> {
  protected:
   const OpInfo& op = **find_op(GetParam()->op);
 
-  // What a plan says when this option is set, of the first case that is otherwise planned and tells of it: some options
-  // are read where another one is given.
+  // The refusal when this option is set, from the first case that can be planned without it and whose refusal names it:
+  // some options are read only together with another one.
   std::string refusal(std::string_view option, const std::string& value) const {
     std::string last;
     for (const std::string& text : GetParam()->tests) {
@@ -46,14 +46,14 @@ TEST_P(OptionsOf, AreNoNumbersBeyondTheFinite) {
     }
 }
 
-// A real number as C++ and Python write it, and nothing beside it.
+// Accepts a real number as C++ and Python write it, and no other text.
 TEST_P(OptionsOf, AreOfTheirType) {
   for (const OptionInfo& option : op.options) {
     if (option.values != "number" && option.values != "float") continue;
-    const std::string said = refusal(option.name, "0.5");
+    const std::string said = refusal(option.name, "1.0");  // within every option's range
     if (said.find("a whole number") != said.npos) continue;
     EXPECT_TRUE(said.starts_with("planned ")) << option.name << ": " << said;
-    for (const char* value : {"0,5", "0x1p-1", "0.5 ", " 0.5", "+0.5", "0.5f", "", "0.5.5", "1e"})
+    for (const char* value : {"1,0", "0x1p0", "1.0 ", " 1.0", "+1.0", "1.0f", "", "1.0.0", "1e"})
       EXPECT_FALSE(refusal(option.name, value).starts_with("planned ")) << option.name << "='" << value << "'";
   }
 }
@@ -73,7 +73,7 @@ TEST_P(OptionsOf, HaveNoControlCharacters) {
   }
 }
 
-// Each operator that has cases of its own.
+// Every operator that has its own cases.
 INSTANTIATE_TEST_SUITE_P(Every, OptionsOf, testing::ValuesIn(case_books()),
                          [](const auto& of) { return of.param->op; });
 

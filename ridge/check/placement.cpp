@@ -8,7 +8,7 @@
 namespace ridge::check {
 
 namespace {
-constexpr std::int64_t fence = 64;  // elements of canary before and after
+constexpr std::int64_t fence = 64;  // canary elements before and after the tensor
 constexpr std::byte canary{0xa5}, poisoned_byte{0xdb};
 
 // Calls f(offset) for the elements of a layout in row-major order.
@@ -43,7 +43,7 @@ std::uint64_t salt_of(const Case& c, std::size_t tensor, bool output) {
   return static_cast<std::uint64_t>(seed ? *seed : 1) * 64 + (output ? 32 : 0) + tensor;
 }
 
-// Axes from the innermost to the outermost in an order at random, and between them gaps of a few elements.
+// Gives the axes a random order from innermost to outermost, with gaps of a few elements between them.
 static std::int64_t scatter(Layout& layout, std::uint64_t salt) {
   Draw d(salt);
   std::array<int, max_rank> order{};
@@ -64,7 +64,7 @@ Placing placing_of(const TensorType& type, Place place, std::uint64_t salt) {
   Layout layout = Layout::contiguous(type.shape);
   const int last = layout.rank - 1;
   std::int64_t first = fence, beside = 0;
-  // Rows of the axes from `inner` on, so far apart.
+  // Sets the distance of rows, which consist of the axes from `inner` on, to `pitch`.
   const auto set_pitch = [&](int inner, std::int64_t pitch) {
     for (int axis = inner - 1; axis >= 0; --axis) {
       layout.stride[axis] = pitch;
@@ -74,7 +74,7 @@ Placing placing_of(const TensorType& type, Place place, std::uint64_t salt) {
   if (place == Place::offset) first += 1;
   if (place == Place::padded && last >= 1) set_pitch(last, layout.shape[last] + 3);
   if (place == Place::packed && last >= 1 && is_floating(type.dtype)) {
-    const int inner = layout.rank >= 4 ? last - 1 : last;  // a row is one head, or all heads of a token
+    const int inner = layout.rank >= 4 ? last - 1 : last;  // a row is one head or all heads of a token
     const std::int64_t row = layout.stride[inner - 1];
     set_pitch(inner, 3 * row);
     first += row;
@@ -97,16 +97,16 @@ Placing placing_of(const TensorType& type, Place place, std::uint64_t salt) {
 
 std::vector<TensorView> views_to_plan(const std::vector<TensorType>& types, Place place, Device device,
                                       std::uintptr_t& at, std::uint64_t salt) {
-  constexpr std::uintptr_t unit = 256;  // as memory is allocated
+  constexpr std::uintptr_t alignment = 256;  // that of allocated memory
   std::vector<TensorView> views;
   for (const TensorType& type : types) {
-    const Placing lies = placing_of(type, place, salt++);
+    const Placing placing = placing_of(type, place, salt++);
     const auto bytes = [&](std::int64_t elements) {
       return static_cast<std::uintptr_t>(elements) * size_of(type.dtype);
     };
-    at = (at + unit - 1) / unit * unit;
-    views.push_back({reinterpret_cast<void*>(at + bytes(lies.first)), type.dtype, lies.layout, device});
-    at += bytes(lies.elements);
+    at = (at + alignment - 1) / alignment * alignment;
+    views.push_back({reinterpret_cast<void*>(at + bytes(placing.first)), type.dtype, placing.layout, device});
+    at += bytes(placing.elements);
   }
   return views;
 }
@@ -195,7 +195,7 @@ Result<Placed::Read> Placed::read() const {
     read.poisoned[i] = all;
     std::memcpy(elements.data() + i++ * size, from, static_cast<std::size_t>(size));
   });
-  for_each_offset(layout_, [&](std::int64_t offset) {  // leaves canaries alone in the image
+  for_each_offset(layout_, [&](std::int64_t offset) {  // overwrites the elements, so that the image has only canaries
     std::memset(image.data() + (first_ + offset) * size, static_cast<int>(canary), static_cast<std::size_t>(size));
   });
   for (std::byte b : image) read.canaries_intact = read.canaries_intact && b == canary;

@@ -1,4 +1,4 @@
-// What tests of every operator share: plans by name, of cases from the books, which need no device.
+// Helpers for tests of every operator: plans by name, for cases from the books; they need no device.
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/check/placement.hpp>
@@ -11,7 +11,7 @@
 
 namespace ridge::check {
 
-// The plan of a case with these options, whatever they are; or what is wrong with it.
+// The plan of a case with these options instead of its own; or the refusal.
 inline Result<std::unique_ptr<OpPlan>> plan_case(const Case& c, const Options& options, const DeviceInfo& device) {
   const auto book = find_case_book(c.op);
   if (!book) return book.error();

@@ -1,5 +1,5 @@
 // The same bits from run to run: every row of every operator's table, for each type of its cases, on the CPU runtime
-// with other numbers of workers and other orders of blocks and threads.
+// with different numbers of workers and different orders of blocks and threads.
 #include <ridge/check/case_tensors.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ void PrintTo(const CaseBook* book, std::ostream* out) { *out << book->op; }
 
 namespace {
 
-// The rows that take the case's tensors.
+// The rows that fit the case.
 std::vector<std::string_view> fitting_rows(const CaseBook& book, const OpInfo& op, const Case& c, Place place,
                                            const DeviceInfo& device) {
   std::vector<std::string_view> rows;
@@ -40,8 +40,8 @@ std::vector<std::string_view> fitting_rows(const CaseBook& book, const OpInfo& o
   return rows;
 }
 
-// Small, but if there is one of several blocks: the least of those from 4096 elements, before the largest below. None
-// of those that are large on purpose, which take minutes.
+// The order prefers small cases of several blocks: cases from 4096 elements on, the smallest first, then smaller cases,
+// the largest first. It leaves out cases that are large on purpose, which take minutes.
 std::vector<Case> cases_to_run(const CaseBook& book) {
   std::vector<std::pair<std::int64_t, Case>> sized;
   for (const std::string& text : book.tests) {
@@ -69,7 +69,7 @@ void set(const Schedule& s) {
   setenv("RIDGE_SEED", s.seed, 1);
 }
 
-// What a user asks for by this name gives up the order of its sums.
+// Rows whose sums have no fixed order, which a user must ask for by name.
 bool adds_in_any_order(std::string_view row, DType dtype) {
   return row.find("atomic") != row.npos && roundoff(dtype) > 0;
 }
@@ -82,7 +82,7 @@ TEST_P(Repeat, EveryRowGivesTheSameBits) {
   const OpInfo& op = **find_op(book.op);
   const char* given = std::getenv("RIDGE_SEED");
   const std::string own = given ? given : "4711";
-  std::set<std::pair<std::string_view, DType>> done;  // rows and types
+  std::set<std::pair<std::string_view, DType>> done;  // row and type
   std::set<std::string_view> rows;
   for (const Case& c : cases_to_run(book)) {
     const Place place = *place_of(c);

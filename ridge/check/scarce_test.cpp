@@ -1,5 +1,5 @@
-// Operators where memory runs out: each allocation of a plan and of its run fails in turn. What comes of it is a Status
-// or std::bad_alloc, which the C ABI makes one of; and the next plan and run give what they gave before.
+// Operators where memory runs out: each allocation of a plan and of its run fails, one after the other. The result is a
+// Status or std::bad_alloc, which the C ABI turns into a status; the next plan and run give the same results as before.
 #include <ridge/check/case_tensors.hpp>
 #include <ridge/simt/test/inject.hpp>
 
@@ -23,7 +23,7 @@ namespace {
 class Scarce : public testing::TestWithParam<const CaseBook*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Scarce);
 
-// The first of the book's cases that asks nothing special.
+// The first of the book's cases without special options.
 Case plain_case(const CaseBook& book) {
   for (const std::string& text : book.tests) {
     const auto c = Case::parse(text);

@@ -1,4 +1,4 @@
-// Sweeps: the stream that problems are drawn from, and of each operator that has a distribution many of its problems.
+// Sweeps: the stream that problems are drawn from, and many problems of each operator that has a distribution.
 #include <ridge/check/draw.hpp>
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
@@ -19,7 +19,7 @@ void PrintTo(const CaseBook* book, std::ostream* out) { *out << book->op; }
 
 namespace {
 
-// By another program, in Python, of the algorithm as it is published.
+// Expected values from a Python program that implements the algorithm as published.
 TEST(Draw, IsTheSameEverywhere) {
   Draw d(1234567);
   EXPECT_EQ(d.bits(), 9709514789577493705u);
@@ -75,7 +75,7 @@ TEST(Draw, ShrinkingKeepsRemainders) {
   EXPECT_EQ(k, 64);
 }
 
-// ---- of each operator -----------------------------------------------------------------------------------------------
+// ---- each operator --------------------------------------------------------------------------------------------------
 
 std::vector<const CaseBook*> drawn_books() {
   std::vector<const CaseBook*> books;
@@ -107,7 +107,7 @@ TEST_P(Sweep, ASeedHasItsProblems) {
   EXPECT_NE(drawn(0, room_of_gpu, 1).text(), drawn(0, room_of_gpu, 2).text());
 }
 
-// An operator takes what it says that models have, on every device.
+// An operator accepts every problem of its own distribution, on every device.
 TEST_P(Sweep, EveryProblemIsPlanned) {
   const OpInfo& op = **find_op(GetParam()->op);
   std::vector<DeviceInfo> devices{cpu()};
@@ -147,11 +147,11 @@ TEST_P(Sweep, ProblemsAreRight) {
 using SweepOnGpu = Sweep;
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SweepOnGpu);
 
-// Every row that fits, of problems that fill a few tiles of each.
+// Runs every row that fits, on problems that fill a few tiles each.
 TEST_P(SweepOnGpu, ProblemsAreRight) {
   const auto gpu = device(0);
   if (!gpu) {
-    std::puts("skipped: no GPU on this machine");  // as CTest looks for it
+    std::puts("skipped: no GPU on this machine");  // CTest looks for this text
     GTEST_SKIP() << "no GPU";
   }
   constexpr Room room{8e6, 1e8, 1};

@@ -1,6 +1,6 @@
-// What lies on the device is not trusted: offsets, lengths, page tables, positions and indices that no caller should
-// give, to every operator that takes some, by every variant that fits. Nothing outside of the tensors is written (nor
-// read, which the `bounds` build sees), and a plan that is checked says which number is wrong.
+// Numbers on the device are not trusted: passes hostile offsets, lengths, page tables, positions and indices to every
+// operator that takes some, with every variant that fits. Nothing outside of the tensors is written (nor read, which
+// the `bounds` build sees), and a plan that is checked says which number is wrong.
 #include <ridge/check/harness.hpp>
 #include <ridge/check/hostile.hpp>
 #include <ridge/core/check_indices.hpp>
@@ -33,7 +33,7 @@ std::vector<const CaseBook*> books() {
   return found;
 }
 
-// Every operator with an input that says where something lies has the option.
+// Every operator with an input of indices or offsets has the option.
 TEST(Untrusted, OperatorsThatTakePlacesAreChecked) {
   const std::set<std::string_view> places{"indices", "positions", "offsets", "cu_q", "cu_k", "lengths", "block_table"};
   for (const OpInfo* op : ops())
@@ -49,8 +49,8 @@ constexpr std::size_t margin = 0;
 constexpr std::size_t margin = 1 << 16;
 #endif
 
-// Bytes with a margin on either side, which nobody may write. Without one they are all of an allocation, beside which
-// AddressSanitizer lets nobody read either.
+// Bytes with a margin on both sides that nothing may write. Without a margin they fill their allocation, and
+// AddressSanitizer reports reads past it too.
 class Fenced {
  public:
   explicit Fenced(const TensorType& type) {
@@ -76,19 +76,19 @@ class Fenced {
   }
 
  private:
-  static constexpr unsigned char canary = 0x7b;  // as an offset it is far beyond everything, as a float large
+  static constexpr unsigned char canary = 0x7b;  // far out of range as an offset, large as a float
   std::size_t bytes_ = 0;
   Buffer buffer_;
   TensorView view_;
 };
 
-// The book's cases, of those that are alike but for sizes and what is no matter of places the first.
+// The book's cases; among cases that differ only in sizes and in options that do not affect addresses, the first.
 std::vector<Case> cases_of(const CaseBook& book) {
   std::vector<Case> cases;
   std::set<std::string> seen;
   for (const std::string& text : book.tests) {
     Case c = *Case::parse(text);
-    // Where places are wrong, much of everything shows no more than a little does.
+    // Small sizes are enough to show wrong addresses.
     for (auto& [name, size] : c.dims)
       if (name == "b" || name == "sq" || name == "sk") size = std::min<std::int64_t>(size, name == "b" ? 3 : 40);
     Case key = c;
@@ -100,7 +100,7 @@ std::vector<Case> cases_of(const CaseBook& book) {
   return cases;
 }
 
-// A case with these inputs.
+// A run of a case with these inputs.
 struct Trial {
   const CaseBook& book;
   const Case& c;
@@ -141,7 +141,7 @@ struct Trial {
 
 class UntrustedOf : public testing::TestWithParam<const CaseBook*> {
  protected:
-  // f(case, its inputs with hostile numbers in input `i`, i).
+  // Calls f(case, its inputs with hostile numbers in input `i`, i).
   template <class F> void for_each_hostile(F&& f) {
     const CaseBook& book = *GetParam();
     for (const Case& c : cases_of(book)) {
@@ -187,7 +187,7 @@ TEST_P(UntrustedOf, IsRefusedWhereItIsChecked) {
     const std::string name(names[i]);
     inputs_seen.insert(name);
     const Status status = trial.run(trial.options("1"));
-    if (status.ok()) return;  // numbers that nobody reads, or that happen to be right
+    if (status.ok()) return;  // numbers that are not read, or that happen to be right
     EXPECT_EQ(status.code(), Code::invalid_argument);
     EXPECT_EQ(status.op(), GetParam()->op);
     EXPECT_TRUE(status.argument().starts_with(name + "[") || !status.argument().empty()) << status.message();
@@ -198,7 +198,7 @@ TEST_P(UntrustedOf, IsRefusedWhereItIsChecked) {
   EXPECT_EQ(inputs_seen, inputs_refused);
 }
 
-// What is right is not refused.
+// Right numbers are not refused.
 TEST_P(UntrustedOf, WhatIsRightPasses) {
   if (GetParam()->op != "attention" && GetParam()->op != "grouped_gemm")
     GTEST_SKIP() << "its cases ask for rows that there are not";
@@ -226,7 +226,7 @@ TEST(Untrusted, NumbersOfAnyStrides) {
             "op: x[0] is 0; it must be left out: there are none of the rows");
 }
 
-// The sentences.
+// The sentences of refusals.
 TEST(Untrusted, Sentences) {
   const auto refusal = [](const char* text, std::size_t input, std::vector<double> numbers) {
     const Case c = *Case::parse(text);

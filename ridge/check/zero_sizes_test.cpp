@@ -1,5 +1,5 @@
-// Sizes of 0, of every operator: the cases of its book with each of their sizes, and each two of them, set to 0. Such a
-// problem is planned and explained on every device, and run on the CPU as the oracle says, or refused with a sentence.
+// Sizes of 0, for every operator: the cases of its book with each size, and each two sizes, set to 0. Such a problem is
+// planned and explained on every device and agrees with the oracle on the CPU, or is refused with a sentence.
 #include <ridge/check/harness.hpp>
 #include <ridge/check/placement.hpp>
 #include <ridge/core/device.hpp>
@@ -19,8 +19,8 @@ void PrintTo(const CaseBook* book, std::ostream* out) { *out << book->op; }
 
 namespace {
 
-// The book's cases with one or two sizes of 0, each once. alike: of cases that differ in nothing but other sizes and
-// what fills their tensors, one.
+// The book's cases with one or two sizes of 0, each once. alike: only one of the cases that differ in nothing but other
+// sizes and fills.
 std::vector<Case> zeroed(const CaseBook& book, bool alike) {
   std::vector<Case> cases;
   std::set<std::string> seen;
@@ -45,7 +45,7 @@ std::vector<Case> zeroed(const CaseBook& book, bool alike) {
   return cases;
 }
 
-// The CPU runtime with either warp, the models, and a GPU that has next to nothing.
+// The CPU runtime with both warp widths, the models, and a minimal GPU.
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> all{cpu(), cpu({.warp = 64})};
   for (const DeviceInfo& model : device_models()) all.push_back(model);
@@ -57,7 +57,7 @@ std::vector<DeviceInfo> devices() {
   return all;
 }
 
-// A refusal of this problem; a plan that says what it would do otherwise. is_empty: whether one of its tensors is.
+// Plans and explains the problem; returns its refusal, if any. is_empty: whether one of its tensors is empty.
 Status plan_and_explain(const CaseBook& book, const Case& c, const DeviceInfo& device, bool* is_empty = nullptr) {
   const OpInfo& op = **find_op(book.op);
   const auto types = case_inputs(book, c);
@@ -101,7 +101,7 @@ TEST_P(ZeroSizes, ArePlannedOrRefused) {
 TEST_P(ZeroSizes, AreRight) {
   int passed = 0;
   for (const Case& c : zeroed(*GetParam(), true)) {
-    bool is_empty = false;  // in some cases a key of 0 says that there is none of something
+    bool is_empty = false;  // in some cases a size of 0 only means that an optional part is absent
     if (!plan_and_explain(*GetParam(), c, cpu(), &is_empty).ok() || !is_empty) continue;
     for (const Outcome& outcome : run_case(c, cpu(), true)) {
       EXPECT_NE(outcome.kind, Outcome::failed) << outcome.case_text << ": " << outcome.why;

@@ -1,4 +1,4 @@
-// Accumulate: what sums of floats are kept in, an option of reductions and norms.
+// Accumulate: the type that sums of floats are accumulated in, an option of reductions and norms.
 #pragma once
 #include <ridge/core/options.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace ridge {
 
-// The plain accumulator of their type, or two floats: float32 with nearly the accuracy of float64.
+// plain: the accumulator of the input type; two_float: double-float, float32 with nearly the accuracy of float64.
 enum class Accumulate : std::uint8_t { plain, two_float };
 
 // The option `accumulate`; plain where it is not given.

@@ -1,4 +1,4 @@
-// Activation: the functions that operators apply to what they computed, before it is stored.
+// Activation: the functions that operators apply to results before they store them.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-// Which compiler a kernel's launch comes from. Every operator's .cu file is compiled once for the CPU runtime and,
-// where there is nvcc, once for CUDA; both define launch<Backend>() for their own tag.
+// Tags of the compilers that a kernel's launch comes from. Every operator's .cu file is compiled once for the CPU
+// runtime and, where there is nvcc, once for CUDA; each compilation defines launch<Backend>() for its own tag.
 #pragma once
 
 namespace ridge::simt {

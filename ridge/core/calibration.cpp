@@ -13,18 +13,18 @@ namespace {
 struct Figure {
   const char* name;  // in the file and to the user
   double Calibration::*value;
-  double DeviceInfo::*place;  // null: kept, and not used by plans
+  double DeviceInfo::*place;  // null: kept, but plans do not use it
 };
 constexpr Figure figures[] = {{"memory_gbs", &Calibration::memory_gbs, &DeviceInfo::memory_gbs},
                               {"read_gbs", &Calibration::read_gbs, &DeviceInfo::read_gbs},
                               {"fp32_tflops", &Calibration::fp32_tflops, &DeviceInfo::fp32_tflops},
                               {"fp64_tflops", &Calibration::fp64_tflops, &DeviceInfo::fp64_tflops},
                               {"fp16_tflops", &Calibration::fp16_tflops, &DeviceInfo::fp16_tflops},
-                              // The shortest kernel there is; the model's launch is what larger ones cost before they
-                              // reach memory's rate, fitted (roofline/predict.cpp).
+                              // The time of the shortest kernel. The model's launch time is fitted: it is what larger
+                              // kernels cost before they reach memory's rate (roofline/predict.cpp).
                               {"shortest_kernel_us", &Calibration::shortest_kernel_us, nullptr}};
 
-// What follows "key": in a flat object; empty where the key is not there.
+// The text that follows "key": in a flat object; empty where there is no such key.
 std::string_view after_key(std::string_view json, std::string_view key) {
   const std::string quoted = "\"" + std::string(key) + "\":";
   const std::size_t at = json.find(quoted);
@@ -42,13 +42,13 @@ std::string text_of(std::string_view json, std::string_view key) {
   return text.find('\\') == text.npos && printable(text) == text ? text : std::string();  // no name needs an escape
 }
 
-// Whether this may follow a number: after a comma the next member, no decimals.
+// Whether this text may follow a number: after a comma comes the next member, not decimals.
 bool ends_number(std::string_view rest) {
   if (rest.starts_with(',')) return rest.size() > 1 && !(rest[1] >= '0' && rest[1] <= '9');
   return rest.starts_with('}') || rest.starts_with(' ') || rest.starts_with('\n');
 }
 
-// 0, or what hardware of any year may reach. Far from there a prediction leaves the range of numbers.
+// Whether a figure is 0 or within what any hardware may reach. Far outside, a prediction leaves the range of doubles.
 bool is_plausible(double figure) { return figure == 0 || (figure >= 1e-6 && figure <= 1e9); }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 enum class Extent { good, negative, many };
 
-// Sizes of 0 count as 1: contiguous strides are products of them too.
+// Sizes of 0 count as 1, because contiguous strides are products of sizes too.
 Extent extent_of(const std::int64_t* sizes, int count) {
   std::int64_t elements = 1;
   for (int axis = 0; axis < count; ++axis) {

@@ -1,4 +1,4 @@
-// What validation asks of a tensor's memory.
+// Validation of a tensor's memory.
 #pragma once
 #include <ridge/core/overlap.hpp>
 #include <ridge/core/status.hpp>
@@ -9,18 +9,19 @@
 
 namespace ridge {
 
-// Refuses shapes and strides that no memory has: more than most_elements (sizes of 0 counted as 1), or elements that
-// lie further apart than as many of 16 bytes would. What an operator multiplies afterwards stays within 64 bits.
+// Refuses shapes and strides that no memory holds: more than most_elements (sizes of 0 count as 1), or elements further
+// apart than most_elements of 16 bytes are. Later products of an operator then stay within 64 bits.
 RIDGE_API Status check_extent(std::string_view op, std::string_view argument, const Layout&);
 
-// That, and data off its elements' size, which kernels could not read element by element either. Null data passes.
+// The same, and refuses data that is not aligned to its element size: kernels cannot read single elements of it. Null
+// data passes.
 RIDGE_API Status check_data(std::string_view op, std::string_view argument, const TensorView&);
 
-// Refuses a problem's sizes where some are negative, or their product is more than most_elements: `argument` and the
-// text say which.
+// Refuses a problem's sizes where one is negative, or their product is more than most_elements: `argument` and the text
+// name them.
 RIDGE_API Status check_sizes(std::string_view op, std::string_view argument, std::initializer_list<std::int64_t> sizes);
 
-// Refuses an output of which two elements lie in one place.
+// Refuses an output that has two elements at one address.
 RIDGE_API Status check_elements_apart(std::string_view op, std::string_view argument, const Layout&);
 
 }  // namespace ridge

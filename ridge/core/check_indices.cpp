@@ -9,7 +9,7 @@ namespace ridge {
 
 namespace {
 
-// The place of element number n of the row-major order: "[3]", "[0, 5]".
+// The index of the n-th element in row-major order, as text: "[3]", "[0, 5]".
 std::string place_text(const Layout& layout, std::int64_t n) {
   std::string text;
   for (int axis = layout.rank - 1; axis >= 0; --axis) {
@@ -19,7 +19,7 @@ std::string place_text(const Layout& layout, std::int64_t n) {
   return "[" + text + "]";
 }
 
-// Calls f with the offset of each element, in the row-major order.
+// Calls f with the offset of each element, in row-major order.
 template <class F> void for_each_offset(const Layout& layout, F&& f) {
   const std::int64_t count = layout.count();
   for (std::int64_t n = 0; n < count; ++n) {
@@ -40,7 +40,7 @@ Result<std::vector<std::int64_t>> read_indices(std::string_view op, std::string_
   if (view.count() == 0) return numbers;
   const std::size_t size = size_of(view.dtype);
   const auto* data = static_cast<const std::byte*>(view.data);
-  std::int64_t lowest = 0;  // the offset of what `data` points to
+  std::int64_t lowest = 0;  // the offset of the element that `data` points to
   std::vector<std::byte> copy;
   if (view.device.kind != DeviceKind::cpu) {
     if (gpu::is_capturing(view.device.index, stream))

@@ -1,5 +1,5 @@
-// Products and sums of sizes and strides that no memory has: they stay at an end of int64, where wrapping would make
-// small numbers of them that pass every comparison.
+// Saturating products and sums, for sizes and strides that no memory has: they stay at an end of int64, where wrapping
+// would give small numbers that pass every comparison.
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-// Cost: what an operator must do at least, counted before anything runs. roofline turns it into a bound.
+// Cost: the least work of an operator, counted before anything runs. roofline turns it into a bound.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace ridge {
 
-// The units that arithmetic runs on. Operations are counted as the data sheets count them: a fused multiply-add is 2.
+// The execution units of arithmetic. Operations are counted as data sheets count them: a fused multiply-add is 2.
 enum class Unit : std::uint8_t { fp32, fp64, int32, special, tf32, fp16_tensor, fp8_tensor, int8_tensor };
 inline constexpr int unit_count = 8;
 

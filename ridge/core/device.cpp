@@ -28,7 +28,7 @@ DeviceInfo cpu(CpuOptions options) {
   info.threads_per_sm = 1024;                                         // one block at a time on each OS thread
   info.smem_per_sm = info.smem_per_block = info.smem_optin = 232448;  // as Hopper, so that the same rows fit
   info.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  // Orders of magnitude for a fiber-per-thread runtime, so that a least time can be shown; not a measurement.
+  // Orders of magnitude for a fiber-per-thread runtime, so that explain can show a least time; not measured.
   info.clock_ghz = 3;
   info.memory_gbs = 10;
   info.l2_gbs = 20;
@@ -69,9 +69,9 @@ Result<DeviceInfo> find_device(std::string_view text) {
 }
 
 // Dense rates at boost clock. fp64 of A100 and Hopper is the tensor cores'. memory_gbs and read_gbs of the H200 are
-// just above the fastest kernels measured on one (bench/results/h200: relu, dot); the others' are 90 % of the data
-// sheet, as a good copy reaches there. launch_us and the latency were fitted to the H200's results and stand in every
-// NVIDIA model: `ridge calibrate` replaces what it measures.
+// just above the fastest kernels measured on one (bench/results/h200: relu, dot); for the others they are 90 % of the
+// data sheet, which a good copy reaches. launch_us and the latency were fitted to the H200's results and are the same
+// in every NVIDIA model: `ridge calibrate` replaces the figures that it measures.
 // clang-format off
 static const DeviceInfo models[] = {
     {.name = "V100", .id = {DeviceKind::cuda, 0}, .cc = 70, .sms = 80, .smem_per_sm = 98304, .smem_reserved = 0,

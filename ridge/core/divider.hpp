@@ -1,6 +1,6 @@
-// Divisions of index arithmetic, for kernels whose threads each have a place in several axes.
-//   Divider    by a number that the host knows and the kernel's compiler does not: a multiplication and a shift
-//   quotient   of numbers that may need 64 bits, and rarely do
+// Fast divisions for index arithmetic, for kernels whose threads each have an index in several axes.
+//   Divider    divides by a number known on the host but not when the kernel is compiled: a multiplication and a shift
+//   quotient   divides numbers that may need 64 bits but rarely do
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -24,7 +24,7 @@ class Divider {
   RIDGE_HD constexpr std::uint32_t operator()(std::uint32_t n) const {
     return static_cast<std::uint32_t>(std::uint64_t{n} * multiplier_ >> shift_);
   }
-  // n / divisor, and n becomes the remainder.
+  // Returns n / divisor; n becomes the remainder.
   RIDGE_HD constexpr std::uint32_t divide(std::uint32_t& n) const {
     const std::uint32_t quotient = (*this)(n);
     n -= quotient * divisor_;

@@ -52,11 +52,11 @@ template <> inline constexpr DType dtype_of<std::int8_t> = DType::i8;
 template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 template <> inline constexpr DType dtype_of<bool> = DType::boolean;
 
-// A list of element types: what an operator instantiates, and what its plan() says it takes.
+// A list of element types: those that an operator instantiates and that its plan() accepts.
 template <class... T> struct TypeList {
   static constexpr bool contains(DType dtype) { return ((dtype_of<T> == dtype) || ...); }
 
-  // Calls f.template operator()<T>() for the T of `dtype`; `otherwise` where the list has none.
+  // Calls f.template operator()<T>() for the T of `dtype`; returns `otherwise` where the list has none.
   template <class R, class F> static R visit(DType dtype, R otherwise, F&& f) {
     ((dtype_of<T> == dtype ? void(otherwise = f.template operator()<T>()) : void()), ...);
     return otherwise;

@@ -15,7 +15,7 @@ std::string_view name(Role role) {
 }
 
 Status no_such_variant(std::string_view op, std::string_view wanted, std::span<const std::string_view> known) {
-  constexpr std::size_t few = 8;  // that are all told
+  constexpr std::size_t few = 8;  // up to this many names are all listed
   std::string names;
   for (std::string_view name : known) names += (names.empty() ? "" : " ") + std::string(name);
   if (known.size() > few) {
@@ -47,7 +47,7 @@ std::string operations_text(double n, Unit unit) {
 }
 }  // namespace
 
-// The operator's place on the roofline: below a level's balance that level is the bound.
+// The operator's position on the roofline: below a level's balance that level is the bound.
 static std::string intensity_text(const Analysis& a) {
   std::string s = format("%.3g %s operations per byte", a.intensity, a.unit.c_str());
   const char* lead = "; memory is the bound below ";
@@ -66,7 +66,7 @@ static std::string grid_text(const Analysis& a) {
   return s;
 }
 
-// The rows that fit, in the table's order, and the role of those that are chosen by another rule than their time.
+// The rows that fit, in the table's order, with the role of each row that another rule than its time chooses.
 static std::string fitting_text(const Explanation& e, bool all, int width) {
   std::string s;
   bool has[3] = {};
@@ -83,16 +83,16 @@ static std::string fitting_text(const Explanation& e, bool all, int width) {
     }
     s += "\n";
   }
-  // A cheaper row that is not chosen stands there for a reason.
+  // Says why a cheaper row is not chosen.
   if (has[static_cast<int>(Role::fallback)])
     s += "    fallback: chosen where it is predicted at less than half of what others take\n";
   if (has[static_cast<int>(Role::lesson)]) s += "    lesson: runs by name, and where nothing else fits\n";
   return s;
 }
 
-// Each reason once, with the rows that it holds of.
+// Each reason once, with the rows that it applies to.
 static std::string refusals_text(const Explanation& e) {
-  constexpr std::size_t few = 4;  // rows that are named
+  constexpr std::size_t few = 4;  // up to this many rows are named
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const Candidate& c : e.candidates) {
     if (c.fits()) continue;

@@ -10,7 +10,7 @@
 namespace ridge {
 
 std::optional<std::string> read_file(const std::filesystem::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // NONBLOCK: a pipe must not hang here
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // NONBLOCK: opening a pipe must not hang
   if (file < 0) return std::nullopt;
   struct stat about {};
   std::optional<std::string> text;

@@ -1,4 +1,4 @@
-// Small files as a whole.
+// Reading and writing small files as a whole.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -6,11 +6,11 @@
 
 namespace ridge {
 
-// All that is in it; nothing where it cannot be read, or is no file: a pipe or a device may never end.
+// The file's contents; nothing where it cannot be read or is not a regular file: a pipe or a device may never end.
 std::optional<std::string> read_file(const std::filesystem::path&);
 
-// Writes it under another name first, so that whoever reads it finds the old text or the new one.
-// False where it cannot.
+// Writes the file under another name first, so that a reader finds either the old text or the new one. Returns false on
+// failure.
 bool replace_file(const std::filesystem::path&, std::string_view text);
 
 }  // namespace ridge

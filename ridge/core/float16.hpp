@@ -2,8 +2,8 @@
 //
 // They hold bits and convert; they have no arithmetic of their own, because Ridge accumulates 16-bit types in
 // float32. Conversions from float round to nearest even; NaN becomes the quiet NaN 0x7fff of either format.
-// Vendor headers (cuda_fp16.h, hip_fp16.h) are not needed, which saves a second of compile time per unit and
-// keeps one mangled name for one type in a library that holds both host and device kernels.
+// They need no vendor headers (cuda_fp16.h, hip_fp16.h), which saves a second of compile time per unit and keeps one
+// mangled name per type in a library that holds both host and device kernels.
 #pragma once
 #include <ridge/core/api.hpp>
 

@@ -1,7 +1,7 @@
 // fp8 storage types: e4m3 (finite, NaN 0x7f, greatest 448) and e5m2 (IEEE-like, greatest 57344).
 //
-// Conversions from float round to nearest even. e4m3 has no infinity: what is too large, infinity included,
-// becomes NaN, as in the OCP 8-bit floating point specification; scale before you store.
+// Conversions from float round to nearest even. e4m3 has no infinity: values that are too large, infinity included,
+// become NaN, as in the OCP 8-bit floating point specification; scale before you store.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -11,8 +11,8 @@ namespace ridge {
 
 namespace detail {
 
-// Rounds |value| to a float with `mantissa` fraction bits whose least normal exponent is `least`; the result is
-// counted in units of the least subnormal, as the format's magnitude bits.
+// Rounds |value| to a float with `mantissa` fraction bits and the least normal exponent `least`; returns the format's
+// magnitude bits, a count of the least subnormal.
 RIDGE_HD constexpr std::uint32_t small_float_magnitude(float value, int mantissa, int least) {
   const std::uint32_t u = __builtin_bit_cast(std::uint32_t, value) & 0x7fffffffu;
   const int exponent = static_cast<int>(u >> 23) - 127;

@@ -1,5 +1,5 @@
-// What core asks of a GPU's runtime. gpu_cuda.cpp answers where Ridge is built with CUDA, gpu_none.cpp elsewhere;
-// no other file of core knows which.
+// The functions of a GPU's runtime that core calls. gpu_cuda.cpp defines them where Ridge is built with CUDA,
+// gpu_none.cpp elsewhere; no other file of core knows which.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/core/memory.hpp>
@@ -10,18 +10,18 @@ int count();
 Result<DeviceInfo> query(int index);
 Result<void*> allocate(int index, std::size_t bytes);
 void release(int index, void* data);
-// From the stream's memory pool: ordered with the stream's work, and legal under graph capture.
+// Allocates from the stream's memory pool: ordered with the stream's work, and legal under graph capture.
 Result<void*> allocate_on(int index, std::size_t bytes, Stream);
 void release_on(int index, void* data, Stream);
 Status copy(void* to, const void* from, std::size_t bytes);
-// Queued on the stream, device to device.
+// Queues a device-to-device copy on the stream.
 RIDGE_API Status copy_on(int index, void* to, const void* from, std::size_t bytes, Stream);
 Status fill(int index, void* data, int value, std::size_t bytes, Stream);
 Status synchronize(int index, Stream);
-// Whether what is queued on the stream becomes part of a graph.
+// Whether the stream is captured into a graph.
 bool is_capturing(int index, Stream);
 
-// Makes a device current while it lives, and the former one afterwards.
+// Makes a device current for the guard's lifetime, and restores the former one afterwards.
 class Guard {
  public:
   RIDGE_API explicit Guard(Device);
@@ -33,7 +33,7 @@ class Guard {
   int former_ = -1;  // -1: nothing to restore
 };
 
-// While it lives, what this thread does besides is no fault of another stream's capture.
+// For its lifetime, other CUDA calls of this thread do not invalidate the capture of another stream.
 class BesideCaptures {
  public:
   BesideCaptures();

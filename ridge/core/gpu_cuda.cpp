@@ -35,7 +35,7 @@ Result<DeviceInfo> query(int index) {
   cudaDeviceProp p;
   if (const cudaError_t error = cudaGetDeviceProperties(&p, index)) return failed("cudaGetDeviceProperties", error);
 
-  // Rates come from the model of that name where there is one: the driver reports no measured figure.
+  // Rates come from the model of that name where there is one, because the driver reports no measured figure.
   DeviceInfo info;
   for (const DeviceInfo& model : device_models())
     if (std::string_view(p.name).find(model.name) != std::string_view::npos) info = model;
@@ -43,7 +43,7 @@ Result<DeviceInfo> query(int index) {
   info.name = p.name;
   info.id = {DeviceKind::cuda, index};
   info.cc = p.major * 10 + p.minor;
-  // A Hopper without its own kernels in the library is taken for an Ampere, whose kernels run on it.
+  // Where the library has no Hopper kernels, a Hopper GPU counts as Ampere, whose kernels run on it.
   if (info.cc == 90 && !RIDGE_HAS_SM90A) info.cc = 80;
   info.sms = p.multiProcessorCount;
   info.warp = p.warpSize;
@@ -72,20 +72,24 @@ Result<DeviceInfo> query(int index) {
   return info;
 }
 
-// Kernels read whole units of 16 bytes where a tensor has one element of them, which tools may call beyond its end.
-static std::size_t whole_units(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+// Kernels read the whole 16-byte vector around an element, whose end may lie past the tensor's: tools report that as
+// out of bounds.
+static std::size_t whole_vectors(std::size_t bytes) {
+  constexpr std::size_t vector = 16;
+  return bytes > SIZE_MAX - vector ? bytes : (bytes + vector - 1) / vector * vector;
+}
 
 Result<void*> allocate(int index, std::size_t bytes) {
   Guard guard({DeviceKind::cuda, index});
   void* data = nullptr;
-  if (const cudaError_t error = cudaMalloc(&data, whole_units(bytes)))
+  if (const cudaError_t error = cudaMalloc(&data, whole_vectors(bytes)))
     return failed(("cudaMalloc of " + std::to_string(bytes) + " bytes").c_str(), error);
   return data;
 }
 
 void release(int index, void* data) {
   Guard guard({DeviceKind::cuda, index});
-  if (cudaFree(data) != cudaSuccess) cudaGetLastError();  // a destructor has nobody to tell
+  if (cudaFree(data) != cudaSuccess) cudaGetLastError();  // a destructor cannot report an error
 }
 
 Result<void*> allocate_on(int index, std::size_t bytes, Stream stream) {
@@ -127,7 +131,7 @@ bool is_capturing(int index, Stream stream) {
   const cudaError_t error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.handle), &status);
   if (error == cudaSuccess) return status != cudaStreamCaptureStatusNone;
   (void)cudaGetLastError();
-  return true;  // the default stream, which another one's capture forbids to touch
+  return true;  // the default stream, which no call may use while another stream is captured
 }
 
 BesideCaptures::BesideCaptures() {

@@ -39,7 +39,7 @@ std::string number(double value) {  // the shortest text that reads back as the 
 }
 std::string boolean_text(bool value) { return value ? "true" : "false"; }
 
-// Members as they come; their values are JSON already.
+// An object of these members, in this order; the values are already JSON.
 std::string object(std::initializer_list<std::pair<std::string_view, std::string>> members) {
   std::string s = "{";
   for (const auto& [key, value] : members) s += (s.size() > 1 ? ", " : "") + quoted(key) + ": " + value;
@@ -122,7 +122,7 @@ std::string json_text(const Explanation& e) {
                   })}});
 }
 
-// What a request with the option `backward` takes and gives; null: the operator has no such option.
+// The tensor names of a request with the option `backward`; null: the operator has no such option.
 static std::string backward_request(const OpInfo& op) {
   const auto named = [](std::string_view wanted) { return [wanted](auto& option) { return option.name == wanted; }; };
   if (std::ranges::none_of(op.options, named("backward"))) return "null";
@@ -142,7 +142,7 @@ static std::string backward_request(const OpInfo& op) {
                  {"optional_outputs", optional(*outputs)}});
 }
 
-// What a request without options does not get.
+// The outputs that a request without options does not get.
 static std::vector<std::string_view> optional_outputs(const OpInfo& op) {
   std::vector<std::string_view> some;
   if (const auto given = output_names(op, {}))
@@ -162,11 +162,14 @@ std::string json_text(const OpInfo& op) {
        {"optional_outputs", strings(optional_outputs(op))},
        {"backward", backward_request(op)},
        {"dtypes", array(op.dtypes, [](DType dtype) { return quoted(name(dtype)); })},
-       {"options",
-        array(op.options,
-              [](const OptionInfo& o) {
-                return object({{"name", quoted(o.name)}, {"values", quoted(o.values)}, {"help", quoted(o.help)}});
-              })},
+       {"options", array(op.options,
+                         [](const OptionInfo& o) {
+                           return object({{"name", quoted(o.name)},
+                                          {"values", quoted(o.values)},
+                                          {"help", quoted(help_text(o))},
+                                          {"default", quoted_or_null(o.otherwise)},
+                                          {"required", boolean_text(o.required)}});
+                         })},
        {"variants", array(op.variants, [](const VariantInfo& v) {
           return object({{"name", quoted(v.name)}, {"step", quoted(v.step)}, {"item", quoted_or_null(v.item)}});
         })}});

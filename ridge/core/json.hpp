@@ -1,4 +1,4 @@
-// JSON of what Ridge says of itself: `ridge explain --json`, `ridge ops --json`, the C ABI.
+// JSON descriptions of plans and operators: `ridge explain --json`, `ridge ops --json`, the C ABI.
 #pragma once
 #include <ridge/core/op.hpp>
 #include <ridge/core/plan.hpp>

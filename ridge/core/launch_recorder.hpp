@@ -1,5 +1,5 @@
-// LaunchRecorder: what a run would launch. While one lives on a thread, that thread's GPU launches are told to it, with
-// what the compiler made of each kernel, and are not made.
+// LaunchRecorder: the launches that a run would make. While one lives on a thread, that thread's GPU launches are
+// recorded, with the compiler's figures of each kernel, and not made.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -10,9 +10,9 @@ namespace ridge {
 
 struct KernelRecord {
   std::int64_t blocks = 0;
-  int threads = 0, registers = 0;  // registers of a thread
-  int smem_bytes = 0;              // of a block, static and dynamic
-  int local_bytes = 0;             // of a thread: what was spilled, and arrays that no register holds
+  int threads = 0, registers = 0;  // registers per thread
+  int smem_bytes = 0;              // per block, static and dynamic
+  int local_bytes = 0;             // per thread: spills, and arrays that are not in registers
 };
 
 class LaunchRecorder {

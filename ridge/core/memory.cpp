@@ -7,7 +7,7 @@
 
 namespace ridge {
 
-inline constexpr std::size_t buffer_alignment = 256;  // what cudaMalloc gives; the CPU gives no less
+inline constexpr std::size_t buffer_alignment = 256;  // that of cudaMalloc; the CPU's is no less
 
 Result<Buffer> Buffer::allocate(Device device, std::size_t bytes) {
   Buffer buffer;

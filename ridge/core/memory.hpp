@@ -9,7 +9,7 @@
 
 namespace ridge {
 
-// Plans ask for bytes once (workspace_bytes()); run() gets them here. Contents need not be set. 256-byte aligned.
+// A plan says how many bytes it needs (workspace_bytes()); run() gets them here, uninitialised and 256-byte aligned.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -41,7 +41,7 @@ class Buffer {
   Device device_;
 };
 
-// Copies bytes between any two devices and waits for them.
+// Copies bytes between any two devices and waits for the copy.
 RIDGE_API Status copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 
 // Queues a fill of `bytes` bytes with `value`; on the CPU it is done at once.

@@ -1,4 +1,4 @@
-// nearest(): the known names that a mistyped one probably meant, for the sentences of refusals.
+// nearest(): the known names closest to a mistyped one, for the sentences of refusals.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace ridge {
 
-// The `count` names that differ from `wanted` in the fewest letters, case aside; nearest first.
+// The `count` names that differ from `wanted` in the fewest letters, ignoring case; nearest first.
 RIDGE_API std::vector<std::string_view> nearest(std::string_view wanted, std::span<const std::string_view> known,
                                                 std::size_t count = 1);
 

@@ -1,5 +1,5 @@
-// on_backend: from a device to the compiled form of the kernels that serves it. For plans, and not for kernels: these
-// are the same text whether the build has CUDA or not, so that a compiler's cache has them for both.
+// on_backend: selects the compiled form of the kernels for a device. For plans only: kernels are the same text whether
+// the build has CUDA or not, so that a compiler's cache serves both builds.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/gpu.hpp>

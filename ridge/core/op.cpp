@@ -10,7 +10,7 @@ namespace ridge {
 
 namespace {
 struct Registry {
-  std::deque<OpInfo> infos;  // a deque: addresses stay
+  std::deque<OpInfo> infos;  // a deque keeps addresses stable
   std::vector<const OpInfo*> sorted;
 };
 Registry& registry() {
@@ -68,7 +68,7 @@ static bool contains(const std::vector<std::string_view>& names, std::string_vie
   return std::ranges::find(names, name) != names.end();
 }
 
-// Of `all`, the names that a list "x,beta" picks. It leaves out what is optional, and keeps the order.
+// The names in `all` that a list "x,beta" picks. Only optional names may be left out, and the order stays.
 static Result<std::vector<std::string_view>> picked(const OpInfo& op, std::string_view option,
                                                     const std::vector<std::string_view>& all, std::string_view list) {
   std::vector<std::string_view> names;
@@ -114,7 +114,7 @@ const TensorView* find_view(Views views, std::span<const std::string_view> names
   return found < views.size() ? &views[found] : nullptr;
 }
 
-// Whether a request without options may go without this input, bringing fewer tensors.
+// Whether a request without options may leave this input out by passing fewer tensors.
 static bool may_lack(const OpInfo& op, std::string_view input) {
   for (std::size_t given = 0; op.takes && given < op.inputs.size(); ++given) {
     const auto names = op.takes({}, given);
@@ -133,7 +133,7 @@ std::vector<std::string_view> optional_inputs(const OpInfo& op) {
 static Status check_request(const OpInfo& op, Views inputs, const Options& options) {
   for (const auto& [key, value] : options.pairs()) {
     const std::string shown_key = printable(key), shown = printable(value);
-    if (shown_key != key || shown != value)  // no option has them, and C would end a text at its first NUL
+    if (shown_key != key || shown != value)  // no option has control characters, and C ends a text at its first NUL
       return Status::invalid(op.name, "option '" + shown_key + "'", "'" + shown + "'",
                              "text without control characters");
     const bool known = key == "variant" || key == "tune" || key == "inputs" || key == "outputs" ||
@@ -164,7 +164,7 @@ Result<std::vector<TensorType>> infer_op(const OpInfo& op, Views inputs, const O
   RIDGE_TRY(check_request(op, inputs, options));
   auto types = op.infer(inputs, options);
   if (!types) return types;
-  const auto names = *output_names(op, options);  // check_request took them
+  const auto names = *output_names(op, options);  // check_request has accepted them
   for (std::size_t i = 0; i < types->size(); ++i)
     RIDGE_TRY(check_extent(op.name, names[i], Layout::contiguous((*types)[i].shape)));
   return types;
@@ -176,7 +176,7 @@ Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views ou
   if (!types) return types.error();
   if (outputs.size() != types->size())
     return Status::invalid(op.name, "outputs", count_text(outputs.size()), count_text(types->size()));
-  const auto names = *output_names(op, options);  // infer_op took them
+  const auto names = *output_names(op, options);  // infer_op has accepted them
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& expected = (*types)[i];
     const Layout layout = Layout::contiguous(expected.shape);

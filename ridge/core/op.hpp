@@ -1,5 +1,5 @@
-// The by-name face of an operator: what the command line, the C ABI and Python see. Operators register themselves;
-// there is no list of them anywhere.
+// The interface of operators by name, for the command line, the C ABI and Python. Operators register themselves; there
+// is no list of them anywhere.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/options.hpp>
@@ -17,16 +17,16 @@ namespace ridge {
 
 using Views = std::span<const TensorView>;
 
-// A plan whose operator is known only by name.
+// A plan of an operator that is known by name.
 class OpPlan {
  public:
   virtual ~OpPlan() = default;
   virtual Explanation explain() const = 0;
   virtual std::size_t workspace_bytes() const = 0;
-  // Views must have the layouts and alignments planned for. Neither allocates nor synchronises, but for the first run
-  // of a plan that is not settled yet.
+  // Views must have the layouts and alignments planned for. run() neither allocates nor synchronises, except the first
+  // run of a plan that is not settled yet.
   virtual Status run(Views inputs, Views outputs, Workspace, Stream) const = 0;
-  // Whether its variant stays as it is. One that measures on its first run (tuning/tuned_plan.hpp) settles there.
+  // Whether the variant is final. A plan that measures on its first run (tuning/tuned_plan.hpp) settles then.
   virtual bool is_settled() const { return true; }
 };
 
@@ -37,35 +37,45 @@ struct TensorType {
 
 struct OptionInfo {
   std::string_view name, values, help;  // values: "0|1", "float", "lo,hi"
+  // What a request has that does not give the option, as a text that may be given as well: "256". Empty: `help` says.
+  std::string_view otherwise = {};
+  bool required = false;
 };
+// What people read of an option: "the number of bins; default 256".
+inline std::string help_text(const OptionInfo& o) {
+  std::string text(o.help);
+  const auto add = [&](std::string_view more) { text.append(text.empty() ? "" : "; ").append(more); };
+  if (o.required) add("must be given");
+  if (!o.otherwise.empty()) add("default " + std::string(o.otherwise));
+  return text;
+}
 
-// The textbook's checklist of what makes a kernel faster. A rung of a ladder names the item that it is about.
+// The textbook's checklist of optimisations. A rung of a ladder names the item that it shows.
 inline constexpr std::string_view checklist[] = {"coalescing",    "occupancy",  "tiling",      "divergence",
                                                  "privatisation", "coarsening", "better maths"};
 
 struct VariantInfo {
   std::string_view name, step;  // step: what this rung of the ladder changes
-  std::string_view item = {};   // of the checklist; empty: none, as where a rung takes what others refuse
+  std::string_view item = {};   // of the checklist; empty: none, as for a rung that takes what others refuse
 };
 
 struct OpInfo {
   std::string_view name, family, summary;
-  std::vector<std::string_view> inputs, outputs;  // in order, the optional inputs too
+  std::vector<std::string_view> inputs, outputs;  // in order, optional inputs included
   std::vector<DType> dtypes;                      // of the first input
   std::vector<OptionInfo> options;
   std::vector<VariantInfo> variants;
-  // Outputs' types and shapes from the inputs' (data pointers are not looked at).
+  // Types and shapes of the outputs, from those of the inputs (data pointers are not used).
   Result<std::vector<TensorType>> (*infer)(Views inputs, const Options&) = nullptr;
-  // Layouts and alignments of the views are planned for; data may be null, which counts as fully aligned.
-  // options may hold "variant", and "tune", which is not the operator's affair. Unknown options have been refused
-  // before (plan_op).
+  // Plans for the layouts and alignments of the views; data may be null, which counts as fully aligned.
+  // options may hold "variant", and "tune", which the operator ignores. plan_op has already refused unknown options.
   Result<std::unique_ptr<OpPlan>> (*plan)(Views inputs, Views outputs, const Options&, const DeviceInfo&) = nullptr;
-  // The names of what a request with these options takes, when it brings `given` tensors, and of what it gives, where
-  // that is not `inputs` and `outputs` as they are.
+  // The names of the inputs and outputs of a request with these options that has `given` input tensors, where they
+  // differ from `inputs` and `outputs`.
   Result<std::vector<std::string_view>> (*takes)(const Options&, std::size_t given) = nullptr;
   Result<std::vector<std::string_view>> (*gives)(const Options&) = nullptr;
-  // Inputs and outputs that a request may leave out: any of them by naming in the options `inputs` and `outputs` those
-  // that it brings ("x,beta"); inputs at the end also by bringing fewer tensors. Every operator knows these options.
+  // Inputs and outputs that a request may leave out: it names those that it has in the options `inputs` and `outputs`
+  // ("x,beta"), or leaves out inputs at the end by passing fewer tensors. Every operator knows these options.
   std::vector<std::string_view> optional = {};
 };
 
@@ -73,20 +83,20 @@ RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family,
 RIDGE_API Result<const OpInfo*> find_op(std::string_view);  // the sentence of a failure names the nearest operators
 RIDGE_API Result<std::vector<const OpInfo*>> find_ops(std::string_view op_or_family);  // a family's, in their order
 
-// The names of the tensors that a request brings: one for each, or a sentence with what it should have brought.
+// The names of a request's input tensors, one for each; or a sentence that says which tensors it should have.
 RIDGE_API Result<std::vector<std::string_view>> input_names(const OpInfo&, const Options&, std::size_t given);
-// The names of the tensors that it gets.
+// The names of a request's output tensors.
 RIDGE_API Result<std::vector<std::string_view>> output_names(const OpInfo&, const Options&);
-// The view of this name; null: the request goes without.
+// The view of this name; null: the request does not have it.
 RIDGE_API const TensorView* find_view(Views, std::span<const std::string_view> names, std::string_view wanted);
 
-// infer() and plan() with the checks that are the same for every operator: number and names of inputs and outputs,
-// unknown options, outputs' types and shapes.
+// infer() and plan() after the checks that all operators share: number and names of inputs and outputs, unknown
+// options, types and shapes of outputs.
 RIDGE_API Result<std::vector<TensorType>> infer_op(const OpInfo&, Views inputs, const Options&);
 RIDGE_API Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo&, Views inputs, Views outputs, const Options&,
                                                   const DeviceInfo&);
 
-// The inputs that not every request brings.
+// The inputs that a request may leave out.
 RIDGE_API std::vector<std::string_view> optional_inputs(const OpInfo&);
 
 struct RIDGE_API RegisterOp {
@@ -108,7 +118,7 @@ template <class Plan, class Run> std::unique_ptr<OpPlan> make_op_plan(Plan plan,
   return std::make_unique<Wrapped>(std::move(plan), std::move(run));
 }
 
-// The names and steps of a table's rows; item(row) is the checklist's.
+// The names and steps of a table's rows; item(row) is the checklist item.
 template <class Rows, class Item> std::vector<VariantInfo> variant_infos(const Rows& rows, Item&& item) {
   std::vector<VariantInfo> infos;
   for (const auto& row : rows) infos.push_back({row.name, row.step, item(row)});

@@ -1,4 +1,4 @@
-// Options: the k=v pairs that the command line, the case text, the C ABI and Python hand to an operator by name.
+// Options: the k=v pairs that the command line, the case text, the C ABI and Python pass to an operator.
 #pragma once
 #include <ridge/core/status.hpp>
 
@@ -22,15 +22,15 @@ class Options {
     const std::string* value = find(key);
     return value ? std::string_view(*value) : otherwise;
   }
-  // The value as a number; a Status naming the operator and the option where it is none. Real numbers are finite: no
-  // operator has a meaning for others.
+  // The value as a number; where it is not a number, a Status that names the operator and the option. Real numbers are
+  // finite: no operator has a meaning for others.
   RIDGE_API Result<std::int64_t> integer(std::string_view op, std::string_view key, std::int64_t otherwise) const;
   RIDGE_API Result<double> real(std::string_view op, std::string_view key, double otherwise) const;
   RIDGE_API Result<float> real32(std::string_view op, std::string_view key, float otherwise) const;  // rounded
 
-  // Whether it is given: alone or as 1; as 0 it is not.
+  // Whether the option is on: given alone or as 1. 0 is off.
   RIDGE_API Result<bool> flag(std::string_view op, std::string_view key) const;
-  // The same, where saying nothing is a third answer.
+  // The same, with nothing as a third answer where the option is not given.
   RIDGE_API Result<std::optional<bool>> flag_if_given(std::string_view op, std::string_view key) const;
 
   void set(std::string key, std::string value) {
@@ -46,7 +46,7 @@ class Options {
       if (k == key) return &v;
     return nullptr;
   }
-  std::vector<std::pair<std::string, std::string>> pairs_;  // in the order given: a case prints as it was written
+  std::vector<std::pair<std::string, std::string>> pairs_;  // in the order given, so that a case prints as written
 };
 
 }  // namespace ridge

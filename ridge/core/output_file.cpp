@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view prefix = ".ridge-";
-constexpr std::size_t name_bytes = prefix.size() + 16;  // within the limit of every file system, whatever the target
+constexpr std::size_t name_bytes = prefix.size() + 16;  // within every file system's limit, whatever the target's name
 
-// Nobody can guess it, and so be there first.
+// A name that nobody can guess, so that nobody can create the file first.
 std::string random_name() {
   unsigned char bytes[(name_bytes - prefix.size()) / 2] = {};
   while (getrandom(bytes, sizeof bytes, 0) < 0 && errno == EINTR) {}
@@ -32,7 +32,7 @@ std::string random_name() {
   return name;
 }
 
-// What a handler of signals has to remove. More files than this at once are not known to it.
+// The files that a signal handler has to remove. It knows of no more files than these at once.
 struct Slot {
   enum Use : int { none, being_filled, filled };
   std::atomic<int> use{none};
@@ -58,7 +58,7 @@ void free_slot(int& taken) {
   if (taken >= 0) slots[std::exchange(taken, -1)].use = Slot::none;
 }
 
-// The file that a link leads to, which need not be there; a link of links that has no end stays one.
+// The target of a link, which need not exist; a cycle of links stays a link.
 fs::path behind_links(fs::path path) {
   std::error_code error;
   for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
@@ -71,7 +71,7 @@ fs::path behind_links(fs::path path) {
 
 int sync_of(int descriptor) {
   while (fsync(descriptor) != 0) {
-    if (errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;  // there is nothing to bring to a disk
+    if (errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;  // no disk behind the file
     if (errno != EINTR) return errno;
   }
   return 0;
@@ -91,7 +91,7 @@ Status OutputFile::failed(int error) const {
                        "output file '" + printable(asked_.native()) + "' cannot be written: " + std::strerror(error));
 }
 
-// Where it is to be, and what is there.
+// Finds out where the file will be, and what is there now.
 Result<OutputFile> OutputFile::find(const fs::path& path) {
   OutputFile file;
   file.asked_ = path;
@@ -102,7 +102,7 @@ Result<OutputFile> OutputFile::find(const fs::path& path) {
   const bool exists = stat(path.c_str(), &about) == 0;
   if (!exists && errno != ENOENT) return file.failed(errno);
   if (exists && S_ISDIR(about.st_mode)) return file.failed(EISDIR);
-  // What swallows all, as /dev/null does, mixes nothing.
+  // Sharing standard output does not matter where it discards everything, as /dev/null does.
   const bool to_standard_output = exists && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == about.st_dev &&
                                   out.st_ino == about.st_ino && (!S_ISCHR(out.st_mode) || isatty(STDOUT_FILENO));
   if (to_standard_output || (exists && !S_ISREG(about.st_mode))) {
@@ -116,7 +116,7 @@ Result<OutputFile> OutputFile::find(const fs::path& path) {
   file.folder_ = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (file.folder_ < 0 || fstat(file.folder_, &out) != 0) return file.failed(errno);
   if (exists && faccessat(file.folder_, target.filename().c_str(), W_OK, 0) != 0)
-    return file.failed(errno);  // read-only stays as it is
+    return file.failed(errno);  // a read-only file is not replaced
   if (exists) file.mode_ = about.st_mode & 0777;
   file.place_ = {out.st_dev, out.st_ino, target.filename().native()};
   return file;
@@ -134,7 +134,7 @@ Status OutputFile::open_temporary() {
   do {
     free_slot(slot_);
     temporary_ = random_name();
-    slot_ = take_slot(folder_, temporary_);  // before there is such a file: a signal may come at any time
+    slot_ = take_slot(folder_, temporary_);  // before the file exists, because a signal may come at any time
     descriptor_ = openat(folder_, temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
   if (descriptor_ >= 0 && (mode_ == 0 || fchmod(descriptor_, mode_) == 0)) return {};
@@ -154,7 +154,7 @@ Result<OutputFile::Place> OutputFile::check(const fs::path& path) {
   auto file = find(path);
   if (!file) return file.error();
   if (!file->is_device_) {
-    RIDGE_TRY(file->open_temporary());  // and it is gone at once
+    RIDGE_TRY(file->open_temporary());  // the destructor removes it
   } else if (!file->place_.standard_output && access(path.c_str(), W_OK) != 0) {
     return file->failed(errno);
   }
@@ -192,7 +192,7 @@ Status OutputFile::write(const void* bytes, std::size_t count) {
 
 Status OutputFile::finish() {
   if (descriptor_ < 0) return {};
-  // The bytes before the name: after a loss of power the name would stand for an empty file.
+  // Sync the bytes before the rename: after a power loss the name could otherwise refer to an empty file.
   if (const int error = is_device_ ? 0 : sync_of(descriptor_)) return failed(error);
   // Some file systems report a full disk only here.
   return close(std::exchange(descriptor_, -1)) == 0 ? Status{} : failed(errno);
@@ -204,7 +204,7 @@ Status OutputFile::commit() {
   if (renameat(folder_, temporary_.c_str(), folder_, place_.name.c_str()) != 0) return failed(errno);
   temporary_.clear();
   free_slot(slot_);
-  // The name too. It is there in any case; where it cannot be made to last, nothing can be done.
+  // Sync the name too. The rename has succeeded, so a failure of this sync is ignored.
   if (const int folder = openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
     (void)sync_of(folder);
     close(folder);

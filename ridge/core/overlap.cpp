@@ -12,14 +12,14 @@ namespace {
 __extension__ typedef __int128 Wide;
 
 constexpr std::int64_t longest_reach = std::int64_t{1} << 60;  // bytes; sums of a few of them stay within int64
-constexpr int most_steps = 10'000;                             // of a search, each some ten nanoseconds
+constexpr int most_steps = 10'000;                             // of a search; a step takes about ten nanoseconds
 
 struct Range {
-  std::int64_t low = 0, high = 0;  // of the first and the last element, from the view's own
+  std::int64_t low = 0, high = 0;  // of the lowest and the highest element, relative to the view's origin
 };
 
-// Where a layout's elements lie, in units of `size`; false: further apart than any memory reaches.
-// Precondition: it has elements.
+// The range of a layout's offsets, times `size`; false: it is longer than any memory.
+// Precondition: the layout has elements.
 bool reach_of(const Layout& layout, std::int64_t size, Range& range) {
   for (int axis = 0; axis < layout.rank; ++axis) {
     std::int64_t reach = 0;
@@ -38,20 +38,20 @@ bool is_empty(const Layout& layout) {
   return false;
 }
 
-// By insertion: of a few elements, most often in order already.
+// Insertion sort: there are few elements, and mostly they are already in order.
 template <class T, class Before> void sort(T* elements, int count, Before&& before) {
   for (int i = 1; i < count; ++i)
     for (int j = i; j > 0 && before(elements[j], elements[j - 1]); --j) std::swap(elements[j], elements[j - 1]);
 }
 
-// The sum of step x over all terms, 0 <= x <= most in each, and the search for a target. The coarsest term is set
-// first: what the others reach, and their common divisor, leave few values to it, mostly one.
+// The sum of step x over all terms, 0 <= x <= most in each, and the search for a target. The search sets the coarsest
+// term first: the reach of the others and their common divisor leave it few values, mostly one.
 class Sums {
  public:
   // step > 0, most > 0
   void add(std::int64_t step, std::int64_t most) { terms_[count_++] = {step, most}; }
 
-  // Whether some values reach the target, which is cautiously so when `left` steps of the search are used up.
+  // Whether some values reach the target. Returns true when `left` steps of the search are used up.
   bool reach(std::int64_t target, int& left) {
     prepare();
     return reach(0, target, left);
@@ -60,10 +60,10 @@ class Sums {
  private:
   struct Term {
     std::int64_t step, most;
-    std::int64_t reach = 0;    // of this term and all after it
-    std::int64_t divisor = 0;  // of their steps
-    std::int64_t every = 0;    // values of this term that leave the rest a multiple of its divisor are so far apart
-    std::int64_t inverse = 0;  // of step / divisor, modulo `every`
+    std::int64_t reach = 0;    // the greatest sum of this term and all after it
+    std::int64_t divisor = 0;  // the common divisor of their steps
+    std::int64_t every = 0;    // distance between values of this term that leave the rest a multiple of its divisor
+    std::int64_t inverse = 0;  // the inverse of step / divisor modulo `every`
   };
 
   void prepare() {
@@ -85,7 +85,7 @@ class Sums {
     }
   }
 
-  // Of a modulo m, by Euclid's steps. Precondition: they have no common divisor.
+  // The inverse of a modulo m, by Euclid's algorithm. Precondition: they have no common divisor.
   static std::int64_t inverse(std::int64_t a, std::int64_t m) {
     std::int64_t r = m, next_r = a % m, x = 0, next_x = 1;
     while (next_r != 0) {
@@ -106,14 +106,14 @@ class Sums {
     const std::int64_t least = target > rest.reach ? (target - rest.reach + t.step - 1) / t.step : 0;
     const std::int64_t most = std::min(t.most, target / t.step);
     const auto wanted = static_cast<std::int64_t>(static_cast<Wide>(target / t.divisor) * t.inverse % t.every);
-    const std::int64_t behind = (least - wanted) % t.every;  // of the least, past the last value that may be
+    const std::int64_t behind = (least - wanted) % t.every;  // distance from the last possible value to `least`
     for (std::int64_t x = behind == 0 ? least : least + (behind < 0 ? -behind : t.every - behind); x <= most;
          x += t.every)
       if (reach(i + 1, target - t.step * x, left)) return true;
     return false;
   }
 
-  Term terms_[2 * max_rank + 2] = {};  // of two layouts, of bytes within elements, and one that is nothing
+  Term terms_[2 * max_rank + 2] = {};  // axes of two layouts, bytes within elements, and an empty term as the end
   int count_ = 0;
 };
 
@@ -131,14 +131,14 @@ bool share_memory(const TensorView& a, const TensorView& b) {
   const auto size_a = static_cast<std::int64_t>(size_of(a.dtype)), size_b = static_cast<std::int64_t>(size_of(b.dtype));
   Range x, y;
   if (!reach_of(a.layout, size_a, x) || !reach_of(b.layout, size_b, y)) return true;
-  // From a's first byte to b's.
+  // The distance from a's first byte to b's.
   const auto apart =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b.data) - reinterpret_cast<std::uintptr_t>(a.data));
   const Wide first_to_first = static_cast<Wide>(apart) + y.low - x.low;
   if (first_to_first >= x.high - x.low + size_a || -first_to_first >= y.high - y.low + size_b) return false;
   if (a.layout.is_contiguous() && b.layout.is_contiguous()) return true;
-  // An element of a, and a byte in it, lies as far from a's first byte as an element of b, and a byte in that. b's are
-  // counted from its last byte down, so that all signs are alike.
+  // A byte of an element of a has the same address as a byte of an element of b. b's bytes are counted down from its
+  // last byte, so that all terms have one sign.
   Sums sums;
   add_axes(sums, a.layout, size_a);
   add_axes(sums, b.layout, size_b);
@@ -162,10 +162,10 @@ bool overlaps_itself(const Layout& layout) {
     axes[rank++] = {std::abs(layout.stride[axis]), layout.shape[axis] - 1};
   }
   sort(axes, rank, [](const Axis& a, const Axis& b) { return a.step < b.step; });
-  // Two elements in one place differ along some axes. Of these the coarsest: along it they differ by 1 to `most`, and
-  // along each finer axis by -most to most, which is 0 to 2 most less `most`.
+  // Two elements at one address differ along some axes. Along the coarsest of these they differ by 1 to `most`, and
+  // along each finer axis by -most to most, written as 0 to 2 most less `most`.
   int left = most_steps;
-  std::int64_t finer = 0;  // what the finer axes reach together
+  std::int64_t finer = 0;  // the greatest sum of the finer axes
   for (int coarsest = 0; coarsest < rank; ++coarsest) {
     const auto [step, most] = axes[coarsest];
     if (step <= finer) {

@@ -1,4 +1,4 @@
-// Overlap of strided views, against every pair of elements; and where elements lie, against what 64 bits hold.
+// Overlap of strided views, checked against every pair of elements; and extents of layouts that 64 bits do not hold.
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/checked.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t huge = std::int64_t{1} << 62;
 
-// Offsets of all elements, in elements.
+// The offsets of all elements, in elements.
 std::vector<std::int64_t> offsets_of(const Layout& t) {
   std::vector<std::int64_t> offsets{0};
   for (int axis = 0; axis < t.rank; ++axis) {
@@ -46,8 +46,7 @@ bool itself_by_force(const Layout& t) {
   return std::set(offsets.begin(), offsets.end()).size() < offsets.size();
 }
 
-// Up to four axes of few elements, with strides of either sign, 0 among them: of the kind that overlap about half the
-// time.
+// A random layout of up to four axes with few elements and strides of either sign or 0: about half of them overlap.
 Layout random_layout(std::mt19937& random, int most_stride) {
   const auto from = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   Layout t;
@@ -101,7 +100,7 @@ Layout layout(std::initializer_list<std::int64_t> shape, std::initializer_list<s
   return t;
 }
 
-TEST(Overlap, ColumnsOfOneMatrixAreApart) {  // q, k and v of one product, of billions of elements
+TEST(Overlap, ColumnsOfOneMatrixAreApart) {  // q, k and v in one product of billions of elements
   std::byte* const data = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40);
   const Layout columns = layout({std::int64_t{1} << 30, 32, 128}, {3 * 4096, 128, 1});
   const TensorView q{data, bf16, columns, {}}, k{data + 2 * 4096, bf16, columns, {}},
@@ -111,12 +110,12 @@ TEST(Overlap, ColumnsOfOneMatrixAreApart) {  // q, k and v of one product, of bi
   EXPECT_FALSE(overlaps_itself(columns));
   EXPECT_TRUE(overlaps_itself(layout({64, 32}, {31, 1})));  // windows
   EXPECT_FALSE(overlaps_itself(layout({64, 32}, {32, 1})));
-  EXPECT_FALSE(overlaps_itself(layout({2, 3}, {3, 2})));  // 0 2 4 3 5 7: not nested, and yet apart
+  EXPECT_FALSE(overlaps_itself(layout({2, 3}, {3, 2})));  // 0 2 4 3 5 7: not nested, but all different
   EXPECT_TRUE(overlaps_itself(layout({2, 4}, {3, 1})));
 }
 
 TEST(Overlap, WhatIsDearToDecideMayOverlap) {
-  // Steps without common divisors, none of which reaches past the next: a search of all sums.
+  // Steps without common divisors, none of which reaches past the next: the search visits all sums.
   Layout t;
   t.rank = 8;
   for (int axis = 0; axis < 8; ++axis) {
@@ -161,7 +160,7 @@ TEST(Overlap, WhatNoMemoryHoldsIsRefusedInWords) {
             "op: y.strides is 2,1; it must be such that elements are apart");
 }
 
-// Not a limit but a figure: what a call of every operator pays.
+// Prints a figure and sets no limit: the time that every operator call pays.
 TEST(Overlap, TimesOfUsualViews) {
   std::vector<float> memory(1 << 16);
   const TensorView x = view(memory.data(), {64, 128}), y = view(memory.data() + 8192, {64, 128});

@@ -1,4 +1,4 @@
-// What every plan has in common: the choice among a table of variants, and the account of that choice.
+// The common part of all plans: the choice among a table of variants, and the explanation of that choice.
 //
 // Planning is a pure function of (problem, device info, options). The table searched is the table instantiated;
 // fits() is the only capability predicate, and its sentence reaches the user.
@@ -17,17 +17,17 @@ namespace ridge {
 
 struct PlanOptions {
   std::string variant;  // a row of the table by name; empty: the plan chooses
-  // Whether a run first looks at the numbers on the device that say where kernels read and write, and refuses wrong
-  // ones (core/check_indices.hpp). Where it is not said, the CPU runtime looks at those whose effect the contract
-  // leaves open. On a GPU it waits for the stream, and cannot be captured into a graph.
+  // Whether a run first checks the numbers on the device that say where kernels read and write, and refuses wrong ones
+  // (core/check_indices.hpp). Not set: the CPU runtime checks those whose effect the contract leaves undefined. On a
+  // GPU the check waits for the stream, and the run cannot be captured into a graph.
   std::optional<bool> checked = {};
 };
 
-// What a row of a table is there for, and so when the plan chooses it among those that fit:
+// The role of a table's row decides when the plan chooses it among the rows that fit:
 //   general   where its predicted time is the least
-//   fallback  takes what others refuse, as strides of any kind. Where they refuse nothing, it must be predicted at less
-//             than half of their time: how long its little work takes is the model's least certain figure
-//   lesson    a step of the textbook, which runs by name, and where nothing else fits
+//   fallback  takes what others refuse, such as strides of any kind. Where others fit, its predicted time must be less
+//             than half of theirs, because the time of small work is the model's least certain figure
+//   lesson    a step of the textbook: runs by name, and where nothing else fits
 enum class Role : std::uint8_t { general, fallback, lesson };
 inline constexpr double fallback_handicap = 2;
 RIDGE_API std::string_view name(Role);
@@ -40,9 +40,9 @@ struct Candidate {
   bool fits() const { return refusal.empty(); }
 };
 
-// How the chosen kernel meets the device: what roofline works out of it. Times are us of the whole device.
+// How the chosen kernel uses the device, as roofline computes it. Times are us of the whole device.
 struct Analysis {
-  // What the predicted time is made of. Memory, latency and arithmetic overlap; the others come on top.
+  // A term of the predicted time. Memory, latency and arithmetic overlap; the others are added.
   struct Term {
     std::string name;
     double us = 0;
@@ -50,7 +50,7 @@ struct Analysis {
   };
   std::vector<Term> terms;
 
-  // The operator's operations per byte against what each level of memory feeds the unit that it keeps busiest.
+  // A level of memory against the operator's busiest unit: the operations per byte at which they balance.
   struct Level {
     std::string name;  // DRAM, L2, shared
     double gbs = 0;
@@ -64,13 +64,13 @@ struct Analysis {
   int threads = 0, smem_bytes = 0, registers = 0;
   std::string registers_source;  // where that figure comes from
   int blocks_per_sm = 0;         // resident at once
-  std::string limiter;           // what allows no more: threads, blocks, registers, shared memory or the grid
+  std::string limiter;           // the limiting resource: threads, blocks, registers, shared memory or the grid
   double occupancy = 0;          // resident threads over what a multiprocessor holds
-  double waves = 0, wave_efficiency = 0, tail_share = 0;  // tail_share: of the device that the last wave fills
-  double tile_efficiency = 1;                             // of the elements that the tiles cover, those that exist
+  double waves = 0, wave_efficiency = 0, tail_share = 0;  // tail_share: share of the device that the last wave fills
+  double tile_efficiency = 1;                             // the share of covered elements that exist
   double bytes_in_flight = 0, bytes_needed = 0;           // per multiprocessor; needed: rate times latency
 
-  std::vector<std::string> advice;  // what would raise the ceiling, or bring the kernel nearer to it
+  std::vector<std::string> advice;  // changes that would raise the bound, or move the kernel closer to it
 };
 
 struct Explanation {
@@ -82,12 +82,12 @@ struct Explanation {
   Analysis analysis = {};
   std::vector<Candidate> candidates;  // in the table's order
 
-  // For people, several lines. all: every row that does not fit with its refusal, in the table's order; else each
+  // Several lines for people. all: lists every row that does not fit with its refusal, in the table's order; else each
   // refusal once.
   RIDGE_API std::string text(bool all = false) const;
 };
 
-// The refusal of a variant's name: the nearest that there are.
+// The refusal of an unknown variant's name, which lists the nearest names.
 RIDGE_API Status no_such_variant(std::string_view op, std::string_view wanted, std::span<const std::string_view> known);
 
 template <class Row> constexpr Role role_of(const Row& row) {
@@ -95,14 +95,14 @@ template <class Row> constexpr Role role_of(const Row& row) {
   else return Role::general;
 }
 
-// Whether the plan prefers one row to another, of predicted times in us.
+// Whether the plan prefers one row to another, given their predicted times in us.
 constexpr bool is_preferred(Role role, double us, Role to, double to_us) {
   if ((role == Role::lesson) != (to == Role::lesson)) return to == Role::lesson;
   const auto weighted = [](Role r, double time) { return r == Role::fallback ? time * fallback_handicap : time; };
   return weighted(role, us) < weighted(to, to_us);
 }
 
-// The row that fits and is preferred to the others, or the row that options name.
+// The preferred one of the rows that fit, or the row that options name.
 //   fits(row) -> std::string, the sentence of a refusal or empty;  predict_us(row) -> double
 // `record`, if given, receives every row with its refusal or predicted time.
 template <class Row, class Fits, class Predict>

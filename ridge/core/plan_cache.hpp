@@ -1,5 +1,5 @@
-// PlanCache: the plans of the one-line functions, one per problem and device. The latest few are kept per thread, so
-// that looking one up takes no lock and costs tens of nanoseconds.
+// PlanCache: the plans of the one-line functions, one per problem and device. Each thread keeps its latest few, so that
+// a lookup takes no lock and costs tens of nanoseconds.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/core/memory.hpp>
@@ -12,7 +12,7 @@ namespace ridge {
 
 template <class Problem, class Plan> class PlanCache {
  public:
-  // The cached plan of this problem, or the one that make(problem, device_info) returns.
+  // The cached plan for this problem, or the plan that make(problem, device_info) returns.
   template <class Make> Result<const Plan*> find(const Problem& problem, Device device, Make&& make) {
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
       if (entry->device == device && entry->problem == problem) {
@@ -29,7 +29,7 @@ template <class Problem, class Plan> class PlanCache {
   }
 
  private:
-  static constexpr std::size_t capacity = 32;  // a network's worth of shapes; a miss costs a few microseconds
+  static constexpr std::size_t capacity = 32;  // enough for a network's shapes; a miss costs a few microseconds
   struct Entry {
     Problem problem;
     Device device;
@@ -38,13 +38,13 @@ template <class Problem, class Plan> class PlanCache {
   std::list<Entry> entries_;  // most recently used first
 };
 
-// This thread's.
+// This thread's cache.
 template <class Problem, class Plan> PlanCache<Problem, Plan>& cached_plans() {
   thread_local PlanCache<Problem, Plan> cache;
   return cache;
 }
 
-// From the stream's memory pool.
+// Workspace from the stream's memory pool.
 RIDGE_API Result<Workspace> borrow_workspace(Device, std::size_t bytes, Stream);
 RIDGE_API void return_workspace(Device, Workspace, Stream);  // queued behind what uses it
 
@@ -60,8 +60,8 @@ template <class Plan, class Run> Status run_with_workspace(const Plan& plan, Dev
   }
 }
 
-// What a one-line function does: takes the plan that make(problem, device_info) gives, of this thread's latest ones,
-// and runs it by run(plan, workspace). Throws ridge::Error.
+// The body of a one-line function: takes the plan from this thread's cache or from make(problem, device_info), and
+// calls run(plan, workspace). Throws ridge::Error.
 template <class Problem, class Make, class Run>
 void run_cached(const Result<Problem>& problem, Make&& make, Device device, Stream stream, Run&& run) {
   using Plan = std::remove_cvref_t<decltype(*make(*problem, std::declval<const DeviceInfo&>()))>;

@@ -11,7 +11,7 @@ void rows_of(std::span<const TensorView> views, std::span<Rows> out) {
     outer[i] = full;
     outer[i].rank = last < 0 ? 0 : last;
     out[i].step = last < 0 || full.shape[last] <= 1 ? 1 : full.stride[last];
-    out[i].phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(views[i].data) % 16);
+    out[i].alignment_offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(views[i].data) % 16);
   }
   collapse(std::span(outer, n));
   for (std::size_t i = 0; i < n; ++i) out[i].outer = outer[i];

@@ -1,20 +1,20 @@
 // Rows: tensors of one shape seen as rows of the last axis, with their leading axes merged as far as strides allow.
-// What softmax, the norms and other last-axis operators plan with.
+// Softmax, the norms and other last-axis operators plan with them.
 #pragma once
 #include <ridge/core/tensor.hpp>
 
 namespace ridge {
 
 struct Rows {
-  Layout outer;           // the leading axes, merged; rank 0 or 1 is what fast kernels take
-  std::int64_t step = 1;  // from one element of a row to the next
-  int phase = 0;          // bytes of the first element past a 16-byte boundary
+  Layout outer;              // the leading axes, merged; rank 0 or 1 is what fast kernels take
+  std::int64_t step = 1;     // stride from one element of a row to the next
+  int alignment_offset = 0;  // bytes of the first element past a 16-byte boundary
   bool operator==(const Rows&) const = default;
 
-  // From one row to the next; only where outer.rank <= 1.
+  // The stride from one row to the next; only where outer.rank <= 1.
   std::int64_t pitch() const { return outer.rank == 1 ? outer.stride[0] : 0; }
 
-  // The tensor that these are the rows of, with its leading axes merged.
+  // The layout of the whole tensor, with its leading axes merged.
   Layout layout(std::int64_t cols) const {
     Layout whole = outer;
     whole.shape[whole.rank] = cols;
@@ -22,7 +22,7 @@ struct Rows {
     return whole;
   }
 
-  // Contiguous rows that start on 16 bytes.
+  // Contiguous rows, aligned to 16 bytes.
   static Rows contiguous(std::int64_t rows, std::int64_t cols) {
     Rows r;
     if (rows != 1) r.outer = Layout::contiguous({rows});
@@ -31,7 +31,7 @@ struct Rows {
   }
 };
 
-// How many rows of the last axis a layout has. Precondition: rank 1 or more.
+// The number of rows of a layout, along its last axis. Precondition: rank 1 or more.
 inline std::int64_t rows_in(Layout layout) {
   --layout.rank;
   return layout.count();
@@ -40,7 +40,7 @@ inline std::int64_t rows_in(Layout layout) {
 // The rows of up to four tensors of one shape, merged together. `out` receives one Rows per view.
 RIDGE_API void rows_of(std::span<const TensorView> views, std::span<Rows> out);
 
-// The offset of row `row`, in elements, for any outer rank; on the host and in kernels.
+// The offset of a row in elements, for any outer rank; on the host and in kernels.
 struct RowOffsets {
   int rank = 0;
   std::int64_t shape[max_rank] = {}, stride[max_rank] = {};

@@ -1,6 +1,6 @@
-// Status and Result: how every Ridge function reports. No exception and no abort crosses the API.
+// Status and Result: how every Ridge function reports errors. No exception and no abort crosses the API.
 //
-// A refusal says four things: which operator, which argument, what was given and what is allowed.
+// A refusal names four things: the operator, the argument, its value and what is allowed.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -18,16 +18,16 @@ enum class Code : unsigned char {
   unsupported,       // the request is legal, and no variant takes it
   no_device,         // a GPU was asked for, and there is none
   out_of_memory,
-  kernel_fault,     // a kernel broke a rule of the vocabulary on the CPU runtime
-  device_error,     // the GPU's driver or runtime refused
+  kernel_fault,     // a kernel broke a rule of the CPU runtime
+  device_error,     // the GPU's driver or runtime reported an error
   io,               // a file could not be read or written
-  interrupted = 9,  // the caller wanted it no more (core/interrupt.hpp); 8 is the C ABI's own
+  interrupted = 9,  // the caller interrupted the work (core/interrupt.hpp); 8 is the C ABI's own
 };
 
 RIDGE_API std::string_view name(Code);
 
-// Every source of the library reads this class. What it holds is known to status.cpp alone: <memory>, and a
-// shared_ptr's code in each object, would take a third of the time that a small source takes to compile.
+// Every source of the library includes this class. Only status.cpp knows its members: <memory>, and a shared_ptr's code
+// in each object, would take a third of the time that a small source takes to compile.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -41,7 +41,7 @@ class [[nodiscard]] Status {
     if (detail_) release(detail_);
   }
 
-  // A plain sentence.
+  // An error with a plain sentence.
   RIDGE_API static Status error(Code, std::string sentence);
 
   // "softmax: x.dtype is i32; it must be one of f32 f16 bf16"
@@ -53,18 +53,18 @@ class [[nodiscard]] Status {
   explicit operator bool() const { return ok(); }
   RIDGE_API Code code() const;
   RIDGE_API std::string_view message() const;
-  // The four parts of a refusal; empty where the error is a plain sentence.
+  // The four parts of a refusal; empty for an error with a plain sentence.
   RIDGE_API std::string_view op() const;
   RIDGE_API std::string_view argument() const;
   RIDGE_API std::string_view value() const;
   RIDGE_API std::string_view constraint() const;
 
  private:
-  struct Detail;  // never changed; copies share it
+  struct Detail;  // immutable; copies share it
   explicit Status(const Detail* detail) : detail_(detail) {}
   RIDGE_API static const Detail* share(const Detail*) noexcept;  // null: null
   RIDGE_API static void release(const Detail*) noexcept;
-  const Detail* detail_ = nullptr;  // null is ok: success allocates nothing
+  const Detail* detail_ = nullptr;  // null means ok, so success allocates nothing
 };
 
 // A value, or the Status that explains why there is none.
@@ -104,6 +104,6 @@ inline void throw_if(const Status& status) {
 
 }  // namespace ridge
 
-// Leaves the calling function with the error, if there is one.
+// Returns the error from the calling function, if there is one.
 #define RIDGE_TRY(expression) \
   if (::ridge::Status ridge_tried = (expression); !ridge_tried.ok()) return ridge_tried

@@ -1,4 +1,4 @@
-// TensorView: data somewhere, seen through a shape and strides. A view owns nothing.
+// TensorView: data on a device with a shape and strides. A view owns nothing.
 #pragma once
 #include <ridge/core/api.hpp>
 #include <ridge/core/dtype.hpp>
@@ -14,12 +14,12 @@ namespace ridge {
 
 inline constexpr int max_rank = 8;
 
-// Of a tensor that operators take: with element sizes, tiles and padding multiplied to it, it is a number of 64 bits.
+// The most elements of a tensor: multiplied by element sizes, tiles and padding it stays within 64 bits.
 inline constexpr std::int64_t most_elements = std::int64_t{1} << 56;
 
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
-// Which device: the CPU runtime, or GPU number `index`.
+// A device: the CPU runtime, or GPU number `index`.
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
   int index = 0;
@@ -37,7 +37,7 @@ struct Layout {
     return contiguous(std::span(shape.begin(), shape.size()));
   }
 
-  RIDGE_API std::int64_t count() const;  // elements; the end of int64 where they are more
+  RIDGE_API std::int64_t count() const;  // elements; saturates at the end of int64
   RIDGE_API bool is_contiguous() const;  // row-major without gaps
   RIDGE_API std::int64_t span() const;   // elements from the lowest to one past the highest address
   RIDGE_API bool same_shape(const Layout&) const;
@@ -45,8 +45,8 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// The same elements in the same order with as few axes as possible: size-1 axes go, axes that continue each other
-// merge. All layouts of `views` (of one shape) are collapsed together, so they can be walked together.
+// The same elements in the same order with as few axes as possible: axes of size 1 are removed, axes that continue each
+// other are merged. All layouts of `views` (of one shape) are collapsed together, so that one loop can walk them all.
 RIDGE_API void collapse(std::span<Layout> views);
 
 struct TensorView {
@@ -66,11 +66,11 @@ template <class T> TensorView view(T* data, std::initializer_list<std::int64_t> 
           device};
 }
 
-// The view stretched to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1
-// or missing is repeated. A shape that does not stretch so comes back as it is, for the operator to refuse.
+// The view broadcast to `shape` by NumPy's rule, with stride 0: axes are matched from the last, and an axis that is 1
+// or missing is repeated. A view that cannot be broadcast is returned unchanged, for the operator to refuse.
 RIDGE_API TensorView broadcast_to(const TensorView&, const Layout& shape);
 
-// The same elements with the last two axes exchanged; nothing moves. Precondition: rank 2 or more.
+// The same elements with the last two axes exchanged; no data moves. Precondition: rank 2 or more.
 inline TensorView transposed(TensorView v) {
   const int last = v.layout.rank - 1;
   std::swap(v.layout.shape[last], v.layout.shape[last - 1]);
@@ -78,7 +78,7 @@ inline TensorView transposed(TensorView v) {
   return v;
 }
 
-// The greatest power of two, at most `most`, that divides the address (and may be used for vector access there).
+// The greatest power of two, at most `most`, that divides the address (the widest vector access there).
 RIDGE_API int alignment_of(const void* data, int most = 16);
 
 }  // namespace ridge

@@ -9,7 +9,7 @@ namespace ridge {
 
 namespace {
 
-// The calling thread writes numbers as C does, until the end of a scope.
+// Sets the C locale for the calling thread, until the end of a scope.
 class CLocale {
  public:
   CLocale() : before_(uselocale(c_locale())) {}
@@ -25,7 +25,7 @@ class CLocale {
   locale_t before_;
 };
 
-// Bytes of the UTF-8 character that `text` begins with, if it is one and no control character; else 0.
+// The length in bytes of the UTF-8 character that `text` begins with; 0 if it is invalid or a control character.
 std::size_t printable_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -34,7 +34,7 @@ std::size_t printable_bytes(std::string_view text) {
   if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Longer than it need be, a surrogate, above the last character; C1, which terminals obey as they do escapes.
+  // Refuses overlong forms, surrogates and values above the last character; and C1, which terminals treat as escapes.
   const unsigned second = byte(1);
   if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
       (first == 0xf4 && second > 0x8f) || (first == 0xc2 && second < 0xa0))

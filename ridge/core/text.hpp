@@ -1,9 +1,9 @@
-// Text put together piece by piece with <<, numbers as a stream prints them. Not a stream: those hold a locale, and
-// where two copies of the C++ library are in one process (a program that links its own in, beside Python's) the one's
-// streams find the other's facets and crash.
+// Text built piece by piece with <<, with numbers as a stream prints them. It is not a stream: streams hold a locale,
+// and where a process has two copies of the C++ library (a program that links its own, beside Python's), the streams of
+// one find the facets of the other and crash.
 //
-// Nothing here asks the locale that the program has set: half is 0.5 in every country, or files written under one
-// could not be read under another.
+// Nothing here depends on the locale that the program has set: half is 0.5 in every country, so that files written
+// under one locale can be read under another.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -41,13 +41,13 @@ inline std::string number_text(std::floating_point auto number) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
-// As snprintf writes it in the C locale.
+// Formats as snprintf does in the C locale.
 [[gnu::format(printf, 1, 2)]] RIDGE_API std::string format(const char* pattern, ...);
 
-// Of ASCII's letters alone.
+// Changes ASCII letters only.
 constexpr char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Fit for a terminal: a '?' stands for every control character and every byte that is no UTF-8. `kept` are those
+// Text that is safe for a terminal: '?' replaces every control character and every byte that is not UTF-8. `kept` lists
 // control characters that stay.
 RIDGE_API std::string printable(std::string_view text, std::string_view kept = {});
 

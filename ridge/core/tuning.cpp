@@ -25,11 +25,11 @@ std::string key_of(std::string_view device, std::string_view op, std::string_vie
   return std::string(RIDGE_VERSION) + '\t' + std::string(device) + '\t' + std::string(op) + '\t' + std::string(problem);
 }
 
-// Held while a file is read and written anew. A file beside it is what is locked: the file itself is replaced.
+// A lock that is held while a file is read and rewritten. It locks a file beside it, because the file is replaced.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& path) {
-    // A name at the system's limit is cut. Two files that share a lock for it wait for one another, no more.
+    // A name at the system's limit is cut. Two files may then share a lock, and only wait for one another.
     constexpr std::string_view end = ".lock";
     const std::string name = path.filename().string().substr(0, NAME_MAX - end.size()) + std::string(end);
     file_ = open((path.parent_path() / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -38,7 +38,7 @@ class FileLock {
   }
   ~FileLock() {
     if (file_ < 0) return;
-    flock(file_, LOCK_UN);  // closed alone, it would stay with a process that was forked meanwhile
+    flock(file_, LOCK_UN);  // closing alone would leave the lock with a process that was forked meanwhile
     close(file_);
   }
   FileLock(const FileLock&) = delete;
@@ -112,7 +112,7 @@ Result<Tuning> Tuning::parse(std::string_view text, const std::filesystem::path&
     const char* const line_end = line.data() + line.size();
     const char* digits = line.data() + (us_at == std::string::npos ? line.size() : us_at + 1);
     const char* const end = std::from_chars(digits, line_end, us).ptr;
-    // A line that was cut off at the file's end lacks its end.
+    // A line that was cut off at the file's end has no newline.
     if (std::count(key.begin(), key.end(), '\t') != 3 || variant_at + 1 == us_at || !std::isfinite(us) || us <= 0 ||
         end != line_end || at == std::string::npos)
       return wrong("is corrupt in line " + std::to_string(number));

@@ -52,10 +52,10 @@ double memory_us(const DeviceInfo& device, double bytes_read, double bytes_writt
   return (copied / device.memory_gbs + only_read / read_gbs) * 1e-3;
 }
 
-// The fastest unit that does another one's operations where the device has none of that. (Not of TF32: what it stands
-// for, one product or three, is float32's business there.)
+// The fastest unit that takes over the operations of a unit that the device lacks. (TF32 has no such unit: whether it
+// stands for one product or for three of split components, float32 computes it there.)
 static Unit stand_in(const DeviceInfo& device, Unit unit) {
-  if (device.is_cpu()) return unit;  // its model knows orders of magnitude alone
+  if (device.is_cpu()) return unit;  // its model has only orders of magnitude
   if (unit == Unit::fp8_tensor && rate(device, unit) <= 0) unit = Unit::fp16_tensor;
   return unit == Unit::fp16_tensor && rate(device, unit) <= 0 ? Unit::fp32 : unit;
 }

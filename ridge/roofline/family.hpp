@@ -1,5 +1,5 @@
-// A family of kernels, as a plan knows it: what holds of the rows of a table that its kernels run. A family's functions
-// stand in a header beside its .cuh; the operator's plan finds them by the algorithm that a row's Config names.
+// A family of kernels, as a plan sees it: the functions that the table's rows of these kernels share. They are in a
+// header beside the family's .cuh; the operator's plan finds them by the algorithm that a row's Config names.
 #pragma once
 #include <ridge/roofline/predict.hpp>
 
@@ -9,18 +9,18 @@
 
 namespace ridge::roofline {
 
-// What one launch takes of a device.
+// The resources of one launch.
 struct Footprint {
   std::int64_t grid = 0;  // blocks
-  int threads = 0;        // of a block
-  int registers = 0;      // of a thread, to the unit in which they are handed out
-  int smem = 0;           // bytes of a block, dynamic
+  int threads = 0;        // per block
+  int registers = 0;      // per thread, rounded up to the allocation unit
+  int smem = 0;           // bytes per block, dynamic
   std::size_t workspace = 0;
 
   Resources block() const { return {.threads = threads, .registers = registers, .smem = smem}; }
 };
 
-// A launch that reads and writes each element once: what a family's model begins with.
+// The kernel of a launch that reads and writes each element once: the start of a family's model.
 inline Kernel kernel_of(const Footprint& launch, const Cost& cost) {
   Kernel k;
   k.cost = cost;
@@ -31,18 +31,24 @@ inline Kernel kernel_of(const Footprint& launch, const Cost& cost) {
   return k;
 }
 
-// A refusal of more shared memory than a block may have; empty: it may.
-inline std::string refuse_smem(int bytes, const DeviceInfo& device) {
+// The refusal of more shared memory than a block may have; empty: it fits.
+inline std::string refuse_smem(std::int64_t bytes, const DeviceInfo& device) {
   if (bytes <= device.smem_optin) return {};
   return std::to_string(bytes) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
+}
+
+// A refusal of every device but a Hopper; empty: it is one.
+inline std::string refuse_all_but_hopper(const DeviceInfo& device) {
+  if (device.cc == 90) return {};
+  return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
 }
 
 template <class Variant, class Problem> struct Family {
   // Why the row cannot run the problem on this device; empty: it can.
   std::string (*fits)(const Variant&, const Problem&, const DeviceInfo&);
-  // Precondition of what follows: it fits.
+  // Precondition of the functions below: the row fits.
   Footprint (*footprint)(const Variant&, const Problem&, const DeviceInfo&);
-  // What the launch asks of the device beside its footprint: bytes, trips, clocks.
+  // The launch's other demands on the device: bytes, trips, clocks.
   Kernel (*model)(const Variant&, const Problem&, const DeviceInfo&);
   // The item of the textbook's checklist that the row shows; empty: none.
   std::string_view (*lesson)(const Variant&);

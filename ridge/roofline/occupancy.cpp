@@ -8,8 +8,8 @@ namespace ridge::roofline {
 static int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
 Occupancy occupancy(const DeviceInfo& d, const Resources& block) {
-  constexpr int register_unit = 256;  // registers are handed out to a warp in these units
-  constexpr int smem_unit = 128;      // and shared memory to a block
+  constexpr int register_unit = 256;  // allocation unit of a warp's registers
+  constexpr int smem_unit = 128;      // allocation unit of a block's shared memory
   const int threads = round_up(std::max(block.threads, 1), d.warp);
   struct Limit {
     std::string_view name;
@@ -28,8 +28,8 @@ Occupancy occupancy(const DeviceInfo& d, const Resources& block) {
 }
 
 int resident_clusters(const DeviceInfo& d, int blocks) {
-  // A pair of multiprocessors is never parted. Larger clusters leave a GPC's last ones over: 12 of an H200's 132, as
-  // cudaOccupancyMaxActiveClusters says for 4, 8 and 16 blocks.
+  // Clusters of two use all multiprocessors, because pairs are never split. Larger clusters leave the last ones of a
+  // GPC unused: 12 of an H200's 132, as cudaOccupancyMaxActiveClusters says for 4, 8 and 16 blocks.
   return std::max((blocks > 2 ? d.sms * 10 / 11 : d.sms) / blocks, 1);
 }
 

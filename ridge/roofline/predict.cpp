@@ -9,11 +9,12 @@ namespace ridge::roofline {
 
 namespace {
 
-// From the launch of a block to its first instruction, and from its last one to the next block's launch. Fitted to an
-// H200: blocks of one access per thread take 0.67 us, a trip to memory 0.42 of them (bench/results/h200).
+// The time from a block's launch to its first instruction, plus the time from its last one to the next block's launch.
+// Fitted to an H200: blocks of one access per thread take 0.67 us, of which a trip to memory is 0.42
+// (bench/results/h200).
 constexpr double block_start_us = 0.25;
 
-// Bytes that a multiprocessor takes from the L2 cache, or gives to it, in a clock.
+// Bytes per clock between a multiprocessor and the L2 cache.
 constexpr double l2_bytes_per_clock = 64;
 
 double norm(std::initializer_list<double> terms, double p) {
@@ -31,8 +32,8 @@ Prediction predict(const Kernel& k, const DeviceInfo& d) {
   p.occupancy = occupancy(d, k.block);
   const int per_sm = std::max(p.occupancy.blocks, 1);
   p.waves = waves(k.blocks, per_sm, d.sms);
-  const double blocks = static_cast<double>(k.blocks), places = static_cast<double>(per_sm) * d.sms;
-  const double in_turn = std::max(blocks / places, 1.0);  // blocks that follow one another in one place
+  const double blocks = static_cast<double>(k.blocks), slots = static_cast<double>(per_sm) * d.sms;
+  const double blocks_per_slot = std::max(blocks / slots, 1.0);  // blocks that follow one another in one slot
 
   p.launch_us = k.launches * d.launch_us;
   p.serial_us = k.serial_us;
@@ -46,10 +47,10 @@ Prediction predict(const Kernel& k, const DeviceInfo& d) {
   p.block_us = block_start_us + trips_us;
   p.memory_us = memory_us(d, k.bytes_read, k.bytes_written) / k.memory_share;
   if (k.l2_bytes > 0 && d.l2_gbs > 0) p.cache_us = (moved + k.l2_bytes) / d.l2_gbs * 1e-3;
-  // The first trips of the first blocks, and the last of the last, find nothing to overlap with.
+  // The first trips of the first blocks and the last trips of the last blocks overlap with nothing.
   p.tail_us = block_start_us + trips_us / std::max(k.trips, 1.0);
-  p.latency_us = in_turn * p.block_us - p.tail_us;
-  // Blocks are whole: one multiprocessor does the most of them.
+  p.latency_us = blocks_per_slot * p.block_us - p.tail_us;
+  // Blocks are whole: the multiprocessor with the most of them decides.
   const double share = blocks / d.sms, most = std::ceil(share);
   p.arithmetic_us = d.clock_ghz > 0 ? k.clocks / d.sms / d.clock_ghz * 1e-3 * (most / share) : 0;
   double overlapped = norm({p.memory_us, p.cache_us, p.latency_us, p.arithmetic_us}, k.overlap);
@@ -81,7 +82,7 @@ static std::vector<Analysis::Term> terms_of(const Kernel& k, const Prediction& p
   return terms;
 }
 
-// What would raise the ceiling, or bring the kernel nearer to it.
+// Changes that would raise the bound, or move the kernel closer to it.
 static std::vector<std::string> advice_of(const Kernel& k, const Prediction& p, const Bound& b, const DeviceInfo& d) {
   const Cost& cost = k.cost;
   std::vector<std::string> advice;
@@ -175,7 +176,7 @@ void account(Explanation& e, const Kernel& k, const DeviceInfo& d) {
 
 void account(Explanation& e, const Kernel& k, double predicted_us, std::vector<Analysis::Term> terms,
              const DeviceInfo& d) {
-  Prediction p = predict(k, d);  // for how the grid lies; its times are another model's
+  Prediction p = predict(k, d);  // for the grid's figures; the times are replaced by the plan's own
   p.us = predicted_us;
   p.latency_us = 0;
   account_for(e, k, p, std::move(terms), d);

@@ -1,5 +1,5 @@
-// The textbook's numbers: NVIDIA's "GPU Performance Background" and "Matrix Multiplication Background", and what the
-// occupancy calculator says.
+// The textbook's numbers, from NVIDIA's "GPU Performance Background" and "Matrix Multiplication Background" and from
+// the occupancy calculator.
 #include <ridge/core/calibration.hpp>
 #include <ridge/core/launch_limits.hpp>
 #include <ridge/core/launch_recorder.hpp>
@@ -31,7 +31,7 @@ DeviceInfo model(std::string_view name) {
 // ---- rates and balance ---------------------------------------------------------------------------------------------
 
 TEST(Rates, A100FromMultiprocessorsAndClock) {
-  // 512 and 1,024 fused multiply-adds a clock of each multiprocessor
+  // 512 and 1,024 fused multiply-adds per clock and multiprocessor
   EXPECT_NEAR(peak_tera(108, 1.41, 512), 156, 0.5);
   EXPECT_NEAR(peak_tera(108, 1.41, 1024), 312, 0.5);
   const DeviceInfo a100 = model("A100");
@@ -106,12 +106,12 @@ TEST(Models, CalibrationIsKeptAndApplied) {
   measured.apply(info);
   EXPECT_EQ(info.memory_gbs, 4211.5);
   EXPECT_EQ(info.read_gbs, 4450);
-  EXPECT_EQ(info.launch_us, model("H200").launch_us);      // kept, and not used
+  EXPECT_EQ(info.launch_us, model("H200").launch_us);      // kept, but not used
   EXPECT_EQ(info.fp32_tflops, model("H200").fp32_tflops);  // not measured
   EXPECT_EQ(info.measured, "memory_gbs, read_gbs (2026-01-31)");
   for (const char* broken :
        {"", "{", "{\"device\": \"NVIDIA H200\"}", "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": -1}",
-        // Written under a locale with a decimal comma; what no hardware reaches, and predictions would not survive.
+        // Written under a locale with a decimal comma; or beyond any hardware, where predictions would fail.
         "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 4450,5, \"fp32_tflops\": 0}",
         "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 5e-324}",
         "{\"device\": \"NVIDIA H200\", \"date\": \"d\", \"read_gbs\": 1e300}",
@@ -164,7 +164,7 @@ TEST(Bound, SmallWorkIsBoundByTheLaunch) {
   EXPECT_EQ(bound(c, h200).least_us, h200.launch_us);
 }
 
-// 8-bit floats on a device whose tensor cores have none: its float16 ones take them widened, so memory is no bound.
+// 8-bit floats on a device without fp8 tensor cores: its float16 ones take them upcast, so memory is not the bound.
 TEST(Bound, AUnitThatIsLackingHasAStandIn) {
   Cost cost{.bytes_read = 3.4e7, .bytes_written = 6.7e7};
   cost.on(Unit::fp8_tensor) = 1.374e11;
@@ -183,7 +183,7 @@ TEST(Bound, ReadingAloneIsFasterThanCopying) {
   EXPECT_DOUBLE_EQ(memory_us(h200, 1e9, 1e9), 2e6 / h200.memory_gbs);
   EXPECT_DOUBLE_EQ(memory_us(h200, 2e9, 0), 2e6 / h200.read_gbs);
   EXPECT_DOUBLE_EQ(memory_us(h200, 2e9, 1e9), 2e6 / h200.memory_gbs + 1e6 / h200.read_gbs);
-  const DeviceInfo v100 = model("V100");  // whose reading was not measured
+  const DeviceInfo v100 = model("V100");  // its rate of reading was not measured
   EXPECT_DOUBLE_EQ(memory_us(v100, 2e9, 0), 2e6 / v100.memory_gbs);
 }
 
@@ -199,9 +199,9 @@ TEST(Occupancy, NamesWhatAllowsNoMore) {
   EXPECT_DOUBLE_EQ(at({.threads = 32}).share, 0.5);
   EXPECT_EQ(at({.threads = 256, .registers = 64}).blocks, 4);
   EXPECT_EQ(at({.threads = 256, .registers = 64}).limiter, "registers");
-  EXPECT_EQ(at({.threads = 256, .registers = 65}).blocks, 3);  // 72: registers come in eights
+  EXPECT_EQ(at({.threads = 256, .registers = 65}).blocks, 3);  // 72: registers are allocated in eights
   EXPECT_EQ(at({.threads = 1024, .registers = 128}).blocks, 0);
-  // 164 KB of shared memory, 1 KB of each block's share the system's
+  // 164 KB of shared memory, of which the system reserves 1 KB per block
   EXPECT_EQ(at({.threads = 128, .smem = 40 << 10}).blocks, 4);
   EXPECT_EQ(at({.threads = 128, .smem = 41 << 10}).blocks, 3);
   EXPECT_EQ(at({.threads = 128, .smem = 41 << 10}).limiter, "shared memory");
@@ -236,7 +236,7 @@ TEST(Waves, Edges) {
 }
 
 TEST(Tiles, Quantisation) {
-  // 27,648 x 27,648 by 256 x 128 tiles is whole; one column more adds a column of tiles
+  // 27,648 x 27,648 is a whole number of 256 x 128 tiles; one column more adds a column of tiles
   EXPECT_DOUBLE_EQ(tile_efficiency(27648, 256), 1);
   EXPECT_NEAR(tile_efficiency(257, 256), 257 / 512.0, 1e-12);
   EXPECT_DOUBLE_EQ(tile_efficiency(0, 256), 1);
@@ -307,7 +307,7 @@ TEST(Predict, OneMoreBlockThanMultiprocessorsTakesTwiceTheArithmetic) {
 
 TEST(Predict, IsNeverBelowTheOperatorsArithmetic) {
   Kernel k = reading(1 << 20, 256, 16);
-  k.cost.on(Unit::fp64) = 1e12;  // and the plan counted no clocks
+  k.cost.on(Unit::fp64) = 1e12;  // but the plan counted no clocks
   const DeviceInfo rtx = model("RTX4090");
   EXPECT_GT(predict(k, rtx).us, bound(k.cost, rtx).arithmetic_us);
 }
@@ -386,7 +386,7 @@ TEST(LaunchRecorder, IsTheThreadsAndNests) {
   EXPECT_EQ(LaunchRecorder::current(), nullptr);
 }
 
-// The driver is told the most of all that was asked for, each time; a refusal is not remembered.
+// Each call sets the largest size requested so far; a size that the driver refused is not kept.
 TEST(LaunchLimits, AreOnlyRaised) {
   static const int kernel = 0, other = 0;
   static int told = 0;

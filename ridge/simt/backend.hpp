@@ -1,4 +1,4 @@
-// Which compiler reads this translation unit, and so where its kernels run.
+// Detects the compiler of this translation unit, and so where its kernels run.
 #pragma once
 #include <ridge/core/backend.hpp>  // the tags Cpu, Cuda and Hip
 
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
-// RIDGE_SIMT_SPACE is an inline namespace. One libridge holds the same template, compiled once by g++ and once by
-// nvcc, with different bodies; the namespace keeps their symbols apart.
+// RIDGE_SIMT_SPACE is an inline namespace. libridge holds the same template twice, compiled by g++ and by nvcc with
+// different bodies; the namespace keeps their symbols apart.
 #if defined(__HIPCC__)
 #include <hip/hip_runtime.h>
 #define RIDGE_SIMT_ON_HIP 1
@@ -44,13 +44,13 @@ nothing, so kernels would not share memory. Keep vendor headers out of units tha
 #define RIDGE_UNROLL _Pragma("unroll")
 #endif
 
-// The same on GPUs alone: where arrays must end up in registers, which g++ needs not and would compile slowly.
+// The same on GPUs only, for loops whose arrays must be in registers: g++ does not need that and would compile slowly.
 #if RIDGE_SIMT_ON_CPU
 #define RIDGE_UNROLL_ON_GPU
 #define RIDGE_KEEP_LOOP
 #else
 #define RIDGE_UNROLL_ON_GPU _Pragma("unroll")
-#define RIDGE_KEEP_LOOP _Pragma("unroll 1")  // as it is written, for the instruction cache's sake
+#define RIDGE_KEEP_LOOP _Pragma("unroll 1")  // keeps the loop, for the instruction cache
 #endif
 
 namespace ridge::simt {
@@ -60,15 +60,15 @@ inline namespace RIDGE_SIMT_SPACE {
 #if RIDGE_SIMT_ON_CPU
 using Backend = Cpu;
 inline constexpr int native_warp = 32;
-using lane_mask = std::uint64_t;  // lanes of a warp, and of a ballot; 64 lanes are possible at run time
+using lane_mask = std::uint64_t;  // lanes of a warp, and result of a ballot; 64 lanes are possible at run time
 #elif RIDGE_SIMT_ON_CUDA
 using Backend = Cuda;
 inline constexpr int native_warp = 32;
 using lane_mask = unsigned;
 #else
 using Backend = Hip;
-// The host pass of hipcc does not know the device's wavefront, and kernels named tile<native_warp> must mangle alike
-// in both passes: 64 (gfx9) unless the build says otherwise.
+// The host pass of hipcc does not know the device's wavefront, and names with tile<native_warp> must mangle the same in
+// both passes: 64 (gfx9) unless the build says otherwise.
 #ifndef RIDGE_HIP_WARP
 #define RIDGE_HIP_WARP 64
 #endif

@@ -1,4 +1,4 @@
-// What the CPU runtime costs: a table of barriers, shuffles, launches and empty threads, on one worker.
+// The cost of the CPU runtime: a table for barriers, shuffles, launches and empty threads, on one worker.
 #include <ridge/simt/simt.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ template <int Warp> __global__ void shuffles(float* out, int n) {
 
 __global__ void nothing() {}
 
-// Seconds of the fastest of some repetitions.
+// Seconds of the fastest of several repetitions.
 template <class F> double fastest(F f) {
   double best = 1e30;
   for (int i = 0; i < 7; ++i) {

@@ -84,7 +84,7 @@ __global__ void arithmetic(float* f, int* i, const float* in) {
 
 }  // namespace
 
-// Launched from here so that the templates above are instantiated.
+// The launches instantiate the templates above.
 ridge::Status compile_check(const void* stream) {
   const simt::Config config{.grid = dim3(2), .block = dim3(64), .smem = 4096, .stream = const_cast<void*>(stream)};
   float* f = nullptr;

@@ -1,4 +1,4 @@
-// dot4: four products of 8-bit integers at once, the instruction that CUDA calls dp4a.
+// dot4: four products of 8-bit integers at once, CUDA's dp4a instruction.
 #pragma once
 #include <ridge/simt/backend.hpp>
 #if RIDGE_SIMT_ON_CPU
@@ -8,7 +8,7 @@
 namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
 
-// sum + a[0] b[0] + ... + a[3] b[3], of the signed bytes of two words; wraps.
+// sum + a[0] b[0] + ... + a[3] b[3] over the signed bytes of two words; wraps.
 __device__ __forceinline__ int dot4(int a, int b, int sum) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 610
   return __dp4a(a, b, sum);

@@ -1,4 +1,4 @@
-// Instructions that the vendors' math headers do not name.
+// Instructions that have no function in the vendors' math headers.
 #pragma once
 #include <ridge/simt/simt.hpp>
 

@@ -10,7 +10,7 @@
 
 namespace ridge::simt {
 
-// "warp width 16; this backend has 32 and 64". Out of line: every kernel's launch comes by here.
+// "warp width 16; this backend has 32 and 64". Out of line, because every kernel's launch uses it.
 RIDGE_API Status refuse_warp(int width, const char* widths);
 
 inline namespace RIDGE_SIMT_SPACE {
@@ -20,15 +20,15 @@ struct Config {
   dim3 block;
   std::size_t smem = 0;    // bytes of dynamic shared memory
   void* stream = nullptr;  // cudaStream_t or hipStream_t; the CPU runs at once
-  int warp = native_warp;  // the CPU takes 32 and 64; a device only its own
+  int warp = native_warp;  // 32 or 64 on the CPU; on a device its own width
 };
 
 namespace detail {
 inline bool empty(const Config& c) { return c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0; }
 }  // namespace detail
 
-// Calls f(std::integral_constant<int, Width>) for a warp width that this backend instantiates, and returns its
-// Status: the one place where the width turns from a value into a template argument.
+// Calls f(std::integral_constant<int, Width>) for a warp width that this backend instantiates, and returns f's Status.
+// It is the only place that turns the width from a value into a template argument.
 template <class F> [[nodiscard]] Status with_warp(int warp, F&& f) {
   if (warp == native_warp) return std::forward<F>(f)(std::integral_constant<int, native_warp>{});
 #if RIDGE_SIMT_ON_CPU

@@ -5,11 +5,11 @@ list(TRANSFORM simt_runtime PREPEND ${simt}/runtime/)
 list(TRANSFORM simt_runtime APPEND .cpp)
 target_sources(ridge PRIVATE ${simt_runtime} ${simt}/trace/report.cpp ${simt}/trace/none.cpp)
 
-# Switching stacks and hardware shadow stacks do not go together: say so in the library's header.
+# Stack switching does not work with hardware shadow stacks, so the library is marked as not supporting them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(SOURCE ${simt_runtime} APPEND PROPERTY COMPILE_OPTIONS -fcf-protection=none)
 endif()
-# The workers live as long as the process, so their code must stay when the last dlclose() comes.
+# The workers live as long as the process, so their code must stay loaded after the last dlclose().
 target_link_options(ridge PRIVATE -Wl,-z,nodelete)
 
 add_executable(simt_bench EXCLUDE_FROM_ALL ${simt}/bench.cpp)
@@ -19,7 +19,7 @@ if(NOT RIDGE_TESTS)
   return()
 endif()
 
-# Used by every compiler, run by none: the whole vocabulary compiles.
+# Compiled by every compiler and never run: checks that the whole vocabulary compiles.
 add_library(simt_compile_check OBJECT)
 ridge_cpu_kernels(simt_compile_check ${simt}/compile_check.cu)
 target_link_libraries(simt_compile_check PRIVATE ridge)
@@ -34,8 +34,8 @@ target_link_libraries(simt_test PRIVATE ridge GTest::gtest_main Threads::Threads
 # ThreadSanitizer would wait a second at the end of each of these processes.
 gtest_discover_tests(simt_test PROPERTIES LABELS cpu ENVIRONMENT TSAN_OPTIONS=atexit_sleep_ms=0)
 
-# A process of its own per trial, some of whose calls of the system fail. Sanitizers have allocators of their own, which
-# end the process then.
+# Runs each trial in its own process, where some system calls fail. Not with sanitizers, whose allocators end the
+# process when a call fails.
 if(RIDGE_SIMT_MODE STREQUAL "plain")
   add_executable(simt_scarce_test ${simt}/test/inject.cpp)
   ridge_test_options(simt_scarce_test)
@@ -45,7 +45,7 @@ if(RIDGE_SIMT_MODE STREQUAL "plain")
   set_tests_properties(simt.scarce PROPERTIES LABELS cpu)
 endif()
 
-# What a sanitizer finds ends the process, so each such kernel is a process of its own.
+# A sanitizer's finding ends the process, so each such kernel runs in its own process.
 add_executable(simt_misuse)
 ridge_cpu_kernels(simt_misuse ${simt}/test/misuse_main.cu)
 target_link_libraries(simt_misuse PRIVATE ridge)

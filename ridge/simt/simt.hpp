@@ -1,13 +1,13 @@
 // simt: one kernel source for nvcc, hipcc and plain g++ (no GPU).
 //
-// Kernels are ordinary CUDA C++: __global__, __shared__, threadIdx, __syncthreads, shuffles, atomics. Under a GPU
-// compiler these headers add the few things that vendors spell differently:
+// Kernels are ordinary CUDA C++: __global__, __shared__, threadIdx, __syncthreads, shuffles, atomics. With a GPU
+// compiler these headers add only what vendors spell differently:
 //
 //   launch(Config, kernel, args...)    tile<N>: N lanes of a warp        vec<T, N>, load<N>, store
 //   dynamic_shared<T>()                thread_rank()                     with_warp(width, f)
 //
-// Under g++ they also supply CUDA's own names, and libridge runs the blocks on a pool of OS threads, the threads of
-// a block as fibers on one of them. README.md says what a kernel may use and what the CPU runtime checks.
+// With g++ they also provide CUDA's own names, and libridge runs the blocks on a pool of OS threads, with the threads
+// of a block as fibers on one of them. README.md says what a kernel may use and what the CPU runtime checks.
 #pragma once
 
 #include <ridge/core/float16.hpp>
@@ -16,7 +16,7 @@
 
 #if RIDGE_SIMT_ON_CPU
 #include <ridge/simt/cpu/names.hpp>
-// after the names:
+// These need the names above:
 #include <ridge/simt/cpu/atomics.hpp>
 #include <ridge/simt/cpu/lanes.hpp>
 #include <ridge/simt/cpu/math.hpp>

@@ -1,11 +1,11 @@
-// trace: what the kernels of this process do to memory, per source line, without a GPU.
+// trace: the memory accesses of this process's kernels, per source line, without a GPU.
 //
 //   auto report = simt::trace::record([&] { return simt::launch({.grid = 64, .block = 256}, kernel, x, y, n); });
 //   std::puts(report->text().c_str());
 //   EXPECT_TRUE(report->launches[0].coalesced());
 //
-// The program is linked with ridge::trace instead of ridge::ridge, and its kernels are compiled with the options that
-// come with that target. README.md says how it works, and where it and a GPU part.
+// The program is linked with ridge::trace instead of ridge::ridge, and its kernels are compiled with that target's
+// options. README.md says how it works, and where it differs from a GPU.
 #pragma once
 #include <ridge/core/api.hpp>
 #include <ridge/core/status.hpp>
@@ -21,16 +21,16 @@ enum class Space : std::uint8_t { global, shared };
 enum class Kind : std::uint8_t { load, store, atomic };
 
 struct Line {
-  std::string file;                       // as the compiler was given it; where no debug information is: the program
+  std::string file;                       // as passed to the compiler; without debug information the program
   int number = 0;                         // 0: unknown
   std::string text;                       // the line itself, trimmed; empty where the file cannot be read
   RIDGE_API std::string spelled() const;  // "softmax.cu:12"
 };
 
-// A request is one access by the lanes of a warp together. Sums over all requests of a line.
+// A request is one access by the lanes of a warp together. These are sums over all requests of a line.
 struct Counts {
   std::int64_t requests = 0;
-  std::int64_t lanes = 0;                             // that took part
+  std::int64_t lanes = 0;                             // participating lanes
   std::int64_t sectors = 0, least_sectors = 0;        // of 32 bytes; global memory
   std::int64_t wavefronts = 0, least_wavefronts = 0;  // shared memory
   RIDGE_API Counts& operator+=(const Counts&);
@@ -40,25 +40,25 @@ struct Access : Counts {
   Line at;
   Space space = Space::global;
   Kind kind = Kind::load;
-  int bytes = 0;  // of one lane
-  // Shared loads and stores of neighbouring words, if nvcc makes wider ones of them; otherwise as counted.
+  int bytes = 0;  // per lane
+  // Figures of shared loads and stores if nvcc joins those of neighbouring words; otherwise as counted.
   std::int64_t widened_requests = 0, widened_wavefronts = 0, widened_least = 0;
   std::int64_t unset = 0;  // reads of shared memory that no thread of the block had written
   bool neighbours() const { return space == Space::shared && kind != Kind::atomic && widened_requests < requests; }
-  // Whether lanes meet in a bank, also where nvcc widens what it can.
+  // Whether there are bank conflicts even if nvcc widens all accesses that it can.
   bool conflicts() const {
     return wavefronts > least_wavefronts && (!neighbours() || widened_wavefronts > widened_least);
   }
   RIDGE_API std::string note(int warp) const;
 };
 
-// A branch at which lanes of one warp part.
+// A branch at which lanes of one warp diverge.
 struct Branch {
   Line at;
-  std::int64_t executed = 0, divergent = 0;  // by warps
+  std::int64_t executed = 0, divergent = 0;  // counted per warp
 };
 
-// Two blocks touch the same bytes, at least one with a plain write.
+// Two blocks access the same bytes, at least one of them with a plain write.
 struct Race {
   Line at, against;
   std::int64_t accesses = 0;
@@ -73,7 +73,7 @@ struct Launch {
   Dim grid, block;
   std::size_t smem = 0;  // dynamic
   int warp = 32;
-  std::vector<Access> accesses;  // by file and line
+  std::vector<Access> accesses;  // sorted by file and line
   std::vector<Branch> branches;  // the divergent ones
   std::vector<Race> races;
 
@@ -88,11 +88,11 @@ struct Report {
   RIDGE_API std::string text() const;  // a table per launch, with the source lines
 };
 
-// Whether this program can trace: whether it is linked with ridge::trace.
+// Whether this program can trace, that is, whether it is linked with ridge::trace.
 RIDGE_API bool available();
 
-// Runs `work` and reports on every kernel it launched on the CPU. An error is that of `work` (a kernel that broke a
-// rule: in one sentence, with the source line), or says why nothing can be traced. Not from two threads at once.
+// Runs `work` and reports on every kernel that it launched on the CPU. An error is the one of `work` (for a kernel that
+// broke a rule, a sentence with the source line), or says why nothing can be traced. Not for two threads at once.
 RIDGE_API Result<Report> record(const std::function<Status()>& work);
 
 }  // namespace ridge::simt::trace

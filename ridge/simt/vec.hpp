@@ -1,4 +1,4 @@
-// vec<T, N>: N adjacent elements that move by aligned accesses of at most sixteen bytes.
+// vec<T, N>: N adjacent elements, moved by aligned accesses of at most 16 bytes.
 #pragma once
 #include <ridge/simt/backend.hpp>
 #if RIDGE_SIMT_ON_CPU
@@ -10,7 +10,8 @@
 namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
 
-// Aligned to its size, at most 16: the widest access of a device, and of what g++ may assume of a stack.
+// Aligned to its size, at most 16 bytes: the widest access of a device, and the alignment that g++ may assume of a
+// stack.
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) vec {
   static_assert(N >= 1 && (sizeof(T) * N & (sizeof(T) * N - 1)) == 0, "a vec is a power of two of bytes");
   T v[N];
@@ -20,7 +21,7 @@ template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16
 
 namespace detail {
 
-// The CPU checks what a device would fault on; a vec access must be aligned to the vec.
+// A vec access must be aligned to the vec; the CPU checks this, a device would fault.
 template <class Vec>
 __device__ __forceinline__ void check_alignment([[maybe_unused]] const volatile void* p, [[maybe_unused]] where at) {
 #if RIDGE_SIMT_ON_CPU
@@ -29,7 +30,7 @@ __device__ __forceinline__ void check_alignment([[maybe_unused]] const volatile 
 #endif
 }
 
-// The unsigned type that one streaming access of a vec moves; void: the vec is not moved by whole words.
+// The unsigned type of one streaming access of a vec; void: the vec does not consist of whole words.
 template <std::size_t Bytes>
 using stream_word =
     std::conditional_t<Bytes % 16 == 0, uint4,
@@ -49,8 +50,8 @@ __device__ __forceinline__ void store(T* p, const vec<T, N>& value, detail::wher
   *reinterpret_cast<vec<T, N>*>(p) = value;
 }
 
-// The same, where p is known to be in global memory: 8 and 16 bytes are one instruction. nvcc 13 makes of store() as
-// many as there are registers, if the vec's words were computed apart (softmax stored 40 % of its bytes so).
+// The same for p in global memory, where 8 and 16 bytes are always one instruction. nvcc 13 splits store() into one
+// store per register if the vec's words were computed separately (softmax stored 40 % of its bytes that way).
 template <int N, class T>
 __device__ __forceinline__ void store_global(T* p, const vec<T, N>& value,
                                              detail::where at = detail::where::current()) {
@@ -76,7 +77,7 @@ __device__ __forceinline__ void store_global(T* p, const vec<T, N>& value,
 #endif
 }
 
-// The same for data that is read or written once: on CUDA the line is the first to leave the cache (ld.cs, st.cs).
+// The same for data that is read or written once: on CUDA the cache line is evicted first (ld.cs, st.cs).
 template <int N, class T>
 __device__ __forceinline__ vec<T, N> load_streaming(const T* p, detail::where at = detail::where::current()) {
   using word = detail::stream_word<sizeof(T) * N>;

@@ -1,5 +1,4 @@
-// Clock: how one device times queued work. gpu_clock.cpp stands on CUDA events and graphs, cpu_clock.cpp on the
-// steady clock.
+// Clock: times queued work on one device. gpu_clock.cpp uses CUDA events and graphs, cpu_clock.cpp the steady clock.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/core/stream.hpp>
@@ -14,23 +13,22 @@ class RIDGE_API Clock {
   virtual ~Clock() = default;
   virtual Stream stream() const = 0;
   // Prepares `runs` calls of work(i), i = 0.., to be timed as one: on a GPU they become a graph, so that the time is
-  // the device's and not the launching thread's. Returns what measures once, in microseconds per call.
-  // On a GPU each measurement starts with a cache that is cold and clean: without this, whoever comes after a copy
-  // pays for writing back what the copy left there (12 us of a 237 us sum on an H200). And none of the code that was
-  // measured before is left in a multiprocessor's caches, as in a model, where other kernels come between (13 of the
-  // 53 us of a product on an H100).
-  // `queued` puts the calls on the stream instead: what a copy needs, whose graph node runs at half its speed.
+  // the device's and not the launching thread's. Returns a function that measures once, in microseconds per call. On a
+  // GPU each measurement starts with a cold and clean cache: otherwise a run after a copy pays for writing back the
+  // copy's lines (12 us of a 237 us sum on an H200). The measured code is not in a multiprocessor's caches either, as
+  // in a model, where other kernels run in between (13 of the 53 us of a product on an H100). `queued` puts the calls
+  // on the stream instead of a graph: a copy needs that, because as a graph node it runs at half its speed.
   virtual Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work,
                                                           bool queued = false) = 0;
-  // Queues a kernel that does nothing: what a run takes at least.
+  // Queues a kernel that does nothing, for the least time of a run.
   virtual Status nothing() = 0;
 };
 
-// Queues a read of `bytes` of scratch, so that the L2 cache (if it is smaller) holds those and no written lines.
-Status chill(const void* scratch, std::size_t bytes, void* word, Stream);
+// Queues a read of `bytes` of scratch, so that the L2 cache (if it is smaller) holds only those and no dirty lines.
+Status flush_l2(const void* scratch, std::size_t bytes, void* word, Stream);
 
-// And so much other code that none of anybody else's is left in the caches of `multiprocessors`.
-Status chill_code(int multiprocessors, void* word, Stream);
+// Queues enough other code to evict all earlier code from the caches of `multiprocessors`.
+Status flush_instruction_caches(int multiprocessors, void* word, Stream);
 
 // Queues an empty kernel of one warp.
 Status launch_nothing(Stream);

@@ -10,7 +10,7 @@ class CpuClock final : public Clock {
   Stream stream() const override { return {}; }
   Status nothing() override { return {}; }
   Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool) override {
-    RIDGE_TRY(work(0));  // warm
+    RIDGE_TRY(work(0));  // warms up
     return std::function<Result<double>()>([runs, work = std::move(work)]() -> Result<double> {
       const auto start = std::chrono::steady_clock::now();
       for (int i = 0; i < runs; ++i) RIDGE_TRY(work(i));

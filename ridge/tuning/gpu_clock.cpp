@@ -35,7 +35,7 @@ class GpuClock final : public Clock {
   Status nothing() override { return launch_nothing(stream()); }
 
   Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool queued) override {
-    RIDGE_TRY(work(0));  // loads the kernels, which capture may not do
+    RIDGE_TRY(work(0));  // loads the kernels, which is not allowed under capture
     RIDGE_TRY(check("warm-up", cudaStreamSynchronize(stream_)));
     if (queued)
       return timed(runs, [runs, work = std::move(work)] {
@@ -55,18 +55,18 @@ class GpuClock final : public Clock {
     cudaGraphDestroy(graph);
     if (!made.ok()) return made;
     std::shared_ptr<CUgraphExec_st> owned(executable, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
-    // The graph holds addresses: what `work` owns must live as long.
+    // The graph holds addresses, so everything that `work` owns must live as long.
     return timed(runs, [this, owned, work] { return check("graph", cudaGraphLaunch(owned.get(), stream_)); });
   }
 
  private:
-  // Between two events: what `queue` puts on the stream.
+  // Times the work that `queue` puts on the stream, between two events.
   template <class Queue> std::function<Result<double>()> timed(int runs, Queue queue) {
     return [this, runs, queue = std::move(queue)]() -> Result<double> {
       float ms = 0;
       void* const word = static_cast<char*>(scratch_.data()) + scratch_.bytes() - 16;
-      RIDGE_TRY(chill_code(sms_, word, stream()));
-      RIDGE_TRY(chill(scratch_.data(), scratch_.bytes() - 16, word, stream()));
+      RIDGE_TRY(flush_instruction_caches(sms_, word, stream()));
+      RIDGE_TRY(flush_l2(scratch_.data(), scratch_.bytes() - 16, word, stream()));
       RIDGE_TRY(check("event", cudaEventRecord(start_, stream_)));
       RIDGE_TRY(queue());
       RIDGE_TRY(check("event", cudaEventRecord(stop_, stream_)));

@@ -9,9 +9,9 @@ namespace ridge::tuning {
 
 namespace {
 
-constexpr std::uintptr_t alignment = 256;  // of a Buffer
+constexpr std::uintptr_t alignment = 256;  // that of a Buffer
 
-// Bytes from `begin` to before `end` that views touch.
+// The bytes in [begin, end) that views touch.
 struct Region {
   std::uintptr_t begin, end;
 };
@@ -24,7 +24,7 @@ Region region_of(const TensorView& v) {
   return {begin, begin + static_cast<std::uintptr_t>(v.layout.span() * size)};
 }
 
-// Those that meet are one.
+// Merges regions that overlap.
 std::vector<Region> merged(std::vector<Region> regions) {
   std::ranges::sort(regions, {}, &Region::begin);
   std::vector<Region> apart;
@@ -56,12 +56,12 @@ Result<TensorCopies> TensorCopies::make(Views inputs, Views outputs, const Devic
   };
   TensorCopies copies;
   for (std::size_t s = 0; s < std::min(wanted, most_sets); ++s) {
-    std::vector<std::uintptr_t> moved;  // of each region: what its addresses change by
+    std::vector<std::uintptr_t> moved;  // per region: the change of its addresses
     for (const Region& r : regions) {
-      const std::uintptr_t phase = r.begin % alignment;
-      auto buffer = Buffer::allocate(device.id, r.end - r.begin + phase);
+      const std::uintptr_t alignment_offset = r.begin % alignment;
+      auto buffer = Buffer::allocate(device.id, r.end - r.begin + alignment_offset);
       if (!buffer) return buffer.error();
-      const std::uintptr_t to = reinterpret_cast<std::uintptr_t>(buffer->data()) + phase;
+      const std::uintptr_t to = reinterpret_cast<std::uintptr_t>(buffer->data()) + alignment_offset;
       RIDGE_TRY(copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(r.begin), r.end - r.begin));
       moved.push_back(to - r.begin);
       copies.buffers_.push_back(std::move(*buffer));

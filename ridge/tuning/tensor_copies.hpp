@@ -1,5 +1,4 @@
-// Copies of a call's tensors, to be timed on: several sets, so that one run does not find in a cache what another one
-// left there.
+// Copies of a call's tensors for timing: several sets, so that a run does not find the data of another one in a cache.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/op.hpp>
@@ -14,8 +13,8 @@ class TensorCopies {
     std::vector<TensorView> inputs, outputs;
   };
 
-  // Views whose bytes meet share theirs in the copies too, and addresses are the same modulo 256. As many sets as make
-  // twice what the device's L2 cache holds, 32 at most. Copied on the stream. Fails where there is no room.
+  // Views that overlap do so in the copies too, and addresses are the same modulo 256. The sets together have twice the
+  // size of the device's L2 cache; there are 32 at most. Copies on the stream. Fails where there is no room.
   RIDGE_API static Result<TensorCopies> make(Views inputs, Views outputs, const DeviceInfo&, Stream);
 
   const Set& set(int i) const { return sets_[static_cast<std::size_t>(i) % sets_.size()]; }

@@ -1,4 +1,4 @@
-// Tuning on the CPU runtime: what is measured, kept, read and left alone.
+// Tuning on the CPU runtime: measuring, keeping, reading, and leaving alone.
 #include <ridge/core/tuning.hpp>
 #include <ridge/tuning/tensor_copies.hpp>
 #include <ridge/tuning/tuned_plan.hpp>
@@ -14,7 +14,7 @@
 namespace ridge {
 namespace {
 
-// A tuning file of the test's own, which ends with it.
+// A tuning file that exists for one test.
 class Tuned : public testing::Test {
  protected:
   void SetUp() override {
@@ -79,7 +79,7 @@ TEST_F(Tuned, TheFirstRunMeasuresAndTheFileKeepsIt) {
 TEST_F(Tuned, WhatIsKeptIsTaken) {
   Call c = sums(1000);
   const Explanation e = plan_of(c)->explain();
-  std::string other;  // that fits, and is not what the model chooses
+  std::string other;  // a variant that fits and that the model does not choose
   for (const Candidate& candidate : e.candidates)
     if (candidate.fits() && candidate.variant != e.variant) other = candidate.variant;
   ASSERT_FALSE(other.empty());
@@ -93,13 +93,13 @@ TEST_F(Tuned, WhatIsKeptIsTaken) {
     run(*plan, c);
   }
   EXPECT_EQ(plan_of(c, {{"tune", "0"}})->explain().variant, e.variant);
-  EXPECT_EQ(plan_of(c, {{"variant", e.variant}})->explain().variant, e.variant);  // who names one has it
+  EXPECT_EQ(plan_of(c, {{"variant", e.variant}})->explain().variant, e.variant);  // a named variant is used
 }
 
 TEST_F(Tuned, ReadingMeasuresNothing) {
   set_tuning(TuneMode::read);
   Call c = sums(77);
-  const auto refused = plan_tuned(**find_op("add"), c.in, c.out, {}, cpu());  // who names a file has one
+  const auto refused = plan_tuned(**find_op("add"), c.in, c.out, {}, cpu());  // a named file must exist
   EXPECT_EQ(std::string(refused.error().message()), "tuning file '" + path_.string() + "' cannot be read");
   ASSERT_TRUE(Tuning().add_to(path_).ok());
   run(*plan_of(c), c);
@@ -157,7 +157,7 @@ TEST_F(Tuned, InPlaceAndSettledOnce) {
   ASSERT_TRUE(plan->run(c.in, c.out, workspace->workspace(), {}).ok());
   EXPECT_TRUE(plan->is_settled());
   EXPECT_EQ(kept(), measures ? 1u : 0u);
-  for (const float a : c.a) ASSERT_EQ(a, 3);  // added to once: copies were measured on
+  for (const float a : c.a) ASSERT_EQ(a, 3);  // added to once: measuring used copies
 }
 
 TEST(NearVariants, TheChoiceAndTheFewNearIt) {
@@ -187,7 +187,7 @@ TEST_F(Tuned, WhatIsWrongIsSaid) {
             "tuning file '" + path_.string() + "' does not begin with 'ridge tuning 2'");
 }
 
-// A pipe may never end, and what is asked of it would wait.
+// A pipe may never end, and reading it would hang.
 TEST_F(Tuned, ThatAPipeIsNoTuningFile) {
   std::filesystem::create_directories(path_.parent_path());
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);

@@ -11,7 +11,7 @@ namespace ridge {
 
 namespace {
 
-// The choices that this process knows: those of the file when it was first asked for, and its own.
+// The choices that this process knows: those of the file when it was first read, and its own.
 class Choices {
  public:
   static Choices& instance() {
@@ -25,7 +25,7 @@ class Choices {
     const Tuning::Entry* entry = tuning_.find(device, op, problem);
     return entry ? std::optional(entry->variant) : std::nullopt;
   }
-  // Whether measured choices can be kept; else a sentence. The file is made where there is none.
+  // Fails where measured choices cannot be kept. Makes the file where there is none.
   Status can_keep() {
     const std::filesystem::path path = tuning_path();
     const std::lock_guard lock(mutex_);
@@ -42,7 +42,7 @@ class Choices {
       tuning_.set(device, op, problem, entry);
       return path_;
     }();
-    return one.add_to(path);  // which may wait for other processes
+    return one.add_to(path);  // without the mutex, because it may wait for other processes
   }
 
  private:
@@ -63,7 +63,7 @@ class Choices {
 
 // ---- a plan's problem, and its tensors' copies ---------------------------------------------------------------------
 
-// The problem's text, and what it does not say: strides, and addresses that no access of 16 bytes may start at.
+// The problem's text, with strides of tensors that are not contiguous and the alignment of those below 16 bytes.
 std::string key_of(const Explanation& e, Views inputs, Views outputs) {
   std::string key = e.problem;
   int index = 0;
@@ -112,10 +112,10 @@ class TunedPlan final : public OpPlan {
       const std::lock_guard lock(measuring_);
       if (chosen_.load(std::memory_order_relaxed) < 0) {
         const gpu::BesideCaptures others;
-        RIDGE_TRY(synchronize(device_.id, stream));  // what the inputs' elements wait for
+        RIDGE_TRY(synchronize(device_.id, stream));  // earlier work on the stream writes the inputs
         auto fastest = measure(inputs, outputs);
-        // Without room, or on a device that refuses to be timed, the model's choice stays. That the choice can be kept
-        // was seen when the plan was made; if not any more, the next process measures again.
+        // Without room, or on a device that cannot be timed, the model's choice stays. Planning has checked that
+        // choices can be kept; if that changed, the next process measures again.
         if (fastest && fastest->us > 0) (void)Choices::instance().keep(device_.name, op_, key_, entry_of(*fastest));
         chosen_.store(fastest ? fastest->index : 0, std::memory_order_release);
       }
@@ -135,7 +135,7 @@ class TunedPlan final : public OpPlan {
   }
   Tuning::Entry entry_of(const Fastest& f) const { return {contenders_[f.index].variant, f.us}; }
 
-  // Times all contenders in turns, cold, on copies of the tensors.
+  // Times all contenders alternately, with a cold cache, on copies of the tensors.
   Result<Fastest> measure(Views inputs, Views outputs) const {
     auto clock = device_.is_cpu() ? tuning::make_cpu_clock() : tuning::make_gpu_clock(device_);
     if (!clock) return clock.error();
@@ -144,7 +144,7 @@ class TunedPlan final : public OpPlan {
     if (!copies) return copies.error();
     auto scratch = Buffer::allocate(device_.id, workspace_bytes_);
     if (!scratch) return scratch.error();
-    constexpr double group_us = 200;  // of calls in one graph, so that an event's microsecond does not matter
+    constexpr double group_us = 200;  // time of the calls in one graph, so that an event's microsecond does not matter
     constexpr int most_calls = 32, rounds = 5;
     std::vector<std::function<Result<double>()>> timed;
     for (const Contender& c : contenders_) {
@@ -164,7 +164,7 @@ class TunedPlan final : public OpPlan {
         if (!once) return once.error();
         us[i].push_back(*once);
       }
-    constexpr double clearly = 0.98;  // of the model's choice: less is noise
+    constexpr double clearly = 0.98;  // share of the model choice's time; smaller gains are noise
     Fastest fastest{0, median(us[0])};
     const double of_choice = fastest.us;
     for (std::size_t i = 1; i < us.size(); ++i)
@@ -223,7 +223,7 @@ Result<std::unique_ptr<OpPlan>> plan_tuned(const OpInfo& op, Views inputs, Views
   if (*known) {
     if (**known == e.variant) return plan;
     auto tuned = with(**known);
-    return tuned ? std::move(tuned) : std::move(plan);  // of a file that was written by hand
+    return tuned ? std::move(tuned) : std::move(plan);  // a file written by hand may name a row that does not fit
   }
   const auto is_empty = [](const TensorView& v) { return v.count() == 0; };
   if (*mode == TuneMode::read || std::ranges::any_of(outputs, is_empty)) return plan;

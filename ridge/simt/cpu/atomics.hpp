@@ -1,5 +1,5 @@
-// CUDA's atomics for g++: relaxed, as on the device, and for the types that CUDA takes, so that what compiles here
-// compiles there. (size_t is unsigned long, which CUDA refuses: cast it to unsigned long long.)
+// CUDA's atomics for g++: relaxed, as on the device, and for CUDA's types, so that code which compiles here compiles
+// with nvcc too. (size_t is unsigned long, which CUDA refuses: cast it to unsigned long long.)
 #pragma once
 #include <ridge/simt/cpu/names.hpp>
 
@@ -23,7 +23,7 @@ concept atomic_ordered = one_of<T, int, unsigned, long long, unsigned long long>
 template <class T>
 concept atomic_movable = one_of<T, int, unsigned, unsigned long long, float>;
 
-// Replaces *p by next(*p), whatever other threads do meanwhile; returns what was there.
+// Replaces *p by next(*p) atomically; returns the old value.
 template <class T, class Next> T atomic_update(T* p, Next next) {
   std::atomic_ref<T> cell(*p);
   T old = cell.load(std::memory_order_relaxed);
@@ -64,7 +64,7 @@ template <ridge::simt::detail::atomic_word T> T atomicOr(T* p, std::type_identit
 template <ridge::simt::detail::atomic_word T> T atomicXor(T* p, std::type_identity_t<T> value) {
   return std::atomic_ref<T>(*p).fetch_xor(value, std::memory_order_relaxed);
 }
-// Wrap around: up to a limit and back to 0; down to 0 and back to a limit.
+// Wrap around: atomicInc counts up to a limit and back to 0, atomicDec down to 0 and back to a limit.
 inline unsigned atomicInc(unsigned* p, unsigned limit) {
   return ridge::simt::detail::atomic_update(p, [limit](unsigned old) { return old >= limit ? 0 : old + 1; });
 }
@@ -73,7 +73,7 @@ inline unsigned atomicDec(unsigned* p, unsigned limit) {
       p, [limit](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
 }
 
-// The block-scoped forms: on the CPU the same operation.
+// The block-scoped forms; on the CPU they are the same operations.
 template <class T> T atomicAdd_block(T* p, std::type_identity_t<T> value) { return atomicAdd(p, value); }
 template <class T> T atomicSub_block(T* p, std::type_identity_t<T> value) { return atomicSub(p, value); }
 template <class T> T atomicExch_block(T* p, std::type_identity_t<T> value) { return atomicExch(p, value); }

@@ -10,7 +10,7 @@ namespace detail {
 
 inline int warp_width() { return warpSize; }
 
-using lane_word = std::uint64_t;  // what one collective carries
+using lane_word = std::uint64_t;  // the word that one collective carries
 
 template <int Width> lane_word shuffle_word(lane_mask mask, lane_word word, Source source, int operand, where at) {
   return shuffle(mask, word, source, operand, Width, at);
@@ -85,8 +85,8 @@ T __shfl_down_sync(ridge::simt::lane_mask mask, T value, unsigned distance, int 
 }
 
 // ---- fences ------------------------------------------------------------------------------------------------------
-// ThreadSanitizer does not model fences. One atomic that every fence modifies orders what stands before a fence
-// with what stands after every later one: so a reader of fenced data needs its own __threadfence(), as in CUDA.
+// ThreadSanitizer does not model fences. Here every fence modifies one atomic, which orders accesses before a fence
+// with those after every later fence: so a reader of fenced data needs its own __threadfence(), as in CUDA.
 #ifdef RIDGE_SIMT_RACE
 namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {

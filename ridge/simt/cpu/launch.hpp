@@ -10,8 +10,8 @@ inline namespace RIDGE_SIMT_SPACE {
 
 template <class T> T* dynamic_shared() { return static_cast<T*>(detail::dynamic_shared_memory()); }
 
-// Runs the whole grid and returns. What a kernel did wrong comes back as Code::kernel_fault, in a sentence that
-// names block, thread and source line; no exception and no abort leaves it.
+// Runs the whole grid and returns. A kernel's fault is returned as Code::kernel_fault, in a sentence that names block,
+// thread and source line; no exception and no abort leaves this function.
 template <class... P, class... A>
 [[nodiscard]] Status launch(const Config& config, void (*kernel)(P...), A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A), "launch: as many arguments as the kernel has parameters");

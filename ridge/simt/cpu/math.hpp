@@ -70,7 +70,7 @@ inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
 namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
 namespace detail {
-// As the device converts: out of range saturates, NaN is 0. (In C++ both are undefined.)
+// Conversions as on the device: out of range saturates, NaN becomes 0. (In C++ both are undefined.)
 template <class To> To saturate(float whole) {
   constexpr To least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
   if (whole != whole) return 0;

@@ -2,8 +2,8 @@
 #pragma once
 #include <ridge/core/api.hpp>
 
-// A kernel that g++ compiled and the host stub that nvcc made from the same text have the same name; internal
-// linkage keeps both in one library.
+// A kernel compiled by g++ and nvcc's host stub of the same text have the same name; internal linkage allows both in
+// one library.
 #define __global__ __attribute__((unused)) static
 #define __device__
 #define __host__
@@ -13,8 +13,8 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __forceinline__ inline __attribute__((always_inline))
 
-// A block never leaves its OS thread, so what its threads share is that thread's own. The bounds build has a single
-// worker and uses plain statics instead, because AddressSanitizer guards those and not thread_local arrays.
+// A block never leaves its OS thread, so its shared memory is thread_local. The bounds build has a single worker and
+// uses plain statics instead, because AddressSanitizer guards those and not thread_local arrays.
 #ifdef RIDGE_SIMT_SERIAL
 #define __shared__ static
 #else
@@ -54,7 +54,7 @@ constexpr float4 make_float4(float x, float y, float z, float w) { return {x, y,
 constexpr double2 make_double2(double x, double y) { return {x, y}; }
 
 // ---- built-in variables: the runtime sets them whenever it switches threads --------------------------------------
-// In a namespace, so that libridge exports no name that another library of the program may have.
+// In a namespace, so that libridge exports no name that another library of the program may use.
 namespace ridge::simt::builtin {
 extern RIDGE_API constinit thread_local uint3 threadIdx;
 extern RIDGE_API constinit thread_local uint3 blockIdx;

@@ -1,5 +1,5 @@
-// What a kernel on the CPU asks of the runtime (ridge/simt/runtime, inside libridge). Every entry takes the source
-// line it is called from, for the sentence that names it when the kernel breaks a rule.
+// The runtime's interface for kernels on the CPU (ridge/simt/runtime, inside libridge). Every function takes the source
+// line of its call, for the sentence when the kernel breaks a rule.
 #pragma once
 #include <ridge/core/api.hpp>
 #include <ridge/core/status.hpp>
@@ -42,8 +42,8 @@ RIDGE_API void barrier(where);
 RIDGE_API int barrier_vote(Vote, bool predicate, where);
 
 // ---- the warp ----------------------------------------------------------------------------------------------------
-// The lane a shuffle reads: an index within the segment of `width` lanes, this lane's number with bits flipped, or a
-// distance up or down; a source beyond the segment is the lane itself.
+// How a shuffle gives the lane it reads: an index within the segment of `width` lanes, this lane's number with bits
+// flipped, or a distance up or down; where the source is outside the segment, the lane reads its own value.
 enum class Source : unsigned char { index, flip, up, down };
 RIDGE_API std::uint64_t shuffle(lane_mask, std::uint64_t word, Source, int operand, int width, where);
 RIDGE_API lane_mask ballot(lane_mask, bool predicate, where);
@@ -55,12 +55,12 @@ RIDGE_API void* dynamic_shared_memory();
 RIDGE_API std::size_t block_number();  // counts the blocks that this OS thread has begun, from 1
 [[noreturn]] RIDGE_API void misaligned(const volatile void* address, std::size_t alignment, where);
 
-// What a launch runs: body(arguments), once per thread of the grid.
+// The kernel of a launch: body(arguments) runs once per thread of the grid.
 struct Entry {
   void (*body)(void*) = nullptr;
   void* arguments = nullptr;
-  std::size_t bytes = 0;         // of the arguments
-  const void* kernel = nullptr;  // its address, for its name
+  std::size_t bytes = 0;         // size of the arguments
+  const void* kernel = nullptr;  // the kernel's address, for its name
 };
 RIDGE_API Status run(const Config&, const Entry&);
 

@@ -6,17 +6,17 @@ namespace ridge::simt {
 inline namespace RIDGE_SIMT_SPACE {
 namespace detail {
 
-// On the CPU this is a source line; the device has no use for it.
+// On the CPU this is a source line; the device does not need it.
 struct where {
   static constexpr __host__ __device__ where current() { return {}; }
 };
 
-using lane_word = unsigned;  // what one shuffle instruction carries
+using lane_word = unsigned;  // the word that one shuffle instruction carries
 
 enum class Source : unsigned char { index, flip, up, down };
 
 #if RIDGE_SIMT_ON_CUDA
-// A constant: `warpSize` is a variable to nvcc, which divides by it at run time.
+// A constant, because `warpSize` is a variable in nvcc, which divides by it at run time.
 __device__ __forceinline__ int warp_width() { return native_warp; }
 
 template <int Width>
@@ -47,7 +47,7 @@ __device__ __forceinline__ lane_word shuffle_word(lane_mask, lane_word word, Sou
 __device__ __forceinline__ lane_mask ballot(lane_mask mask, bool predicate, where) {
   return __ballot(predicate) & mask;
 }
-// A wavefront runs in lockstep; what is needed is that memory operations do not move across.
+// A wavefront runs in lockstep, so the barrier only has to keep memory operations from moving across it.
 __device__ __forceinline__ void sync_warp(lane_mask, where) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();

@@ -37,7 +37,7 @@ inline Status report(const Config& c, device_error e) {
 }
 
 #if RIDGE_SIMT_ON_CUDA
-// Asks what the compiler made of the kernel, where it is for this device.
+// Reads the compiler's figures of the kernel, if it was compiled for this device.
 inline Status record(LaunchRecorder& recorder, const Config& c, const void* kernel) {
   cudaFuncAttributes made;
   const cudaError_t e = cudaFuncGetAttributes(&made, kernel);
@@ -53,8 +53,8 @@ inline Status record(LaunchRecorder& recorder, const Config& c, const void* kern
   return {};
 }
 
-// Static and dynamic shared memory together may pass 48 KB only where the kernel asked for it. The static part is not
-// known here, so any kernel with dynamic shared memory asks.
+// Static and dynamic shared memory together may exceed 48 KB only after a request. The static part is not known here,
+// so the request is made for every kernel with dynamic shared memory.
 inline Status allow_shared(const Config& c, const void* kernel) {
   if (c.smem == 0) return {};
   int device = 0;
@@ -63,15 +63,15 @@ inline Status allow_shared(const Config& c, const void* kernel) {
     e = static_cast<cudaError_t>(allow_shared_bytes(kernel, device, c.smem, [](const void* of, int bytes) -> int {
       return cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }));
-  if (e != cudaSuccess) (void)cudaGetLastError();  // or the next launch would report it again
+  if (e != cudaSuccess) (void)cudaGetLastError();  // clears the error, or the next launch would report it again
   return report(c, e);
 }
 #endif
 
 }  // namespace detail
 
-// Puts the kernel on the stream and returns. What the driver says of the launch itself comes back; what the kernel
-// does later is the stream's to report.
+// Queues the kernel on the stream and returns the driver's status of the launch. The stream reports later faults of the
+// kernel.
 template <class... P, class... A>
 [[nodiscard]] Status launch(const Config& config, void (*kernel)(P...), A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A), "launch: as many arguments as the kernel has parameters");

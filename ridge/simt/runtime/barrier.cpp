@@ -19,7 +19,7 @@ static void arrive(Worker& w, where at) {
   }
   char* token = &w.barrier_token[w.barrier_phase];
   tsan::release(token);
-  if (++w.arrived == w.count) {  // the last one lets all go, and goes first
+  if (++w.arrived == w.count) {  // the last thread releases all, and continues first
     w.arrived = 0;
     w.barrier_phase ^= 1;
     for (int i = 0; i < w.warps; ++i) w.ready[i] = w.warp[i].exists;

@@ -1,4 +1,4 @@
-// Running a block: its threads on fibers, and home again when all have returned or one has failed.
+// Runs a block: its threads on fibers, then back to the home stack when all have returned or one has failed.
 #include <ridge/simt/runtime/block.hpp>
 
 #include <ridge/simt/runtime/collective.hpp>
@@ -19,7 +19,7 @@ namespace ridge::simt {
 
 // ---- on a fiber --------------------------------------------------------------------------------------------------
 
-// Runs the kernel for one thread. An exception ends the block, after its handler is done with.
+// Runs the kernel for one thread. An exception ends the block, outside of its catch handler.
 static void run_thread(Worker& w, Thread& t) {
   const auto report = [&](const char* what) {
     w.in_fiber.store(false, std::memory_order_relaxed);
@@ -34,8 +34,8 @@ static void run_thread(Worker& w, Thread& t) {
   }
 }
 
-// Ends thread t and leaves its fiber, or goes on with a thread that has not started: a kernel without barriers is a
-// plain loop over its threads.
+// Ends the current thread and leaves its fiber, or continues with a thread that has not started: a kernel without
+// barriers is a plain loop over its threads.
 void fiber_main() {
   asan::arrived(nullptr);
   Worker& w = here();
@@ -89,7 +89,7 @@ void detail::misaligned(const volatile void* address, std::size_t alignment, whe
 
 void prepare_worker(Worker& w) {
   w.os_thread = pthread_self();
-  // AddressSanitizer is told which stack it comes home to.
+  // The home stack, for AddressSanitizer.
   pthread_attr_t attributes;
   void* low = nullptr;
   std::size_t size = 0;
@@ -100,7 +100,7 @@ void prepare_worker(Worker& w) {
   w.home.stack = static_cast<char*>(low) + size - std::min(size, Stacks::bytes);
 }
 
-// posix_memalign, unlike aligned_alloc, lets AddressSanitizer put its redzone right after the last byte.
+// posix_memalign, unlike aligned_alloc, lets AddressSanitizer place its redzone right after the last byte.
 static char* allocate_shared(std::size_t bytes) {
   void* p = nullptr;
   return bytes && posix_memalign(&p, 128, bytes) == 0 ? static_cast<char*>(p) : nullptr;
@@ -145,7 +145,7 @@ const char* adopt_job(Worker& w, const Config& config, const detail::Entry& entr
   return nullptr;
 }
 
-// Every fiber starts afresh. To ThreadSanitizer the block's threads end here, before whatever comes next.
+// Every fiber starts afresh. For ThreadSanitizer the block's threads end here, before everything that follows.
 static void reset_after_failure(Worker& w) {
   if constexpr (race_build) {
     for (int i = 0; i < w.count; ++i) {
@@ -177,7 +177,7 @@ void run_block(Worker& w, uint3 block, std::uint32_t dice) {
   }
   for (int i = 0; i < w.count; ++i) w.threads[i].state = State::unstarted;
   w.failure.cause = Cause::none;
-  if (w.dice && w.smem_bytes) {  // nobody may count on its contents
+  if (w.dice && w.smem_bytes) {  // kernels must not rely on its contents
     char* before = &w.block_token[w.block_parity ^ 1];
     tsan::acquire(before);
     std::memset(w.smem.get(), 0xff, w.smem_bytes);

@@ -1,4 +1,4 @@
-// What a fiber runs: threads of the block, one after the other.
+// The function of a fiber: runs threads of the block, one after the other.
 #pragma once
 
 namespace ridge::simt {

@@ -10,7 +10,7 @@
 
 namespace ridge::simt {
 
-constexpr std::uint64_t poison = ~std::uint64_t(0);  // NaN, or -1: what is read from a lane that is not there
+constexpr std::uint64_t poison = ~std::uint64_t(0);  // NaN or -1: the value read from a lane that does not exist
 
 static void finish(Worker& w, int warp, Pending& p) {
   Thread* lanes = w.threads + (warp << w.width_log2);
@@ -82,7 +82,7 @@ static std::uint64_t meet(Worker& w, Collective what, lane_mask mask, std::uint6
   return t.result;
 }
 
-// The lane that lane `me` reads, by CUDA's rules.
+// The lane that lane `me` reads from, by CUDA's rules.
 static int source_lane(int me, detail::Source source, int operand, int width) {
   const int first = me & ~(width - 1), end = first + width;
   int lane = me;

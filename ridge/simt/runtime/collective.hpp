@@ -1,10 +1,10 @@
-// What the block tells the collectives.
+// Notifications from the block to the collectives.
 #pragma once
 #include <ridge/simt/runtime/worker.hpp>
 
 namespace ridge::simt {
 
-// A lane that has returned does not hold up the collectives of its warp.
+// Marks a lane as returned: the collectives of its warp no longer wait for it.
 void lane_returned(Worker&, const Thread&);
 
 }  // namespace ridge::simt

@@ -1,4 +1,4 @@
-// Sentences about a block that went wrong.
+// Sentences about a block that failed.
 #pragma once
 #include <ridge/simt/runtime/worker.hpp>
 
@@ -8,9 +8,9 @@ std::string spell(where);  // kernel.cu:12
 std::string spell(uint3);  // (1,2,3)
 std::string spell(Collective);
 std::string locate(const Worker&, const Thread&);  // block (0,0,0), thread (7,0,0):
-// "; 64 threads wait at __syncthreads (kernel.cu:12), first (0,0,0); ...": where everybody is.
+// Where all threads are: "; 64 threads wait at __syncthreads (kernel.cu:12), first (0,0,0); ...".
 std::string census(const Worker&);
-// The error of a block that ended early; throws where there is no memory for it.
+// The error of a block that ended early; throws if there is no memory for it.
 Status describe_failure(const Worker&, double watchdog_seconds);
 
 }  // namespace ridge::simt

@@ -9,9 +9,9 @@
 
 namespace ridge::simt {
 
-// ---- which worker, if any, runs on this OS thread ----------------------------------------------------------------
-// A table rather than the thread_local pointer: the first use of a thread_local may allocate, which a handler on a
-// thread that Ridge knows nothing of must not.
+// ---- the worker of this OS thread, if any ------------------------------------------------------------------------
+// A table instead of the thread_local pointer: the first use of a thread_local may allocate, which a handler must not
+// do on a thread that Ridge does not know.
 static std::atomic<Worker*> workers[most_workers];
 static std::atomic<int> worker_count{0};
 
@@ -33,21 +33,21 @@ static Worker* worker_of_this_thread() {
 constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr int stop_signal = SIGURG;  // ignored by default, so that a stray one does no harm
 
-// ---- what was there before ---------------------------------------------------------------------------------------
-// A handler that the program installs over ours while a kernel runs may call ours whenever it is called, and must then
-// not be what ours passes signals on to. So ours come in levels, each a function with a former action of its own that
-// never changes while something above may call it; the next launch installs the next level over the program's handler.
+// ---- the former handlers -----------------------------------------------------------------------------------------
+// A handler that the program installs over ours while a kernel runs may call ours each time it is called, so ours must
+// not pass signals on to it. Therefore ours have levels, each a function with its own former action, which never
+// changes while a handler above may call it; the next launch installs the next level over the program's handler.
 constexpr int levels = 4;
 struct Signal {
   struct sigaction former[levels];
-  int covered = 0;         // levels above which the program has installed a handler
-  bool installed = false;  // the level above those
+  int covered = 0;         // number of levels that the program has installed a handler over
+  bool installed = false;  // whether the level above those is installed
 };
 static Signal signals[NSIG];
 
-// A program that installs its handler again over ours forgets whom it called before, and the two call each other. So a
-// level notes in the delivery itself that it was there (in the end of siginfo_t, which Linux clears and does not use),
-// and passes on to the level beneath when it is called again.
+// A program that installs its handler again over ours loses its former action, and the two handlers call each other. So
+// each level sets a bit in the delivered siginfo_t (at its end, which Linux clears and does not use), and passes the
+// signal to the level below if it is called again.
 static unsigned char& levels_passed(siginfo_t* info) {
   return reinterpret_cast<unsigned char*>(info)[sizeof(siginfo_t) - 1];
 }
@@ -59,7 +59,7 @@ static const struct sigaction& former_of(int signal, int level, siginfo_t* info)
   return signals[signal].former[level];
 }
 
-// To whoever handled the signal before a kernel ran.
+// Passes a signal to the former handler.
 static void pass_on(const struct sigaction& old, int signal, siginfo_t* info, void* context) {
   const bool sent = info->si_code <= 0;
   if (old.sa_flags & SA_SIGINFO) {
@@ -67,8 +67,8 @@ static void pass_on(const struct sigaction& old, int signal, siginfo_t* info, vo
   } else if (old.sa_handler == SIG_DFL ? signal == stop_signal : old.sa_handler == SIG_IGN && sent) {
     return;
   } else if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) {
-    // The process ends: a fault cannot be ignored. It happens again when the handler returns; what was sent must be
-    // resent.
+    // The process ends, because a fault cannot be ignored. A fault happens again when the handler returns; a sent
+    // signal must be raised again.
     struct sigaction fatal {};
     fatal.sa_handler = SIG_DFL;
     sigaction(signal, &fatal, nullptr);
@@ -78,8 +78,8 @@ static void pass_on(const struct sigaction& old, int signal, siginfo_t* info, vo
   }
 }
 
-// Leaves the handler for the worker's home without returning: the kernel has no record of handlers in progress but
-// the signal mask, which home restores.
+// Leaves the handler for the worker's home stack without returning: the kernel's only record of a running handler is
+// the signal mask, which is restored there.
 [[noreturn]] static void give_up(Worker& w, Cause cause, int signal, std::uintptr_t address) {
   w.failure.cause = cause;
   w.failure.signal = signal;
@@ -88,7 +88,7 @@ static void pass_on(const struct sigaction& old, int signal, siginfo_t* info, vo
 }
 
 static void catch_fault(Worker& w, int signal, const siginfo_t* info) {
-  const bool from_code = info->si_code > 0 || signal == SIGABRT;  // and not kill(2)
+  const bool from_code = info->si_code > 0 || signal == SIGABRT;  // not from kill(2)
   if (!w.in_fiber || !from_code) return;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const bool overflow = (signal == SIGSEGV || signal == SIGBUS) && w.stacks.in_guard(address);
@@ -109,14 +109,14 @@ template <int level> static void on_signal(int signal, siginfo_t* info, void* co
 using Handler = void (*)(int, siginfo_t*, void*);
 constexpr Handler handlers[levels] = {on_signal<0>, on_signal<1>, on_signal<2>, on_signal<3>};
 
-// The level of this action; `levels` if it is not one of ours.
+// The level of this action; `levels` if it is not ours.
 static int level_of(const struct sigaction& action) {
   int level = 0;
   while (level < levels && !((action.sa_flags & SA_SIGINFO) && action.sa_sigaction == handlers[level])) ++level;
   return level;
 }
 
-// Where all levels are covered, the program's handler stays on top, and calls the highest.
+// Where all levels are covered, the program's handler stays on top and calls our highest level.
 static void install(int signal) {
   Signal& s = signals[signal];
   struct sigaction now {};
@@ -131,7 +131,7 @@ static void install(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
-// Unless someone else has installed a handler meanwhile, which then stays.
+// Restores the former action, unless another handler was installed meanwhile, which then stays.
 static void restore(int signal) {
   Signal& s = signals[signal];
   struct sigaction now {};

@@ -1,16 +1,16 @@
-// Faults inside a kernel (a stack that overflows, a wild pointer, a failed assert) and the watchdog's stop: a signal
-// handler abandons the block and its worker goes on at home, which reports.
+// Faults inside a kernel (stack overflow, a wild pointer, a failed assert) and the watchdog's stop: a signal handler
+// abandons the block, and its worker continues on the home stack, where it reports.
 //
-// Ridge is a library, so handlers are installed only while kernels run, faults of other threads go to whoever had
-// installed a handler before, and the former handlers come back afterwards. A program may install a handler of its own
-// over them while kernels run, and call them from it ever after. Under a sanitizer its own reports are better, and
-// these handlers are not installed.
+// Ridge is a library, so handlers are installed only while kernels run, faults of other threads go to the former
+// handlers, and these are restored afterwards. A program may install a handler of its own over ours while kernels run,
+// and call ours from it from then on. Under a sanitizer, whose own reports are better, these handlers are not
+// installed.
 #pragma once
 #include <ridge/simt/runtime/worker.hpp>
 
 namespace ridge::simt {
 
-// Lives while a job runs. One at a time.
+// Exists while a job runs; only one at a time.
 class FaultHandlers {
  public:
   FaultHandlers();
@@ -18,24 +18,24 @@ class FaultHandlers {
   FaultHandlers(const FaultHandlers&) = delete;
   FaultHandlers& operator=(const FaultHandlers&) = delete;
 
-  // Has the worker abandon the block that it runs, if it is still running it.
+  // Makes the worker abandon its block, if it still runs one.
   void stop(Worker&);
 
  private:
   bool stopping_ = false;
 };
 
-// For who was not to be interrupted for a while, and is again: abandons the block if stop() was called meanwhile.
+// Called at the end of a section that must not be interrupted: abandons the block if stop() was called meanwhile.
 void heed_stop(Worker&);
 
-// For the calling OS thread: its alternate stack, and a signal mask that lets through the handlers above and keeps the
-// program's own signals out of fibers.
+// Sets up the calling OS thread: its alternate stack, and a signal mask that allows the signals of the handlers above
+// and keeps the program's own signals out of fibers.
 void prepare_worker_signals(Worker&);
-// The handlers know this worker from now on. Workers live as long as the process.
+// Registers a worker with the handlers. Workers live as long as the process.
 void register_worker(Worker&);
-// In the child of a fork there are none, nor a launch: the handlers that another thread's launch had installed go.
+// Called in the child of a fork, which has no workers and no launch: removes the handlers of another thread's launch.
 void forget_workers();
-// At home, after a handler left a block: lets its signal through again.
+// Called on the home stack after a handler left a block: unblocks the handler's signal.
 void after_fault(const Worker&);
 
 }  // namespace ridge::simt

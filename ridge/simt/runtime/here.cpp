@@ -12,9 +12,9 @@ Announced announced[announced_slots];
 static constinit thread_local Worker* mine = nullptr;
 
 // A library that was opened at run time allocates its thread-local variables (half a megabyte of shared arrays) when a
-// thread first uses one, and where that fails the C library ends the process. So a worker looks first.
+// thread first uses one; if that fails, the C library ends the process. So a worker first checks that there is room.
 static bool thread_locals_fit() {
-  std::size_t bytes = 64 << 10;  // the allocator's own
+  std::size_t bytes = 64 << 10;  // the allocator's own memory
   dl_iterate_phdr(
       [](dl_phdr_info* module, std::size_t, void* sum) {
         for (int i = 0; i < module->dlpi_phnum && !module->dlpi_tls_data; ++i)
@@ -28,10 +28,10 @@ static bool thread_locals_fit() {
   return true;
 }
 
-// A slot belongs to the first thread that takes it, for good, as workers live for good. After a fork the child's
-// threads may have the pointers of the parent's: then the slot is the new worker's.
+// A slot always belongs to the first thread that takes it, because workers are never destroyed. After a fork the
+// child's threads may have the same thread pointers as the parent's: then the slot is the new worker's.
 bool announce_worker(Worker& w) {
-  static std::mutex one_by_one;  // what one worker found must not be another's
+  static std::mutex one_by_one;  // two workers must not find the same free memory
   std::lock_guard hold(one_by_one);
   if (!thread_locals_fit()) return false;
   mine = &w;

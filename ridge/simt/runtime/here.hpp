@@ -1,9 +1,9 @@
-// The worker of the OS thread that asks, fast: every barrier asks.
+// A fast lookup of the calling OS thread's worker, because every barrier needs it.
 //
-// A plain thread_local would do, at the price of a call of __tls_get_addr: libridge is a shared library that Python
-// opens at run time, and its shared arrays are too large for the initial-exec model. So a small table, indexed by the
-// thread pointer, is asked first. (Deriving the worker from the stack pointer is no faster: the next stack pointer
-// would then depend on this one through a chain of loads, and switches could not overlap.)
+// A plain thread_local would cost a call of __tls_get_addr: libridge is a shared library that Python opens at run time,
+// and its shared arrays are too large for the initial-exec model. So a small table, indexed by the thread pointer, is
+// read first. (Deriving the worker from the stack pointer is not faster: the next stack pointer would then depend on
+// this one through a chain of loads, and switches could not overlap.)
 #pragma once
 #include <ridge/simt/runtime/worker.hpp>
 
@@ -16,9 +16,9 @@ struct Announced {
 constexpr std::size_t announced_slots = 1024;
 [[gnu::visibility("hidden")]] extern Announced announced[announced_slots];
 
-// This OS thread's, from now on; false if there is no memory for the thread-local variables of kernels.
+// Makes this the worker of the OS thread; false if there is no memory for the kernels' thread-local variables.
 bool announce_worker(Worker&);
-Worker* worker_or_null();  // for threads that may have none
+Worker* worker_or_null();  // for threads that may have no worker
 
 inline std::uintptr_t thread_pointer() { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
 inline Announced& announced_for(std::uintptr_t thread) { return announced[(thread >> 12) % announced_slots]; }

@@ -32,7 +32,7 @@ static Status interruption() { return Status::error(Code::interrupted, "launch: 
 void Job::interrupt() {
   fail(0, interruption());
   std::lock_guard hold(lock);
-  if (failure.code() != Code::interrupted) failure = interruption();  // block 0 had failed
+  if (failure.code() != Code::interrupted) failure = interruption();  // block 0 had failed before
 }
 
 static std::uint32_t mix(std::uint32_t seed, std::size_t n) {
@@ -41,7 +41,7 @@ static std::uint32_t mix(std::uint32_t seed, std::size_t n) {
   return static_cast<std::uint32_t>(x >> 32) | 1;
 }
 
-// The block that is run as number `turn`. With a seed: a stride that shares no factor with the number of blocks.
+// The block that runs at position `turn`. A seed gives a stride that shares no factor with the number of blocks.
 static std::size_t block_number(const Job& job, std::size_t turn) {
   if (!job.settings.seed) return turn;
   std::size_t stride = mix(job.settings.seed, 0) % job.blocks;
@@ -49,7 +49,7 @@ static std::size_t block_number(const Job& job, std::size_t turn) {
   return (turn % job.blocks * stride + job.settings.seed) % job.blocks;
 }
 
-// Made when the library is loaded, and never destroyed: what is told where there is no memory for a sentence.
+// The error where there is no memory for a sentence; made when the library is loaded, and never destroyed.
 static const Status& no_memory =
     *new Status(Status::error(Code::out_of_memory, "launch: no memory, not even for a sentence about it"));
 
@@ -82,7 +82,7 @@ static void work(Job& job, Worker& w) {
 
 // ---- the pool ----------------------------------------------------------------------------------------------------
 
-static std::mutex creating;  // guards what follows
+static std::mutex creating;  // guards the variables below
 static Pool* the_pool = nullptr;
 static bool forks_are_seen = false;
 
@@ -103,7 +103,7 @@ Pool& Pool::instance() {
   return *the_pool;
 }
 
-// Makes sure of `wanted` workers, or of as many as the system gives, at least one.
+// Makes `wanted` workers, or as many as the system allows, at least one.
 Status Pool::seat_workers(std::size_t wanted) {
   while (seats_.size() < wanted) {
     try {
@@ -142,8 +142,8 @@ void Pool::serve(Seat& seat, std::size_t number) {
   }
 }
 
-// A worker without memory leaves the job to those that are in it, and its place to one that is not. Only where nobody
-// is left does the launch fail.
+// A worker without memory leaves the job, and calls another worker in its place. The launch fails only when no worker
+// is left.
 void Pool::decline(Job& job, Seat& seat, const char* lacking) {
   seat.declined = jobs_;
   ++job.declined;
@@ -151,7 +151,7 @@ void Pool::decline(Job& job, Seat& seat, const char* lacking) {
   else if (job.declined == job.called) job.fail(0, told([&] { return Status::error(Code::out_of_memory, lacking); }));
 }
 
-// Whoever can be interrupted is asked at once, and again while somebody else's launch, which may be long, goes on.
+// A caller that can be interrupted is asked at once, and again while another caller's launch, which may be long, runs.
 Pool::Turn::Turn(Pool& pool) : pool_(pool) {
   const auto is_free = [&] { return !pool_.turn_is_taken_; };
   const bool asks = can_be_interrupted();
@@ -159,7 +159,7 @@ Pool::Turn::Turn(Pool& pool) : pool_(pool) {
   std::unique_lock hold(pool_.turns_);
   if (!asks) pool_.turn_ended_.wait(hold, is_free);
   while (!pool_.turn_ended_.wait_for(hold, std::chrono::milliseconds(50), is_free)) {
-    hold.unlock();  // others come and go while the caller thinks
+    hold.unlock();  // other launches may start and end while the caller answers
     if (is_interrupted()) return;
     hold.lock();
   }
@@ -203,14 +203,14 @@ std::size_t Pool::blocks_done() const {
   return n;
 }
 
-// ThreadSanitizer holds back signals, so a race build can only say who hangs, and end.
+// ThreadSanitizer delays signals, so a race build can only report the thread that hangs, and end the process.
 [[noreturn, maybe_unused]] static void end_process(const Worker& w, double seconds) {
   std::fprintf(stderr, "ridge: %swatchdog: no block of the grid completed in %s s\n", locate(w, *w.current).c_str(),
                number_text(seconds).c_str());
   _exit(66);
 }
 
-// Whether the caller wants the job no more, who is asked without the lock: workers go on meanwhile.
+// Asks whether the caller interrupts the job, without the lock, so that workers continue meanwhile.
 bool Pool::ask(Job& job, std::unique_lock<std::mutex>& hold) {
   hold.unlock();
   const bool interrupted = is_interrupted();
@@ -219,10 +219,10 @@ bool Pool::ask(Job& job, std::unique_lock<std::mutex>& hold) {
   return interrupted;
 }
 
-// Time counts in small ticks, so that a minute in a debugger or a suspended laptop is one tick and not a minute.
+// Time is counted in small ticks, so that a minute in a debugger or of a suspended laptop is one tick.
 void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<std::mutex>& hold) {
   const auto finished = [&] { return active_ == 0 && !job.unclaimed(); };
-  constexpr double for_ever = 1e30, patience = 0.3;  // seconds; blocks that are under way may end by themselves
+  constexpr double for_ever = 1e30, patience = 0.3;  // seconds; running blocks may end by themselves
   double limit = job.settings.watchdog_seconds == 0 ? for_ever : job.settings.watchdog_seconds;
   const bool asks = can_be_interrupted();
   if (limit == for_ever && !asks) return done_.wait(hold, finished);
@@ -237,7 +237,7 @@ void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<st
     if (asks && !interrupted && ask(job, hold)) {
       interrupted = true;
       stuck = 0;
-      if (!race_build) limit = patience;  // which can abandon no block
+      if (!race_build) limit = patience;  // a race build cannot abandon a block
     }
     if (stuck < limit) continue;
     job.cancel();
@@ -257,7 +257,7 @@ static Status check(const Config& c) {
     return Status::invalid("launch", "block", spell(c.block), "1 to 1024 threads, at most (1024,1024,64)");
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
     return Status::invalid("launch", "grid", spell(c.grid), "at most (2147483647,65535,65535)");
-  constexpr std::size_t most_smem = 227 << 10;  // of the largest device
+  constexpr std::size_t most_smem = 227 << 10;  // that of the largest device
   if (c.smem > most_smem) return Status::invalid("launch", "smem", std::to_string(c.smem), "at most 232448 bytes");
   if (c.warp != 32 && c.warp != 64) return Status::invalid("launch", "warp", std::to_string(c.warp), "32 or 64");
   return {};

@@ -1,4 +1,4 @@
-// The pool of workers, and the job they share: one launch.
+// The pool of workers, and the job that they share: one launch.
 #pragma once
 #include <ridge/simt/runtime/faults.hpp>
 #include <ridge/simt/runtime/settings.hpp>
@@ -17,10 +17,10 @@ struct Job {
   std::size_t blocks;
   std::atomic<std::size_t> next{0};
 
-  // Workers that were called to it, and those of them that lack the memory. Guarded by the pool.
+  // The number of workers that were called to the job, and of those that lack the memory. Guarded by the pool.
   std::size_t called = 0, declined = 0;
 
-  // The error of the first of the blocks that failed.
+  // The error of the failed block with the lowest number.
   std::mutex lock{};
   std::size_t failed_block = ~std::size_t(0);
   Status failure{};
@@ -28,11 +28,11 @@ struct Job {
   bool unclaimed() const { return next.load(std::memory_order_relaxed) < blocks; }
   void cancel() { next = blocks; }
   void fail(std::size_t block, Status);
-  void interrupt();  // for whatever the blocks say
+  void interrupt();  // overrides the blocks' errors
 };
 
-// Workers sleep between launches. The launching thread runs no kernel: it waits, and watches for a launch in which
-// no block completes any more.
+// Workers sleep between launches. The launching thread runs no kernel: it waits, and detects a launch in which no block
+// completes any more.
 class Pool {
  public:
   // Never destroyed: a program may launch from its last destructor, and exit while workers sleep.
@@ -44,11 +44,11 @@ class Pool {
   struct Seat {
     Worker worker;
     std::condition_variable wake;
-    bool busy = false;         // it is in the job
-    std::size_t declined = 0;  // the number of the last job that the worker lacked the memory for
+    bool busy = false;         // whether the worker is in the job
+    std::size_t declined = 0;  // the number of the last job for which the worker lacked memory
   };
 
-  // A launch's turn, until it is destroyed. It is false where the caller gave up waiting.
+  // A launch's turn, for the lifetime of this object; false if the caller gave up waiting.
   class Turn {
    public:
     explicit Turn(Pool&);
@@ -69,18 +69,18 @@ class Pool {
   bool ask(Job&, std::unique_lock<std::mutex>&);
   std::size_t blocks_done() const;
 
-  // Launches from several host threads take turns. Not by std::timed_mutex: it waits in pthread_mutex_clocklock, which
-  // ThreadSanitizer up to GCC 12 does not see, so that it reports each unlock.
+  // Launches of several host threads take turns. std::timed_mutex does not work: it waits in pthread_mutex_clocklock,
+  // which ThreadSanitizer up to GCC 12 does not see, so that it reports each unlock.
   std::mutex turns_;
   std::condition_variable turn_ended_;
   bool turn_is_taken_ = false;
 
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::mutex lock_;  // guards what follows
+  std::mutex lock_;  // guards the members below
   std::condition_variable done_;
   Job* job_ = nullptr;
-  std::size_t jobs_ = 0;  // so far; numbers them
-  int active_ = 0;        // workers that are in the job
+  std::size_t jobs_ = 0;  // jobs so far, which numbers them
+  int active_ = 0;        // workers in the job
 };
 
 }  // namespace ridge::simt

@@ -1,7 +1,7 @@
-// What the sanitizers must be told about fibers; nothing at all in a plain build.
+// Notifies the sanitizers about fibers; does nothing in a plain build.
 //
-// AddressSanitizer wants to know which stack it is on. ThreadSanitizer sees every thread of a block as a thread of its
-// own, and edges between them only where CUDA has them: the runtime itself is compiled without it.
+// AddressSanitizer must know the current stack. ThreadSanitizer sees every thread of a block as a separate thread, with
+// synchronisation only where CUDA has it: the runtime itself is compiled without ThreadSanitizer.
 #pragma once
 #include <cstddef>
 
@@ -83,7 +83,7 @@ inline void become([[maybe_unused]] void* fiber) {
   __tsan_switch_to_fiber(fiber, 1);  // 1: the switch itself orders nothing
 #endif
 }
-// What came before a release of p happens before what follows an acquire of p.
+// Everything before a release of p happens before everything after an acquire of p.
 inline void release([[maybe_unused]] void* p) {
 #ifdef RIDGE_SIMT_RACE
   __tsan_release(p);

@@ -1,4 +1,4 @@
-// The scheduler's slow paths: random order, yielding, fibers, giving up.
+// The scheduler's slow paths: random order, yielding, fibers, abandoning a block.
 #include <ridge/simt/runtime/scheduler.hpp>
 
 #include <ridge/simt/runtime/block.hpp>
@@ -8,10 +8,10 @@
 
 namespace ridge::simt {
 
-// ---- random order (RIDGE_SEED): any order is legal, so tries them ------------------------------------------------
+// ---- random order (RIDGE_SEED): any order is legal, so seeds try several -----------------------------------------
 static unsigned roll(Worker& w, unsigned sides) {
   w.dice = w.dice * 1664525u + 1013904223u;
-  // The high bits: low ones repeat so soon that threads which spin could keep another from ever being picked.
+  // Uses the high bits: the low ones repeat so soon that spinning threads could keep another from being picked.
   const auto result = static_cast<unsigned>(std::uint64_t{w.dice} * sides >> 32);
   w.dice += w.dice == 0;  // 0 would mean the default order
   return result;
@@ -38,7 +38,7 @@ Thread* pick_randomly(Worker& w) {
 }
 
 // ---- yielding ----------------------------------------------------------------------------------------------------
-// The next thread after t, round the block, so that threads that spin cannot keep others from their turn.
+// The next thread after t in cyclic order, so that spinning threads cannot keep others from running.
 static Thread* pick_after(Worker& w, const Thread& t) {
   if (Thread* fresh = pick_unstarted(w)) return fresh;
   if (w.dice) return pick_randomly(w);
@@ -60,7 +60,7 @@ void detail::yield() {
   Thread& t = *w.current;
   Thread* next = pick_after(w, t);
   if (!next) {
-    sched_yield();  // only other blocks can do what this thread waits for
+    sched_yield();  // this thread can only wait for other blocks
     return;
   }
   make_ready(w, t.warp, lane_bit(t.lane));
@@ -69,7 +69,7 @@ void detail::yield() {
 
 // ---- fibers ------------------------------------------------------------------------------------------------------
 void take_fiber(Worker& w, Thread& t) {
-  if constexpr (race_build) {  // one stack per thread, or its reuse by another would look like a race
+  if constexpr (race_build) {  // one stack per thread, because reuse by another thread would look like a race
     w.made = max_threads;
     w.idles = 1;
     w.idle[0] = &w.fibers[&t - w.threads];
@@ -79,7 +79,7 @@ void take_fiber(Worker& w, Thread& t) {
   Fiber* f = w.idle[--w.idles];
   if (f->fresh) {
     const int number = static_cast<int>(f - w.fibers);
-    // Stagger the tops, or the hot ends of all stacks fall into the same few cache sets.
+    // Staggers the tops, because otherwise the hot ends of all stacks would share a few cache sets.
     const std::size_t stagger = static_cast<std::size_t>(number) * 192 % 4096;
     f->stack = w.stacks.stack(number);
     asan::unpoison(f->stack, Stacks::bytes);
@@ -90,13 +90,13 @@ void take_fiber(Worker& w, Thread& t) {
   t.sp = f->sp;
 }
 
-// ---- giving up ---------------------------------------------------------------------------------------------------
+// ---- abandoning a block ------------------------------------------------------------------------------------------
 void abandon(Worker& w) {
   w.in_fiber.store(false, std::memory_order_relaxed);
   tsan::become(w.home_tsan);
   Fiber& here = *w.current->fiber;
   switch_fiber(w, here, here.sp, w.home, w.home.sp);
-  std::abort();  // nobody switches back
+  std::abort();  // never reached: nothing switches back
 }
 
 void fail_deadlock(Worker& w) {

@@ -1,8 +1,8 @@
-// The scheduler of a block: which of its threads runs next. Inlined into the barrier and the collectives, for these
-// few lines are most of what a barrier costs.
+// The scheduler of a block: chooses the thread that runs next. Inlined into the barrier and the collectives, because
+// these few lines are most of a barrier's cost.
 //
-// A ready bitmask per warp; the warp that ran last comes first, so that a warp stays together. When nothing can run,
-// that is a deadlock with a census, not a hang.
+// Each warp has a bitmask of ready lanes; the warp that ran last comes first, so that a warp stays together. If no
+// thread can run, the block ends with a deadlock error that lists all threads, instead of hanging.
 #pragma once
 #include <ridge/simt/runtime/describe.hpp>
 #include <ridge/simt/runtime/here.hpp>
@@ -13,18 +13,18 @@
 
 namespace ridge::simt {
 
-// Ends the block with a sentence about thread t. The sentence is made by a callable, so that no temporary is left on
-// the stack that is abandoned.
+// Ends the block with a sentence about thread t. A callable makes the sentence, so that no temporary stays on the
+// abandoned stack.
 [[noreturn]] void abandon(Worker&);
 template <class Sentence>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(Worker& w, const Thread& t, Sentence sentence) {
-  w.in_fiber.store(false, std::memory_order_relaxed);  // past this line no signal interrupts the composing
+  w.in_fiber.store(false, std::memory_order_relaxed);  // from here on no signal interrupts making the sentence
   w.failure.report([&] { return locate(w, t) + sentence(); });
   abandon(w);
 }
 [[noreturn, gnu::cold]] void fail_deadlock(Worker&);
 
-void take_fiber(Worker&, Thread&);  // for a thread that starts
+void take_fiber(Worker&, Thread&);  // gives a starting thread its fiber
 Thread* pick_unstarted(Worker&);
 Thread* pick_randomly(Worker&);
 
@@ -40,7 +40,7 @@ inline void take_ready(Worker& w, int warp, lane_mask lanes) {
   if (!(w.ready[warp] &= ~lanes)) w.ready_warps &= ~(1u << warp);
 }
 
-// A ready lane of this warp, else of the lowest warp, else a thread that has not started, else nobody.
+// A ready lane of this warp, else of the lowest ready warp, else a thread that has not started, else null.
 inline Thread* pick(Worker& w, int warp) {
   if (w.dice) [[unlikely]]
     return pick_randomly(w);
@@ -60,8 +60,9 @@ inline void enter(Worker& w, Thread& t) {
   if constexpr (race_build) tsan::become(w.thread_tsan[&t - w.threads]);
 }
 
-// From one fiber, whose stack pointer goes to `save`, to another at `sp`. AddressSanitizer must not be left between
-// the two halves of a switch, so to the watchdog that time is not in a fiber; it comes again.
+// Switches from one fiber, whose stack pointer goes to `save`, to another at `sp`. A signal must not leave
+// AddressSanitizer between the two halves of a switch, so that time counts as outside of a fiber; the watchdog tries
+// again.
 inline void switch_fiber(Worker& w, Fiber& from, void*& save, Fiber& to, void* sp) {
   if constexpr (asan_build) w.in_fiber.store(false, std::memory_order_relaxed);
   asan::leave_for(&from.fake, to.stack, Stacks::bytes);
@@ -70,7 +71,7 @@ inline void switch_fiber(Worker& w, Fiber& from, void*& save, Fiber& to, void* s
   if constexpr (asan_build) w.in_fiber.store(&from != &w.home, std::memory_order_relaxed);
 }
 
-// From thread t, which cannot or will not go on, to `next`; returns when t is picked again.
+// Switches from thread t, which waits or yields, to `next`; returns when t is picked again.
 inline void switch_thread(Worker& w, Thread& t, Thread& next) {
   if (next.state == State::unstarted) take_fiber(w, next);
   enter(w, next);

@@ -12,14 +12,14 @@
 
 namespace ridge::simt {
 
-// A worker's stacks take up to 2,048 of the 65,530 mappings that a process may have, hence 24. ThreadSanitizer takes
-// 2 MB per thread of a block and worker, hence 4.
+// The most workers by default. A worker's stacks take up to 2,048 of the 65,530 mappings of a process, hence 24.
+// ThreadSanitizer takes 2 MB per worker and thread of a block, hence 4.
 static int default_workers() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::clamp(cores, 1, race_build ? 4 : 24);
 }
 
-// Reads a number into `value`; leaves it alone if the variable is not set.
+// Reads a number into `value`; does not change it if the variable is not set.
 static Status read_number(const char* variable, double least, double most, const char* allowed, double& value) {
   const char* given = std::getenv(variable);
   const std::string_view text = given ? given : "";

@@ -7,8 +7,8 @@ namespace ridge::simt {
 
 bool Stacks::map() {
   if (base_) return true;
-  // Guards are wide, so that few frames reach across one; and an odd number of pages, or the tops of all stacks would
-  // share a few sets of the cache and of the TLB (worth 7 ns a switch).
+  // Guards are wide, so that few frames reach across one. They are an odd number of pages, because otherwise the tops
+  // of all stacks would share a few sets of the cache and of the TLB (which costs 7 ns a switch).
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   constexpr std::size_t most = 64 << 10;
   guard_ = page < most ? most - page : page;

@@ -1,4 +1,4 @@
-// The stacks of a worker's fibers: one mapping, a guard below each stack, pages touched only when used.
+// The stacks of a worker's fibers: one mapping, with a guard below each stack; pages are touched only when used.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,21 +7,21 @@ namespace ridge::simt {
 
 class Stacks {
  public:
-  static constexpr std::size_t bytes = 128 << 10;  // of each stack: a register-tiled kernel spills some 10 KB at -O0
+  static constexpr std::size_t bytes = 128 << 10;  // per stack: a register-tiled kernel spills some 10 KB at -O0
   static constexpr int count = 1024;
 
-  // Unless they are mapped. Returns false if there is no address space for them.
+  // Maps the stacks if they are not mapped yet. Returns false if there is no address space for them.
   bool map();
 
-  // The low end of stack i. The first call for an i makes its guard; where the process has run out of mappings the
-  // stack goes without, until a later call finds some.
+  // The low end of stack i. The first call for an i makes its guard; if the process has run out of mappings, the stack
+  // has no guard until a later call succeeds.
   char* stack(int i);
 
-  // All of them.
+  // The memory of all stacks.
   const void* base() const { return base_; }
   std::size_t size() const { return base_ ? count * stride() : 0; }
 
-  // Is the address in the guard of some stack?
+  // Whether the address is in the guard of a stack.
   bool in_guard(std::uintptr_t address) const;
 
  private:

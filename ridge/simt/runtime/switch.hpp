@@ -1,7 +1,7 @@
-// Switching stacks: the one thing that cannot be written in C++.
+// Stack switching, the one part that cannot be written in C++.
 //
-// x86-64 and aarch64 save what their ABIs call callee-saved and nothing else, about 2 ns; elsewhere (or with
-// -DRIDGE_SIMT_UCONTEXT) ucontext does it, at some 200 ns because it also saves the signal mask.
+// On x86-64 and aarch64 a switch saves only the callee-saved registers and takes about 2 ns; elsewhere (or with
+// -DRIDGE_SIMT_UCONTEXT) it uses ucontext, and takes some 200 ns because that also saves the signal mask.
 #pragma once
 #include <cstddef>
 
@@ -15,7 +15,7 @@ namespace ridge::simt {
 extern "C" [[gnu::visibility("hidden")]] void ridge_simt_switch_stack(void** save, void* to);
 #endif
 
-// Leaves the current stack for `to`, and notes in `save` what brings one back.
+// Leaves the current stack for `to`, and stores the value to come back with in `save`.
 inline void switch_stack(void** save, void* to) {
 #ifdef RIDGE_SIMT_UCONTEXT
   void switch_ucontext(void** save, void* to);
@@ -25,7 +25,7 @@ inline void switch_stack(void** save, void* to) {
 #endif
 }
 
-// Lays out a stack so that switching to the result calls `entry`, which must never return.
+// Prepares a stack so that switching to the result calls `entry`, which must never return.
 void* prepare_stack(char* low, std::size_t size, void (*entry)());
 
 }  // namespace ridge::simt

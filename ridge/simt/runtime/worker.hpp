@@ -1,6 +1,6 @@
 // The state of one worker: an OS thread that runs blocks, one at a time, the block's threads as fibers on it.
 //
-// All of it is fixed arrays: nothing is allocated while a kernel runs.
+// It consists of fixed arrays, so nothing is allocated while a kernel runs.
 #pragma once
 #include <ridge/core/status.hpp>
 #include <ridge/simt/cpu/runtime.hpp>
@@ -23,7 +23,7 @@ namespace ridge::simt {
 using detail::where;
 
 template <class Where> bool same(Where a, Where b) {
-  if constexpr (sizeof(Where) == sizeof(std::uintptr_t)) {  // a pointer to the compiler's record: nearly always equal
+  if constexpr (sizeof(Where) == sizeof(std::uintptr_t)) {  // a pointer to the compiler's record, mostly the same one
     if (std::bit_cast<std::uintptr_t>(a) == std::bit_cast<std::uintptr_t>(b)) return true;
   }
   return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
@@ -33,22 +33,22 @@ constexpr int max_threads = Stacks::count, max_warps = max_threads / 32;
 
 // ---- fibers ------------------------------------------------------------------------------------------------------
 struct Fiber {
-  void* sp = nullptr;  // while it is idle
+  void* sp = nullptr;  // the stack pointer while the fiber is idle
   char* stack = nullptr;
-  void* fake = nullptr;  // AddressSanitizer's own stack for it
-  bool fresh = true;     // has not started, or was abandoned: its stack must be prepared
+  void* fake = nullptr;  // AddressSanitizer's fake stack of the fiber
+  bool fresh = true;     // not started, or abandoned: its stack must be prepared
 };
 
 // ---- the threads of a block --------------------------------------------------------------------------------------
 enum class State : unsigned char { unstarted, runnable, at_barrier, in_collective, returned };
 
-struct alignas(64) Thread {     // one cache line: a barrier touches every one of them
-  std::uint64_t value, result;  // of the collective it is in
-  void* sp;                     // while it waits
+struct alignas(64) Thread {     // one cache line, because a barrier touches every thread
+  std::uint64_t value, result;  // of the thread's current collective
+  void* sp;                     // the stack pointer while the thread waits
   Fiber* fiber;
-  where at;  // where it waits
+  where at;  // the line where it waits
   uint3 index;
-  short source;  // the lane that its shuffle reads
+  short source;  // the lane that its shuffle reads from
   unsigned char warp, lane;
   State state;
 };
@@ -70,9 +70,9 @@ struct Warp {
 
   lane_mask exists = 0, returned = 0;
   int pendings = 0;
-  unsigned round = 0;  // numbers the collectives, so that each has a token of its own for a while
+  unsigned round = 0;  // numbers the collectives, so that consecutive ones have different tokens
   Pending pending[most_pending];
-  char token[tokens];  // their addresses name edges for ThreadSanitizer
+  char token[tokens];  // their addresses identify synchronisation for ThreadSanitizer
 };
 
 // ---- how a block ends early --------------------------------------------------------------------------------------
@@ -80,11 +80,11 @@ enum class Cause : unsigned char { none, reported, stack_overflow, signal, watch
 
 struct Failure {
   volatile Cause cause = Cause::none;
-  volatile int signal = 0;  // Cause::signal
+  volatile int signal = 0;  // for Cause::signal
   volatile std::uintptr_t address = 0;
-  std::string sentence;  // Cause::reported; empty if there was no memory for it
+  std::string sentence;  // for Cause::reported; empty if there was no memory for it
 
-  // Takes the sentence that a callable makes. Past this no exception leaves the runtime.
+  // Sets the sentence that a callable makes. An exception of the callable does not leave this function.
   template <class Sentence> void report(Sentence make) noexcept {
     try {
       sentence = make();
@@ -99,20 +99,21 @@ struct Failure {
 struct Worker {
   // The block.
   Thread* current = nullptr;
-  uint3* thread_index = nullptr;  // this OS thread's threadIdx; null until it is known that there is one
+  uint3* thread_index = nullptr;  // this OS thread's threadIdx; null until it is known to be allocated
   int count = 0, started = 0, returned = 0, arrived = 0;
   int warps = 0, width = 32, width_log2 = 5;
   lane_mask ready[max_warps] = {};  // the lanes of each warp that can run
   unsigned ready_warps = 0;         // the warps that have such lanes, as bits
-  std::size_t number = 0;           // of the block, among those of this worker
+  std::size_t number = 0;           // of the block, counting this worker's blocks
   where barrier_at;
   struct {
     int yes, seen;
-  } vote[2] = {};  // of barrier_vote; two, because a late leaver reads the former
+  } vote[2] = {};  // for barrier_vote; two, because a thread that leaves late reads the former one
   int vote_phase = 0;
   std::uint32_t dice = 0;  // 0: the default order
 
-  // ThreadSanitizer's edges. Each alternates, so that who leaves late does not see who arrives early.
+  // ThreadSanitizer's tokens. They alternate, so that a thread that leaves late is not ordered after one that arrives
+  // early.
   int barrier_phase = 0, block_parity = 0;
   char barrier_token[2], block_token[2];
   void* home_tsan = nullptr;
@@ -129,28 +130,28 @@ struct Worker {
   int made = 0, idles = 0;
   Stacks stacks;
   Failure failure;
-  // Set and cleared by the fibers themselves: may a signal handler abandon the block and go home?
+  // Whether a signal handler may abandon the block and go to the home stack. The fibers set and clear it themselves.
   std::atomic<bool> in_fiber{false};
 
   // The OS thread.
   pthread_t os_thread{};
   alignas(16) char signal_stack[64 << 10];  // a fiber whose stack is full cannot run a handler
-  uint3 block{};                            // its blockIdx, where other threads can read it
+  uint3 block{};                            // blockIdx, where other threads can read it
   std::atomic<std::size_t> blocks_done{0};
   std::atomic<bool> stop{false};  // the watchdog wants the block abandoned
 
   Warp warp[max_warps];
   Thread threads[max_threads];
-  short order[max_threads];  // in which they are started
+  short order[max_threads];  // the order in which threads start
   Fiber fibers[max_threads];
 };
 
 // Makes the calling OS thread a worker.
 void prepare_worker(Worker&);
-// Takes over a job's shape and body. Returns what there was no memory for; null where the worker has all it needs. It
-// is asked again for every job.
+// Prepares the worker for a job's block shape and kernel. Returns what there was no memory for, or null on success.
+// Called again for every job.
 const char* adopt_job(Worker&, const Config&, const detail::Entry&);
-// Runs one block; a dice of 0 is the default order. Afterwards failure.cause says whether the block ended early.
+// Runs one block; a `dice` of 0 is the default order. Afterwards failure.cause says whether the block ended early.
 void run_block(Worker&, uint3 block, std::uint32_t dice);
 
 }  // namespace ridge::simt

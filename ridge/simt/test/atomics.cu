@@ -1,4 +1,4 @@
-// Every atomic, from many blocks at once, against what it must add up to.
+// Every atomic, from many blocks at once, compared with the expected total.
 #include <ridge/simt/test/support.hpp>
 
 #include <vector>
@@ -99,7 +99,7 @@ TEST(SimtAtomics, CompareAndSwap) {
   check_tickets<unsigned long long>();
 }
 
-// Values travel through one cell: what came out, and what is left in it, are what went in.
+// Values are exchanged through one cell: the values that come out and the one left in it are those that went in.
 template <class T> __global__ void relay(T* cell, T* received) {
   const unsigned i = blockIdx.x * threads + threadIdx.x;
   received[i] = atomicExch(cell, T(i + 1));
@@ -136,7 +136,7 @@ TEST(SimtAtomics, IncDecSub) {
   EXPECT_EQ(less, -192);
 }
 
-// The last block to finish adds up what the others left: the pattern of every two-stage reduction.
+// The last block to finish adds up the partial sums of the others: the pattern of every two-stage reduction.
 __global__ void last_block(const int* in, int* partial, unsigned* finished, int* out) {
   __shared__ int sum;
   __shared__ bool last;

@@ -1,4 +1,4 @@
-// CUDA's own spellings: barriers that vote, _sync collectives with masks and widths, math and bits.
+// CUDA's own names: barriers that vote, _sync collectives with masks and widths, math and bits.
 #include <ridge/simt/dot4.hpp>
 #include <ridge/simt/test/support.hpp>
 
@@ -40,7 +40,7 @@ __global__ void collectives(int* out) {
   ok += __any_sync(all, lane == 7) == 1;
   ok += __all_sync(all, lane == 7) == 0;
   __syncwarp();
-  if (lane < 8) {  // some lanes, some of the mask
+  if (lane < 8) {  // only some lanes, with a partial mask
     ok += __ballot_sync(0xffu, lane < 3) == 7u;
     __syncwarp(0xff);
   } else {

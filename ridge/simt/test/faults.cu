@@ -1,4 +1,4 @@
-// Kernels that fault, hang or throw: each comes back as a sentence with block and thread, and the runtime goes on.
+// Kernels that fault, hang or throw: each gives a sentence with block and thread, and the runtime continues to work.
 #include <ridge/simt/test/support.hpp>
 
 #include <atomic>
@@ -26,7 +26,7 @@ __global__ void fine(int* x) {
 void expect_fault(const Status& status, const std::string& sentence) {
   EXPECT_EQ(status.code(), Code::kernel_fault);
   EXPECT_EQ(text(status), sentence);
-  std::vector<int> x(64);  // and the next kernel is none the worse for it
+  std::vector<int> x(64);  // and the next kernel runs normally
   ASSERT_RUNS(launch(one_block(64), fine, x.data()));
   for (int i = 0; i < 64; ++i) EXPECT_EQ(x[i], 63 - i);
 }
@@ -107,7 +107,7 @@ TEST(SimtFaults, AbortAndTrap) {
   expect_fault(launch({dim3(1), dim3(64)}, traps, x), "block (0,0,0), thread (2,0,0): trap");
 }
 
-// A register-tiled kernel built without optimisation, and then some.
+// A larger frame than that of a register-tiled kernel built without optimisation.
 __attribute__((noinline)) float use_stack(float x) {
   volatile float frame[20 << 10];  // 80 KB
   for (float& f : const_cast<float(&)[20 << 10]>(frame)) f = x;
@@ -132,7 +132,7 @@ void own_handler(int) { own_handler_calls = own_handler_calls + 1; }
 
 __global__ void raise_elsewhere(int* x) {
   if (threadIdx.x == 0) {
-    raise(SIGSEGV);  // sent, and not a fault of this code
+    raise(SIGSEGV);  // a sent signal, not a fault of this code
     *x = 1;
   }
 }
@@ -152,10 +152,10 @@ TEST(SimtFaults, OtherSignalsGoToTheProgramsHandler) {
   EXPECT_EQ(own_handler_calls, 1);
   struct sigaction after {};
   sigaction(SIGSEGV, &former, &after);
-  EXPECT_EQ(after.sa_handler, own_handler);  // it came back after each launch
+  EXPECT_EQ(after.sa_handler, own_handler);  // restored after each launch
 }
 
-// What body says in a process of its own, so that its handlers are its own too: 0 is right.
+// The result of body in a process of its own, with its own handlers: 0 is right.
 template <class Body> int in_a_child(Body body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -201,7 +201,7 @@ TEST(SimtFaults, AForkDuringAnotherThreadsLaunchLeavesTheChildItsHandlers) {
   sigaction(SIGSEGV, &former, nullptr);
 }
 
-// A handler that calls the one that it was installed over.
+// A handler that calls the former one.
 template <int> struct Chained {
   static inline struct sigaction before {};
   static inline std::atomic<int> calls = 0;
@@ -229,7 +229,7 @@ template <int n> void install_during_a_launch() {
   launching.join();
 }
 
-// A kernel's fault is told, and a signal that is sent comes to each of the program's handlers once.
+// A kernel's fault is reported, and a sent signal reaches each of the program's handlers once.
 template <int... n> bool each_is_called_once(std::integer_sequence<int, n...>) {
   int x[2] = {};
   ((Chained<n>::calls = 0), ...);
@@ -330,7 +330,7 @@ TEST(SimtFaults, WatchdogEndsBarriersWithoutEnd) {
   EXPECT_NE(text(status).find("watchdog"), std::string::npos) << text(status);
 }
 
-// Twenty blocks of 0.1 s each: longer than the limit in all, and none of them is.
+// Twenty blocks of 0.1 s each: together they exceed the limit, but no single block does.
 __global__ void works_for_a_while() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   while (std::chrono::steady_clock::now() < end) {}

@@ -1,5 +1,5 @@
-// These take the place of the C library's functions in the whole process, libridge and libstdc++ included. What the C
-// library calls itself (the stacks of its threads, say) it calls under other names; pthread_create fails as a whole.
+// These functions replace the C library's in the whole process, libridge and libstdc++ included. The C library's own
+// calls (for the stacks of its threads, for example) use other names; pthread_create fails as a whole.
 #include <ridge/simt/test/inject.hpp>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace simt_test {
 namespace {
 
-std::atomic<int> calls{0}, wanted{0};  // wanted: 0 is no fault
+std::atomic<int> calls{0}, wanted{0};  // wanted: the call that fails; 0: none
 std::atomic<bool> all_after{false};
 std::atomic<const char*> failed{""};
 

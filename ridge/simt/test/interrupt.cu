@@ -1,4 +1,4 @@
-// Launches that their caller wants no more: they end within a second, and the runtime goes on.
+// Launches that their caller interrupts: they end within a second, and the runtime continues to work.
 #include <ridge/core/interrupt.hpp>
 #include <ridge/simt/test/support.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Says no from a time on, and counts how often it is asked.
+// Interrupts from a time on, and counts how often it is called.
 struct Caller {
   explicit Caller(double seconds) : no_from(Clock::now() + std::chrono::milliseconds(int(1000 * seconds))) {
     set_interrupt({[](void* self) { return static_cast<Caller*>(self)->answer(); }, this});
@@ -42,7 +42,7 @@ void expect_interrupted(const Status& status, Clock::time_point begin) {
   EXPECT_EQ(text(status), "launch: interrupted by the caller");
   EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 1.5);
   std::atomic<int> n{0};
-  set_interrupt({});  // and the next one is none the worse for it
+  set_interrupt({});  // and the next launch runs normally
   ASSERT_RUNS(launch({dim3(10), dim3(10)}, counts, &n));
   EXPECT_EQ(n, 100);
 }
@@ -100,7 +100,7 @@ TEST(SimtInterrupt, WhoeverIsContentIsAskedAndHasAnAnswer) {
   ASSERT_RUNS(launch({dim3(40), dim3(1)}, dawdles, &n));
   EXPECT_EQ(n, 40);
   EXPECT_GT(caller.asked, 1);
-  std::thread([&] {  // another thread's launches are its own
+  std::thread([&] {  // another thread's launches are not interrupted
     const int before = caller.asked;
     ASSERT_RUNS(launch({dim3(10), dim3(1)}, dawdles, &n));
     EXPECT_EQ(caller.asked, before);

@@ -1,5 +1,5 @@
-// Whole kernels of the kind operators are made of, against plain loops: they must be right in every mode, at both
-// warp widths, on any number of workers and in any order.
+// Complete kernels like those of operators, compared with plain loops: they must be right in every mode, at both warp
+// widths, with any number of workers and in any order.
 #include <ridge/simt/test/support.hpp>
 
 #include <random>
@@ -222,7 +222,7 @@ TEST(SimtKernels, AnyScheduleGivesTheSame) {
   }
 }
 
-// A block of as many threads as a device takes.
+// A block with the most threads that a device allows.
 TEST(SimtKernels, TheLargestBlock) {
   if (race) GTEST_SKIP() << "ThreadSanitizer takes 2 MB per thread";
   std::vector<float> x(5000, 1.0f);

@@ -1,4 +1,4 @@
-// launch: what it takes, what it refuses, and who may call it.
+// launch: accepted and refused configurations, and its callers.
 #include <ridge/simt/test/support.hpp>
 
 #include <atomic>
@@ -95,7 +95,7 @@ TEST(SimtLaunch, ConvertsArgumentsToTheKernelsParameters) {
   EXPECT_EQ(out, 135);
 }
 
-// Each thread has parameters of its own.
+// Each thread has its own copy of the parameters.
 __global__ void change_a_parameter(int n, int* out) {
   n += 1;
   __syncthreads();

@@ -1,7 +1,7 @@
-// Kernels that break the rules of barriers and collectives. Each must come back as one exact sentence, with block,
-// thread and source lines, in every mode and never as a hang; and the runtime must work afterwards.
+// Kernels that break the rules of barriers and collectives. Each must give one exact sentence, with block, thread and
+// source lines, in every mode, and must never hang; and the runtime must work afterwards.
 //
-// A line number is taken with __LINE__ beside the statement that it names.
+// Line numbers are __LINE__ plus the offset in the comment beside the statement.
 #include <ridge/simt/test/support.hpp>
 
 #include <vector>
@@ -167,7 +167,7 @@ TEST_F(SimtMisuse, MoreMasksThanAWarpKeeps) {
                "block (0,0,0), thread (16,0,0): more than eight masks in flight in one warp, " + at(nine_masks_line));
 }
 
-// A lane that is not there gives all ones, which is NaN.
+// A lane that does not exist gives all ones, which is NaN.
 __global__ void absent_lane(float* x) { x[threadIdx.x] = __shfl_down_sync(~0ull, x[threadIdx.x], 8); }
 
 TEST_F(SimtMisuse, AbsentLane) {

@@ -1,5 +1,5 @@
-// Wrong kernels that a sanitizer finds, and right ones in which it must find nothing. Each runs in a process of its
-// own, because a sanitizer's report is the end of it: simt_misuse KERNEL.
+// Wrong kernels that a sanitizer must find, and right ones in which it must find nothing. Each runs in a process of its
+// own, because a sanitizer's report ends the process: simt_misuse KERNEL.
 #include <ridge/simt/simt.hpp>
 
 #include <cstdio>

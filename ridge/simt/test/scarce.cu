@@ -1,5 +1,5 @@
-// The runtime where the system gives little: each launch runs, or says in a sentence what there was no memory for, and
-// the next one is none the worse for it. Each trial is a process of its own, whose first launch makes the workers.
+// The runtime where the system's resources are scarce: each launch runs, or says in a sentence what there was no memory
+// for, and the next one runs normally. Each trial is a process of its own, whose first launch makes the workers.
 #include <ridge/simt/test/inject.hpp>
 #include <ridge/simt/test/support.hpp>
 
@@ -17,7 +17,7 @@
 namespace simt_test {
 namespace {
 
-// ---- what is launched --------------------------------------------------------------------------------------------
+// ---- the launches ------------------------------------------------------------------------------------------------
 __global__ void reverse(int* x) {
   int* s = simt::dynamic_shared<int>();
   s[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
@@ -25,7 +25,7 @@ __global__ void reverse(int* x) {
   x[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
 }
 Status reverse_right(unsigned blocks, std::size_t smem = 64 * sizeof(int)) {
-  static int x[200 * 64];  // no allocation here may be the one that fails
+  static int x[200 * 64];  // static, so that no allocation of the test can fail
   for (int i = 0; i < static_cast<int>(blocks) * 64; ++i) x[i] = i;
   const Status status = launch({dim3(blocks), dim3(64), smem}, reverse, x);
   for (int i = 0; i < static_cast<int>(blocks) * 64 && status.ok(); ++i)
@@ -50,7 +50,7 @@ struct Launch {
   const char* name;
   Code code;  // without a fault
   Status (*run)();
-  bool warm = false;  // after another launch, so that there are workers
+  bool warm = false;  // whether another launch runs before it, so that there are workers
 };
 constexpr Launch launches[] = {
     {"the first launch", Code::ok, [] { return reverse_right(16); }},
@@ -81,7 +81,7 @@ constexpr Launch launches[] = {
 
 // ---- a trial, in a process of its own ----------------------------------------------------------------------------
 struct Trial {
-  bool reached = false, right = false;  // the fault; all that the trial asks for
+  bool reached = false, right = false;  // whether the fault was reached; whether the trial passed
   char fault[64] = "", told[200] = "";
 };
 
@@ -106,7 +106,8 @@ template <class Body> Trial in_a_child(Body body) {
   return *shared;
 }
 
-// A launch under a fault says something, of the fault or what it says without one; and then it is as without.
+// A launch under a fault must give an error for the fault or its usual result; afterwards it must behave as without
+// one.
 void judge(Trial& trial, const Launch& what, const Status& under_fault) {
   std::snprintf(trial.told, sizeof trial.told, "%s", std::string(under_fault.message()).c_str());
   const Status after = what.run(), good = reverse_right(16);
@@ -184,7 +185,7 @@ TEST_F(SimtScarce, OneWorkerIsEnough) {
   EXPECT_TRUE(trial.right) << trial.told;
 }
 
-// From less than a thread takes to more than all workers do.
+// Limits from less than one thread needs to more than all workers need.
 TEST_F(SimtScarce, EveryLimit) {
   const Setting workers("RIDGE_WORKERS", "3");
   std::map<std::string, int> seen;

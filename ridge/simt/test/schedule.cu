@@ -1,5 +1,5 @@
-// Orders: the default one is fixed, a seed gives another that is always the same, and a thread that waits for another
-// can let it run.
+// Orders: the default one is fixed, a seed gives another that is always the same, and a waiting thread can let others
+// run.
 #include <ridge/simt/test/support.hpp>
 
 #include <numeric>
@@ -43,7 +43,7 @@ TEST(SimtSchedule, ASeedGivesAnotherOrderThatIsAlwaysTheSame) {
   EXPECT_EQ(first, sorted);
 }
 
-// Which block comes last depends on the order of blocks, and a kernel must not.
+// The block that comes last depends on the order of blocks; a kernel's result must not.
 __global__ void block_arrivals(int* order, int* next) { order[atomicAdd(next, 1)] = static_cast<int>(blockIdx.x); }
 
 TEST(SimtSchedule, ASeedShufflesBlocksToo) {
@@ -57,8 +57,8 @@ TEST(SimtSchedule, ASeedShufflesBlocksToo) {
   EXPECT_EQ(order, sorted);
 }
 
-// Wrong: thread i reads what thread 63-i wrote, with no barrier between. Right by luck in no order; with a seed, the
-// result changes from seed to seed.
+// Wrong: thread i reads what thread 63-i wrote, without a barrier in between. No order makes it right; the result
+// changes with the seed.
 __global__ void no_barrier(int* x) {
   __shared__ int s[64];
   s[threadIdx.x] = 0;
@@ -108,7 +108,7 @@ TEST(SimtSchedule, AThreadThatWaitsLetsOthersRun) {
   }
 }
 
-// Threads hand a turn round the block: each waits for all before it, in the worst order.
+// The threads of a block take turns: each waits for all before it, in the worst order.
 __global__ void turns(int* turn) {
   const int mine = static_cast<int>(blockDim.x - 1 - threadIdx.x);
   while (atomicAdd(turn, 0) != mine) __nanosleep(100);
@@ -121,7 +121,7 @@ TEST(SimtSchedule, ThreadsTakeTurns) {
   EXPECT_EQ(turn, 70);
 }
 
-// A block waits for the one that came before it, whatever the order: tickets, as in a single-pass scan.
+// A block waits for the one before it in any order, by tickets, as in a single-pass scan.
 __global__ void chain(int* tickets, int* done, int* sum) {
   __shared__ int ticket;
   if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1);

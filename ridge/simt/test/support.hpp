@@ -1,4 +1,4 @@
-// What the tests of simt share.
+// Helpers for the tests of simt.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -26,7 +26,7 @@ constexpr bool bounds = false;
 #endif
 constexpr bool plain = !race && !bounds;
 
-// An environment variable, for as long as this lives.
+// Sets an environment variable for the lifetime of this object.
 class Setting {
  public:
   Setting(const char* name, const std::string& value) : name_(name) {
@@ -47,14 +47,14 @@ class Setting {
 
 inline std::string text(const Status& status) { return std::string(status.message()); }
 
-// The launch must succeed.
+// Asserts that the launch succeeds.
 #define ASSERT_RUNS(...)                                 \
   do {                                                   \
     const ridge::Status ran = (__VA_ARGS__);             \
     ASSERT_TRUE(ran.ok()) << std::string(ran.message()); \
   } while (false)
 
-// One block of so many threads, of the warp width under test.
+// One block of `threads` threads, with the warp width under test.
 inline Config one_block(int threads, int warp = 32) {
   return {.grid = dim3(1), .block = dim3(static_cast<unsigned>(threads)), .warp = warp};
 }

@@ -1,4 +1,4 @@
-// tile<N>: every collective, at warp 32 and 64, in blocks that are and are not whole warps.
+// tile<N>: every collective, at warp widths 32 and 64, in blocks with and without a partial warp.
 #include <ridge/simt/test/support.hpp>
 
 #include <vector>
@@ -182,14 +182,14 @@ TEST(SimtTile, VotesInBlocksThatAreNotWholeWarps) {
   check_votes<32>(1, 32);
 }
 
-// ---- lanes that are not there ------------------------------------------------------------------------------------
+// ---- lanes that do not exist -------------------------------------------------------------------------------------
 __global__ void read_beyond_the_block(float* x) { x[threadIdx.x] = tile<32>().shfl_down(x[threadIdx.x], 8); }
 
 TEST(SimtTile, ALaneThatDoesNotExistReadsAsNaN) {
   std::vector<float> x(20, 1.0f);
   ASSERT_RUNS(launch(one_block(20), read_beyond_the_block, x.data()));
   EXPECT_EQ(x[11], 1.0f);          // from lane 19
-  EXPECT_TRUE(std::isnan(x[12]));  // from lane 20, which is not there
+  EXPECT_TRUE(std::isnan(x[12]));  // from lane 20, which does not exist
 }
 
 template <int Warp> __global__ void some_return(simt::lane_mask* rest, int* value) {
@@ -218,7 +218,7 @@ TEST(SimtTile, LanesThatReturnedAreSkipped) {
   check_some_return<64>();
 }
 
-// Halves of a warp in collectives of their own, at different places.
+// Halves of a warp in separate collectives, at different lines.
 __global__ void halves_apart(int* x) {
   const tile<16> t;
   if (t.index() % 2 == 0) x[threadIdx.x] = t.reduce(1, [](int a, int b) { return a + b; });
@@ -231,7 +231,7 @@ TEST(SimtTile, PartsOfAWarpGoTheirOwnWays) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(x[i], i / 16 % 2 == 0 ? 16 : i / 16 * 16);
 }
 
-// Tiles that call together give what each gives by itself.
+// Tiles that call together give the same results as each tile by itself.
 template <int N> __global__ void together(int* sum, int* low, int* next) {
   const simt::tiles<N> t;
   const int i = simt::thread_rank();
@@ -253,7 +253,7 @@ template <int N> void check_together(int threads) {
 
 TEST(SimtTile, TilesOfAWarpTogether) {
   check_together<4>(64);
-  check_together<8>(40);  // the last warp is not whole
+  check_together<8>(40);  // the last warp is partial
   check_together<16>(96);
 }
 

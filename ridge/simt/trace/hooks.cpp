@@ -1,8 +1,8 @@
-// What g++ calls from a traced kernel: -fsanitize=thread makes it announce every access to memory, and
+// The functions that a traced kernel calls: -fsanitize=thread makes g++ report every access to memory, and
 // -fsanitize-coverage=trace-pc,trace-cmp every basic block and comparison. The program is linked without the
-// sanitizers' own libraries; these are the functions they would have.
+// sanitizers' own libraries; these functions replace theirs.
 //
-// The instruction is known by the hook's return address, which is that of the code behind the call.
+// The hook's return address, which is that of the code after the call, identifies the instruction.
 #include <ridge/simt/trace/hooks.hpp>
 
 #include <ridge/simt/runtime/here.hpp>
@@ -11,7 +11,7 @@ namespace ridge::simt::trace {
 
 // One block runs at a time, on one worker (observer.hpp).
 static std::atomic<Recorder*> recorder{nullptr};
-static std::atomic<std::uintptr_t> heard{0};  // the OS thread
+static std::atomic<std::uintptr_t> heard{0};  // the OS thread that is recorded
 
 void listen(Recorder* r) {
   heard = r ? thread_pointer() : 0;
@@ -37,7 +37,7 @@ static inline void report_structure(const volatile void* p, std::size_t bytes, K
 namespace trace = ridge::simt::trace;
 using trace::Kind;
 
-// __builtin_return_address belongs to the function it stands in, so this cannot be a function.
+// A macro, because __builtin_return_address refers to the function that contains it.
 #define HERE __builtin_return_address(0)
 #define HOOK extern "C" __attribute__((visibility("default")))
 
@@ -58,8 +58,8 @@ HOOK void __tsan_write_range(void* p, std::size_t bytes) { trace::report_structu
 HOOK void __tsan_vptr_update(void**, void*) {}
 HOOK void __tsan_init() {}
 
-// ---- atomics: the hook does the work as well ---------------------------------------------------------------------
-// A plain atomic load begins the loop by which g++ adds floats; the exchange that ends it is what counts.
+// ---- atomics: the hook also does the operation -------------------------------------------------------------------
+// g++ adds floats in a loop that begins with a plain atomic load; only the exchange that ends the loop is counted.
 
 #define RIDGE_ATOMIC_UPDATE(bits, T, name, builtin)                  \
   HOOK T __tsan_atomic##bits##_##name(volatile T* p, T value, int) { \

@@ -1,13 +1,13 @@
-// Where the hooks of compiled kernels lead.
+// The recorder behind the hooks of compiled kernels.
 #pragma once
 #include <ridge/simt/trace/recorder.hpp>
 
 namespace ridge::simt::trace {
 
-// From now on the calling OS thread's kernel is heard by this recorder; null: by none.
+// From now on this recorder receives the hooks of the calling OS thread's kernel; null: none does.
 void listen(Recorder*);
 
-// The recorder that hears the calling OS thread, if any; while this lives, no signal takes the thread away from it.
+// The recorder of the calling OS thread, if any; while this object lives, no signal abandons the thread's block.
 class Listener {
  public:
   Listener();

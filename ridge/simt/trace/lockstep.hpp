@@ -1,9 +1,9 @@
-// Lockstep: from what each lane of a warp did by itself to what the warp does together.
+// Lockstep: combines the events of each lane into the steps of the warp.
 //
-// The lanes of a warp run one after the other here. A GPU runs them side by side: those that stand at the same
-// instruction go on together, the others wait. Which go first is what decides where they meet again; here as in most
-// models of a GPU, those deepest in function calls, and of these the ones at the lowest address. So loops are left
-// together, and the code behind a branch is reached together, wherever the compiler puts blocks in the order of the
+// The lanes of a warp run one after the other here. A GPU runs them side by side: lanes at the same instruction advance
+// together, the others wait. The choice of which advance first decides where they reconverge; here, as in most models
+// of a GPU, first the lanes deepest in function calls, and among these the lanes at the lowest address. So lanes leave
+// loops together and reach the code after a branch together, if the compiler keeps basic blocks in the order of the
 // source (-fno-reorder-blocks).
 #pragma once
 #include <bit>
@@ -15,13 +15,13 @@ namespace ridge::simt::trace {
 
 using Address = std::uintptr_t;
 
-// What a lane did since its warp last met: numbers of instructions, and the addresses of those that access memory.
+// A lane's events since its warp last met: instruction numbers, and the addresses of those that access memory.
 struct Stream {
   static constexpr std::uint32_t enter = ~std::uint32_t(0), leave = enter - 1;  // a function
 
   std::vector<std::uint32_t> events;
   std::vector<Address> at;
-  int depth = 0;  // of function calls, at the first event
+  int depth = 0;  // depth of function calls at the first event
 
   void clear(int depth_now) {
     events.clear();
@@ -31,7 +31,7 @@ struct Stream {
 };
 
 // Calls visit(instruction, lanes, parted) for each step of the warp: these lanes execute the instruction together, and
-// parted says whether they go on to different ones. Then clears the streams, which go on where they ended.
+// parted says whether they continue at different ones. Then clears the streams, which continue where they ended.
 //   pc(instruction) -> Address
 template <class Pc, class Visit> void lockstep(std::span<Stream> lanes, Pc pc, Visit visit) {
   constexpr std::uint32_t ended = Stream::leave - 1;

@@ -23,7 +23,7 @@ void MemoryMap::survey(const Worker& w, const detail::Entry& entry) {
   own(&gridDim, sizeof gridDim);
   own(&warpSize, sizeof warpSize);
   share(w.smem.get(), w.smem_bytes);
-  // The thread_local data of every loaded object: of those, kernels touch their shared arrays.
+  // The thread_local data of every loaded object, which includes the kernels' shared arrays.
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* share_tls) {
         for (int i = 0; i < object->dlpi_phnum; ++i)

@@ -1,4 +1,4 @@
-// MemoryMap: what kind of memory an address is, to the block that runs on a worker.
+// MemoryMap: the kind of memory of an address, for the block that runs on a worker.
 #pragma once
 #include <ridge/simt/cpu/runtime.hpp>
 #include <ridge/simt/runtime/worker.hpp>
@@ -13,10 +13,10 @@ class MemoryMap {
   enum class Kind : std::uint8_t { registers, shared, global };  // registers: locals, parameters, threadIdx
   struct Place {
     Kind kind = Kind::global;
-    std::size_t shared_offset = 0;  // of a shared byte among all that the block could share
+    std::size_t shared_offset = 0;  // offset of a shared byte in all memory that a block can share
   };
 
-  // On the worker's thread: where it keeps what a block shares. Static shared arrays are thread_local.
+  // Called on the worker's thread: finds the memory of shared arrays. Static ones are thread_local.
   void survey(const Worker&, const detail::Entry&);
   std::size_t shared_bytes() const { return shared_bytes_; }
 

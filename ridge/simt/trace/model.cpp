@@ -24,7 +24,7 @@ Cost sectors(const Request& request) {
 
   const auto size = static_cast<Address>(request.bytes);
   Cost cost;
-  Address bytes = 0, covered = 0, next_sector = 0;  // all below `covered` and `next_sector` has been counted
+  Address bytes = 0, covered = 0, next_sector = 0;  // everything below `covered` and `next_sector` is counted
   for (int i = 0; i < count; ++i) {
     const Address begin = std::max(starts[i], covered), end = starts[i] + size;
     if (end <= begin) continue;
@@ -40,8 +40,8 @@ Cost sectors(const Request& request) {
 
 // ---- shared memory -----------------------------------------------------------------------------------------------
 
-// Wavefronts of lanes that are served together: as many as the fullest bank has words. A word that several lanes read
-// is read once; atomics on one word go one after the other.
+// Wavefronts of lanes that are served together: the number of words in the fullest bank. A word that several lanes read
+// is read once; atomics on one word are served one after the other.
 static int conflicts(Kind kind, const Request& request, std::uint64_t lanes) {
   Address words[banks][pass_lanes];  // a lane has at most one word in a bank
   int filled[banks] = {};
@@ -60,8 +60,8 @@ static int conflicts(Kind kind, const Request& request, std::uint64_t lanes) {
   return most;
 }
 
-// Whether every lane has its neighbour's address (the lane whose number differs in `bit`), or a neighbour that takes
-// no part.
+// Whether every lane has the same address as its neighbour (the lane whose number differs in `bit`), or a neighbour
+// that does not take part.
 static bool paired(const Request& request, std::uint64_t lanes, int bit) {
   for (std::uint64_t left = lanes; left; left &= left - 1) {
     const int lane = std::countr_zero(left), other = lane ^ bit;
@@ -71,8 +71,8 @@ static bool paired(const Request& request, std::uint64_t lanes, int bit) {
 }
 
 Cost wavefronts(Kind kind, const Request& request) {
-  // A wavefront carries 128 bytes: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. Two such groups become one where
-  // lanes read in pairs.
+  // A wavefront carries 128 bytes: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. Two such groups are served together
+  // where lanes read in pairs.
   const int group = request.bytes <= 4 ? 32 : request.bytes == 8 ? 16 : 8;
   const int span = request.bytes <= 4 ? group : 2 * group;
   const auto lanes_from = [&](int first, int count) {

@@ -1,5 +1,5 @@
-// What a request costs in the memory pipeline, by NVIDIA's rules (compute capability 7.0 to 9.0). Pure functions of
-// the addresses that the lanes of a warp access together; README.md has the rules in words.
+// The cost of a request in the memory pipeline, by NVIDIA's rules (compute capability 7.0 to 9.0). Pure functions of
+// the addresses that the lanes of a warp access together; README.md states the rules.
 #pragma once
 #include <ridge/simt/trace.hpp>
 #include <ridge/simt/trace/lockstep.hpp>
@@ -17,13 +17,13 @@ struct Request {
 
 struct Cost {
   int units = 0;  // sectors or wavefronts
-  int least = 0;  // that the same lanes, bytes and words could do with
+  int least = 0;  // the least possible number for the same lanes, bytes and words
 };
 
-// Sectors of 32 bytes that the lanes touch. Least: the bytes, each counted once, packed.
+// Sectors of 32 bytes that the lanes touch. Least: the bytes, each counted once and packed.
 Cost sectors(const Request&);
 
-// Wavefronts of shared memory: 32 banks of four bytes each. Least: no two words in one bank.
+// Wavefronts of shared memory: 32 banks of four bytes each. Least: if no two words were in one bank.
 Cost wavefronts(Kind, const Request&);
 
 }  // namespace ridge::simt::trace

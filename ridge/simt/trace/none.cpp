@@ -1,4 +1,4 @@
-// A library without a trace mode: what a program gets that is linked with ridge::ridge.
+// The trace functions of a program that is linked with ridge::ridge, which cannot trace.
 #include <ridge/simt/trace.hpp>
 
 namespace ridge::simt::trace {

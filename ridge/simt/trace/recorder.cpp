@@ -58,7 +58,7 @@ void Recorder::lanes_synced(int warp, lane_mask lanes) {
 // ---- what a thread does ------------------------------------------------------------------------------------------
 
 std::uint32_t Recorder::site_of(Address pc, Site::Role role, Space space, Kind kind, int bytes) {
-  // The hooks of one address are of one kind; what they touch may be either space, and pieces of several sizes.
+  // The hooks at one address are of one kind, but may access both spaces, in pieces of several sizes.
   const std::uint64_t key =
       std::uint64_t{pc} << 8 | static_cast<unsigned>(bytes) << 1 | static_cast<unsigned>(space == Space::shared);
   Known& recent = recent_[hash(key) % recent_sites];
@@ -81,8 +81,8 @@ void Recorder::access(Address at, int bytes, Kind kind, Address pc) {
   if (place.kind != MemoryMap::Kind::registers) piece(at, bytes, kind, pc, place);
 }
 
-// Structures move by several instructions: word by word in global memory, where nvcc does not know how they lie; as
-// their place allows in shared memory, where it does. Several vectors are several vectors.
+// Structures move by several instructions: word by word in global memory, where nvcc does not know their alignment; as
+// wide as the alignment allows in shared memory, where it does. Structures of whole vectors move vector by vector.
 void Recorder::access_structure(Address at, std::size_t bytes, Kind kind, Address pc) {
   const MemoryMap::Place place = memory_.find(at);
   if (place.kind == MemoryMap::Kind::registers) return;
@@ -113,7 +113,7 @@ void Recorder::piece(Address at, int bytes, Kind kind, Address pc, const MemoryM
   note(number).at.push_back(at);
 }
 
-// A kernel without barriers runs warp after warp: one that has ended need not be kept until the block has.
+// A kernel without barriers runs warp after warp, so a warp that has ended is combined before the block ends.
 void Recorder::change_warp() {
   const Warp& former = worker_->warp[warp_];
   if (former.returned == former.exists) put_together(warp_);
@@ -133,7 +133,7 @@ void Recorder::put_together(int warp) {
   const std::size_t first = static_cast<std::size_t>(warp) * width_;
   const std::span<Stream> lanes(&streams_[first], std::min(width_, streams_.size() - first));
   for (const Stream& lane : lanes) noted_ -= lane.events.size();
-  std::size_t taken[64] = {};  // addresses of each lane
+  std::size_t taken[64] = {};  // addresses used so far, per lane
   Address at[64];
   const auto visit = [&](std::uint32_t number, std::uint64_t together, bool parted) {
     Site& site = sites_[number];
@@ -171,7 +171,7 @@ void Recorder::add_up(std::uint32_t number, std::uint64_t lanes, const Address* 
 
 // ---- neighbours that nvcc may join -------------------------------------------------------------------------------
 
-// Whether every lane goes on with request `index` where `former` ended.
+// Whether request `index` continues where `former` ended, in every lane.
 bool Recorder::continues(std::size_t former, std::size_t index) const {
   const Joinable &a = joinable_[former], &b = joinable_[index];
   const Site &x = sites_[a.site], &y = sites_[b.site];
@@ -184,13 +184,13 @@ bool Recorder::continues(std::size_t former, std::size_t index) const {
   return true;
 }
 
-// Neighbouring loads (or stores) of shared memory, whose alignment nvcc knows, become one of up to 16 bytes. They may
-// stand a few accesses apart.
+// nvcc joins neighbouring loads (or stores) of shared memory, whose alignment it knows, into one of up to 16 bytes. A
+// few other accesses may be between them.
 void Recorder::add_up_widened() {
   constexpr std::size_t few = 8, none = ~std::size_t(0);
   std::vector<std::size_t> next(joinable_.size(), none);
   std::vector<bool> joined(joinable_.size());
-  std::vector<std::size_t> recent;  // that may be gone on with
+  std::vector<std::size_t> recent;  // requests that may be continued
   for (std::size_t i = 0; i < joinable_.size(); ++i) {
     const auto former = std::find_if(recent.rbegin(), recent.rend(), [&](std::size_t j) { return continues(j, i); });
     if (former != recent.rend()) {
@@ -210,7 +210,7 @@ void Recorder::add_up_widened() {
     for (std::size_t i = head; length > 0;) {
       Site& site = sites_[joinable_[i].site];
       const Address* at = &joinable_at_[i * width_];
-      Address bits = 0;  // of all lanes: what they are aligned to
+      Address bits = 0;  // the address bits of all lanes, for their common alignment
       for (std::uint64_t left = lanes; left; left &= left - 1) bits |= at[std::countr_zero(left)];
       int count = 1;
       while (count * 2 <= length && site.bytes * count * 2 <= widest_access &&

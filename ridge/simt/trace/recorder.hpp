@@ -1,7 +1,7 @@
-// Recorder: what the lanes of one launch did, put together into requests and added up.
+// Recorder: records the lanes of one launch, combines their accesses into requests and adds these up.
 //
-// A warp's accesses are put together when it has met as a whole, at a barrier or in a collective, or when the block has
-// ended: then every lane has done all that the others did until there.
+// A warp's accesses are combined when all its lanes have met, at a barrier or in a collective, or when the block has
+// ended: then every lane has reached the same point.
 #pragma once
 #include <ridge/simt/runtime/faults.hpp>
 #include <ridge/simt/trace/lockstep.hpp>
@@ -18,7 +18,7 @@
 
 namespace ridge::simt::trace {
 
-// An instruction, and what warps did there.
+// An instruction, and the counts of what warps did there.
 struct Site {
   enum class Role : std::uint8_t { access, comparison, block };
 
@@ -27,26 +27,26 @@ struct Site {
   Space space = Space::global;
   Kind kind = Kind::load;
   int bytes = 0;
-  Counts counts = {};  // requests: how often a warp came by
+  Counts counts = {};  // requests: how often a warp executed it
   std::int64_t widened_requests = 0, widened_wavefronts = 0, widened_least = 0;
   std::int64_t unset = 0;
-  std::int64_t divergent = 0;  // how often its lanes went on to different places
+  std::int64_t divergent = 0;  // how often its lanes continued at different instructions
 
   bool may_widen() const { return role == Role::access && space == Space::shared && kind != Kind::atomic; }
 };
 
 class Recorder {
  public:
-  // A launch, on the launching thread; a block, on the worker's.
+  // begin() is called on the launching thread, the functions of a block on the worker's.
   void begin(const Config&, const detail::Entry&);
   void begin_block(Worker&);
   void end_block();
   void block_synced();
   void lanes_synced(int warp, lane_mask);
 
-  // What the current thread of the block does. `pc` is the instruction's.
+  // Events of the block's current thread. `pc` is the address of the instruction.
   void access(Address at, int bytes, Kind, Address pc);
-  // A structure: its size is no power of two up to 16, or its alignment is less.
+  // An access to a structure: its size is not a power of two up to 16, or its alignment is less than its size.
   void access_structure(Address at, std::size_t bytes, Kind, Address pc);
   void compare(Address pc) { note(site_of(pc, Site::Role::comparison)); }
   void enter_block(Address pc) { note(site_of(pc, Site::Role::block)); }
@@ -54,7 +54,7 @@ class Recorder {
   void leave_function() { note(Stream::leave); }
   void fence() { global_.fenced(block_); }
 
-  // The watchdog may give up the kernel, and not what is done for it here.
+  // Whether the watchdog may abandon the block: it must not do so inside the recorder.
   void interruptible(bool yes) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     worker_->in_fiber.store(yes, std::memory_order_relaxed);
@@ -63,11 +63,11 @@ class Recorder {
   }
 
   const std::vector<Site>& sites() const { return sites_; }
-  // Accesses by (site, site of the other block).
+  // The number of accesses by (site, site of the other block).
   const std::map<std::pair<int, int>, std::int64_t>& races() const { return races_; }
 
  private:
-  // Requests of a warp that nvcc may join to others: lane addresses are in joinable_at_.
+  // A request of a warp that nvcc may join to others; its lanes' addresses are in joinable_at_.
   struct Joinable {
     std::uint32_t site = 0;
     std::uint64_t lanes = 0;
@@ -98,10 +98,10 @@ class Recorder {
   detail::Entry entry_{};
   bool surveyed_ = false;
   std::size_t width_ = 32;
-  std::uint32_t block_ = 0;      // number of the block that runs, from 1
+  std::uint32_t block_ = 0;      // number of the current block, from 1
   std::vector<Stream> streams_;  // by thread
-  std::size_t noted_ = 0;        // events in them
-  int warp_ = 0;                 // of the thread that ran last
+  std::size_t noted_ = 0;        // events in all streams
+  int warp_ = 0;                 // warp of the thread that ran last
   MemoryMap memory_;
   SharedShadow shared_;
   GlobalShadow global_;
@@ -111,12 +111,12 @@ class Recorder {
     std::uint64_t key = 0;
     std::uint32_t site = 0;
   };
-  std::vector<Known> recent_;  // of site_numbers_, by a hash
+  std::vector<Known> recent_;  // a cache of site_numbers_, indexed by a hash
   std::unordered_map<std::uint64_t, std::uint32_t> site_numbers_;
   std::map<std::pair<int, int>, std::int64_t> races_;
 
   std::vector<Joinable> joinable_;
-  std::vector<Address> joinable_at_;  // width_ each
+  std::vector<Address> joinable_at_;  // width_ addresses for each request
 };
 
 }  // namespace ridge::simt::trace

@@ -1,4 +1,4 @@
-// A report in words, and what can be asked of it.
+// The text of a report, and its queries.
 #include <ridge/core/text.hpp>
 #include <ridge/simt/trace.hpp>
 
@@ -45,7 +45,7 @@ static double each(std::int64_t sum, std::int64_t requests) {
 std::string Access::note(int warp) const {
   std::string text;
   const auto say = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
-  // A run of bytes that begins off a sector touches one sector more.
+  // A contiguous range that does not begin on a sector touches one sector more.
   if (sectors > least_sectors + requests) say("uncoalesced");
   else if (sectors > least_sectors) say("misaligned");
   if (conflicts()) say(kind == Kind::atomic ? "lanes meet in a bank or a word" : "bank conflicts");

@@ -21,7 +21,7 @@ struct Session {
   detail::Entry entry{};
   Recorder recorder;
 };
-std::unique_ptr<Session> session;  // the pool runs one launch at a time, and orders its threads
+std::unique_ptr<Session> session;  // no lock: the pool runs one launch at a time, and orders its threads
 
 }  // namespace
 

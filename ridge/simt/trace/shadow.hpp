@@ -1,4 +1,4 @@
-// What a trace remembers of each byte: which block wrote it, and which read it.
+// Shadow memory: the blocks that last wrote and read each byte.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ridge::simt::trace {
 
-// Shared memory: who wrote it. Blocks are numbered from 1 as they run.
+// The writers of shared memory. Blocks are numbered from 1 in the order they run.
 class SharedShadow {
  public:
   void resize(std::size_t bytes) { writer_.assign(bytes, 0); }
@@ -25,24 +25,24 @@ class SharedShadow {
   std::vector<std::uint32_t> writer_;
 };
 
-// Global memory, in cells of four bytes of which single ones are told apart. A cell knows its last writer and its
-// last reader, which is enough: blocks run one after the other.
+// Writers and readers of global memory, in cells of four bytes with a bit per byte. A cell's last writer and last
+// reader are enough, because blocks run one after the other.
 class GlobalShadow {
  public:
   static constexpr std::uint32_t nobody = 0;
 
   void clear() { pages_.clear(), cached_ = nullptr; }
 
-  // `block` touches the bytes by instruction `site`. The site of another block's access that it clashes with, or -1.
-  // Atomics clash with plain writes alone.
+  // Records an access of `block` by instruction `site`. Returns the site of another block's conflicting access, or -1.
+  // Atomics conflict only with plain writes.
   int load(std::uintptr_t at, int bytes, std::uint32_t block, int site) { return touch(at, bytes, block, site, false); }
   int store(std::uintptr_t at, int bytes, std::uint32_t block, int site) { return touch(at, bytes, block, site, true); }
   int atomic(std::uintptr_t at, int bytes, std::uint32_t block, int site) {
     return touch(at, bytes, block, site, false);
   }
 
-  // Blocks that hand data on by a flag or a ticket: a fence, then an atomic. What two such blocks do is taken to be
-  // ordered.
+  // A block that uses a fence and then an atomic passes data on by a flag or a ticket. The accesses of two such blocks
+  // are assumed to be ordered.
   void fenced(std::uint32_t block) { note(block, has_fenced); }
   void used_atomic(std::uint32_t block) {
     if (state_of(block) & has_fenced) note(block, hands_on);
@@ -50,7 +50,7 @@ class GlobalShadow {
   void begin(std::size_t blocks) { state_.assign(std::min(blocks, most_blocks) + 1, 0); }
 
  private:
-  static constexpr std::size_t most_blocks = 1 << 24;  // whose fences are noted
+  static constexpr std::size_t most_blocks = 1 << 24;  // fences of more blocks are not recorded
   static constexpr std::uint8_t has_fenced = 1, hands_on = 2;
   static constexpr std::uint32_t several = ~std::uint32_t(0);
   static constexpr int cell_bytes = 4, page_bits = 12;
@@ -58,7 +58,7 @@ class GlobalShadow {
   struct Cell {
     std::uint32_t writer = nobody, reader = nobody;
     std::uint16_t writer_site = 0, reader_site = 0;
-    std::uint8_t written = 0, read = 0;  // bytes
+    std::uint8_t written = 0, read = 0;  // masks of bytes
   };
   using Page = std::unique_ptr<Cell[]>;
 

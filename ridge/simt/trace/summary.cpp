@@ -11,7 +11,7 @@ using Symbols = std::map<std::uintptr_t, Symbol>;
 
 static Dim dim(dim3 d) { return {d.x, d.y, d.z}; }
 
-// The hook returns to the instruction behind the call, which may begin the next line.
+// The hook returns to the instruction after the call, which may belong to the next line.
 static Address call_of(const Site& site) { return site.pc - 1; }
 
 void Summary::add(const Config& config, const detail::Entry& entry, const Recorder& recorder) {
@@ -26,7 +26,7 @@ void Summary::add(const Config& config, const detail::Entry& entry, const Record
   launches_.push_back(std::move(r));
 }
 
-// The copies of a line that unrolling and inlining make are one row.
+// Copies of a line from unrolling and inlining become one row.
 static std::vector<Access> accesses(const std::vector<Site>& sites, const Symbols& symbols) {
   std::map<std::tuple<std::string, int, Space, Kind, int>, Access> rows;
   for (const Site& site : sites) {

@@ -1,4 +1,4 @@
-// Summary: from instructions to source lines, for the launches of a session.
+// Summary: converts the counts per instruction to counts per source line, for the launches of a session.
 #pragma once
 #include <ridge/simt/trace/recorder.hpp>
 

@@ -26,14 +26,14 @@ struct Object {
   auto operator<=>(const Object&) const = default;
 };
 
-// The file that an address of this process was loaded from. Programs that are not position independent have no base.
+// The file that an address of this process was loaded from. Programs that are not position-independent have no base.
 Object object_of(std::uintptr_t address) {
   Dl_info info{};
   if (!dladdr(reinterpret_cast<void*>(address), &info) || !info.dli_fname) return {};
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path named = info.dli_fname;
-  // The program itself goes by what it was called as, which need not be a path.
+  // The program's own entry has the name it was called by, which need not be a path.
   const bool program = !fs::exists(named, error) || fs::equivalent(named, self, error);
   const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   constexpr std::uintptr_t fixed_programs = 0x400000;
@@ -111,7 +111,7 @@ std::vector<std::vector<Frame>> frames_of(const Object& object, const std::vecto
 
 // ---- lines -------------------------------------------------------------------------------------------------------
 
-// The compiler's headers and the vocabulary's: a kernel's line is where they are used.
+// Whether a file is a header of the compiler or the vocabulary: a kernel's line is where these are used.
 bool is_vocabulary(std::string_view file) {
   if (file.starts_with("/usr/")) return true;
   const std::size_t simt = file.rfind("ridge/simt/");
@@ -121,7 +121,7 @@ bool is_vocabulary(std::string_view file) {
 }
 
 Line line_of(const Frame& frame) {
-  // FILE:LINE, perhaps with " (discriminator 2)"; ?? and ? where nothing is known
+  // FILE:LINE, possibly with " (discriminator 2)"; ?? and ? where unknown
   const std::string_view place = std::string_view(frame.place).substr(0, frame.place.find(" (discriminator"));
   const std::size_t colon = place.rfind(':');
   if (colon == place.npos || place.starts_with("??")) return {};
@@ -152,7 +152,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
 }
 
-// Reads each file once.
+// Reads source lines; opens each file once.
 void quote(std::map<std::uintptr_t, Symbol>& symbols) {
   std::map<std::string, std::vector<Line*>> wanted;
   for (auto& [address, symbol] : symbols)

@@ -1,4 +1,4 @@
-// What is counted: requests, sectors and wavefronts of kernels whose figures are known.
+// Counts of requests, sectors and wavefronts, for kernels with known figures.
 #include <ridge/simt/test/trace/traced.hpp>
 
 #include <ctime>
@@ -69,7 +69,7 @@ struct Pair {
 };
 __global__ void copy_pairs(const Pair* x, Pair* y) { y[threadIdx.x] = x[threadIdx.x]; }
 
-TEST(Trace, AStructureOfGlobalMemoryMovesByWords) {  // nvcc does not know that it lies on 8 bytes
+TEST(Trace, AStructureOfGlobalMemoryMovesByWords) {  // nvcc does not know that it is aligned to 8 bytes
   const Aligned<Pair> x(32), y(32);
   EXPECT_EQ(global_loads(traced(one_block(32), copy_pairs, x, y)), (Cost{2, 8}));
 }
@@ -198,7 +198,7 @@ TEST(Trace, Transposes) {
 
 TEST(Trace, AMillionElementsTakeLessThanTwoSeconds) {
   const Aligned<float> in(1024 * 1024), out(1024 * 1024);
-  const std::clock_t begin = std::clock();  // of the processor: other programs do not count
+  const std::clock_t begin = std::clock();  // processor time, so that other programs do not count
   const auto launch = traced({.grid = dim3(32, 32), .block = dim3(32, 8)}, transpose<1>, in, out, 1024, 1024);
   EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 2);
   EXPECT_EQ(global_loads(launch), (Cost{32768, 4}));

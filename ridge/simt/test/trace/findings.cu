@@ -1,4 +1,4 @@
-// What is found and said: divergence, unset reads, races, source lines, errors.
+// Findings and reports: divergence, unset reads, races, source lines, errors.
 #include <ridge/simt/test/trace/traced.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ TEST(Trace, DivergentBranch) {
   EXPECT_EQ(launch.branches[0].executed, 8);
   EXPECT_EQ(launch.branches[0].divergent, 8);
   EXPECT_TRUE(contains(launch.branches[0].at.text, "// divergent")) << launch.branches[0].at.text;
-  // A quarter of the lanes of each warp, in each iteration: what they read lies in four sectors.
+  // A quarter of each warp's lanes in each iteration: their reads are in four sectors.
   EXPECT_EQ(global_loads(launch), (Cost{8, 4}));
   EXPECT_EQ(launch.total(Space::global, Kind::load).lanes, 64);
 }
@@ -89,7 +89,7 @@ TEST(Trace, TheScheduleDoesNotMatter) {
   }
 }
 
-// ---- shared memory that nobody wrote -----------------------------------------------------------------------------
+// ---- shared memory that no thread wrote --------------------------------------------------------------------------
 
 __global__ void unset(float* y, int written) {
   __shared__ float s[64];
@@ -108,7 +108,7 @@ TEST(Trace, UnsetSharedReads) {
   const Aligned<float> y(128);
   const Config two_blocks{.grid = dim3(2), .block = dim3(64)};
   EXPECT_EQ(traced(two_blocks, unset, y, 64).unset_reads(), 0);
-  const auto launch = traced(two_blocks, unset, y, 40);  // what the first block wrote does not count for the second
+  const auto launch = traced(two_blocks, unset, y, 40);  // the first block's writes do not count for the second
   EXPECT_EQ(launch.unset_reads(), 2 * 24);
   EXPECT_EQ(traced({.grid = dim3(1), .block = dim3(64), .smem = 256}, unset_dynamic, y, 60).unset_reads(), 4);
   trace::Report report;
@@ -127,7 +127,7 @@ __global__ void atomic_and_store(unsigned* y) {
   if (blockIdx.x == 0) atomicAdd(y + threadIdx.x, 1u);
   else y[threadIdx.x] = 1;
 }
-// The last block to arrive adds up what the others left.
+// The last block to arrive adds up the others' partial sums.
 __global__ void last_block(float* partial, unsigned* tickets, float* sum) {
   if (threadIdx.x == 0) {
     partial[blockIdx.x] = 1;
@@ -163,7 +163,7 @@ TEST(Trace, BlocksThatHandOnByATicketDoNotRace) {
   EXPECT_EQ(sum[0], 8);
 }
 
-// ---- what is said ------------------------------------------------------------------------------------------------
+// ---- reports -----------------------------------------------------------------------------------------------------
 
 __global__ void scale_column(float* x) { x[threadIdx.x * 32] *= 2; }
 
@@ -202,7 +202,7 @@ TEST(Trace, AKernelThatBreaksARuleIsAnErrorWithItsLine) {
   auto report = trace::record([&] { return launch(one_block(64), skips_barrier, x.get()); });
   ASSERT_FALSE(report.ok());
   EXPECT_TRUE(contains(text(report.error()), "findings.cu:")) << text(report.error());
-  // And the next trace is as good as ever.
+  // The next trace works normally.
   EXPECT_EQ(global_loads(traced(one_block(32), scale_column, x)), (Cost{1, 32}));
 }
 

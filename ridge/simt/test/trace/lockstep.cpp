@@ -1,4 +1,4 @@
-// Lanes' own sequences in, the warp's steps out.
+// Checks the warp's steps that follow from the lanes' own sequences.
 #include <ridge/simt/trace/lockstep.hpp>
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace ridge::simt::trace {
 namespace {
 
-// Each lane's events as letters, which are also their addresses; ( and ) enter and leave a function. The result spells
-// the steps, with the number of lanes where it is not all, and / where they part.
+// Each lane's events are letters, which are also their addresses; ( and ) enter and leave a function. The result lists
+// the steps, with the number of lanes where not all take part, and / where they diverge.
 std::string steps(const std::vector<std::string>& lanes) {
   std::vector<Stream> streams(lanes.size());
   for (std::size_t lane = 0; lane < lanes.size(); ++lane)

@@ -1,4 +1,4 @@
-// The memory model alone: lane addresses in, sectors and wavefronts out. Nothing is traced.
+// The memory model alone, from lane addresses to sectors and wavefronts. Nothing is traced.
 #include <ridge/simt/trace/model.hpp>
 
 #include <gtest/gtest.h>

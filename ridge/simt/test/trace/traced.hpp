@@ -1,4 +1,4 @@
-// What the tests of traces share.
+// Helpers for the tests of traces.
 #pragma once
 #include <ridge/simt/test/support.hpp>
 #include <ridge/simt/trace.hpp>
@@ -23,7 +23,7 @@ trace::Launch traced(const Config& config, void (*kernel)(P...), const A&... arg
   return std::move(report->launches[0]);
 }
 
-// Elements on a boundary of 256 bytes, all zero.
+// Elements aligned to 256 bytes, all zero.
 template <class T> class Aligned {
  public:
   explicit Aligned(std::size_t n) : data_(new (std::align_val_t{256}) T[n]()) {}
@@ -37,7 +37,7 @@ template <class T> class Aligned {
   std::unique_ptr<T[], Free> data_;
 };
 
-// Requests, and what each costs on average.
+// Requests, and the average cost of each.
 struct Cost {
   std::int64_t requests;
   double each;
