@@ -1,11 +1,11 @@
-// An activation of many elements of a thread's at a time, each activation's code there once.
+// An activation of a thread's many elements, with the code of each activation there once.
 #pragma once
 #include <ridge/tile/activation.cuh>
 #include <ridge/tile/quick_activation.cuh>
 
 namespace ridge::tile {
 
-template <class T, int Turns, int N>
+template <class T, int Chains, int N>
 __device__ __forceinline__ void activate_all_quickly(Activation activation, float (&x)[N]) {
   const auto each = [&](auto f) {
     RIDGE_UNROLL_ON_GPU
@@ -14,10 +14,10 @@ __device__ __forceinline__ void activate_all_quickly(Activation activation, floa
   switch (activation) {
     case Activation::relu: return each([](float y) { return relu(y); });
     case Activation::gelu: {
-      constexpr int chains = Turns == 0 ? N : Turns;
-      Turn turns[chains];
+      constexpr int chains = Chains == 0 ? N : Chains;
+      Chain chain[chains];
       RIDGE_UNROLL_ON_GPU
-      for (int i = 0; i < N; ++i) x[i] = quick_gelu<T>(x[i], turns[i % chains]);
+      for (int i = 0; i < N; ++i) x[i] = quick_gelu<T>(x[i], chain[i % chains]);
       return;
     }
     case Activation::gelu_tanh: return each([](float y) { return quick_gelu_tanh(y); });
@@ -31,7 +31,7 @@ template <class T, int N> __device__ __forceinline__ void activate_by_fours(Acti
   static_assert(N % 4 == 0);
   const auto all = [&]<Activation A>() {
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < N; turn += 4) {  // at places 0 to 3
+    for (int first = 0; first < N; first += 4) {  // rotates x by four: registers take no index
       float y[4];
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < 4; ++i) y[i] = activate<T>(A, x[i]);
@@ -52,10 +52,10 @@ template <class T, int N> __device__ __forceinline__ void activate_by_fours(Acti
 }
 
 // Four elements at a time; for 16-bit results, whose activations are short, all of them. T: of the result.
-// Turns: how many elements have gelu at a time; few where another warpgroup's products are to go on beside it.
-template <class T, int Turns = 0, int N>
+// Chains: how many elements have gelu at a time; few where another warpgroup's products are to go on beside it. 0: all.
+template <class T, int Chains = 0, int N>
 __device__ __forceinline__ void activate_many(Activation activation, float (&x)[N]) {
-  if constexpr (sizeof(T) == 2) activate_all_quickly<T, Turns>(activation, x);
+  if constexpr (sizeof(T) == 2) activate_all_quickly<T, Chains>(activation, x);
   else activate_by_fours<T>(activation, x);
 }
 

@@ -1,4 +1,4 @@
-// Activations, on one element: what elementwise operators are, and what epilogues apply.
+// Activations of one element, for elementwise operators and for epilogues.
 //
 // `T` is what the result will be stored as, X what it is computed in (float or double). 16-bit floats arrive as float
 // and are rounded once, by the kernel.
@@ -9,7 +9,8 @@
 namespace ridge::tile {
 
 // e^x and 1 / (1 + e^-x), for results that are stored as T. Where T has 16 bits, the special-function unit's e^x is
-// good for it: its error of |x| 2^-23 is below half a unit of T for every x whose result is neither 0 nor infinite.
+// good for it: its error of |x| 2^-23 is below half a unit of T's last place for every x whose result is neither 0 nor
+// infinite.
 template <class T, class X> __device__ __forceinline__ X exponential_for(X x) {
   if constexpr (std::is_same_v<X, double>) return ::exp(x);
   else if constexpr (sizeof(T) == 2) return __expf(x);

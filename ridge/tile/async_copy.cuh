@@ -1,5 +1,5 @@
-// Copies from global to shared memory that a thread starts and does not wait for (cp.async, from sm_80 on). Where there
-// are none, the copy is done at once, which every correct use allows.
+// Asynchronous copies from global to shared memory (cp.async, from sm_80 on). Elsewhere the copy is done at once, which
+// every correct use allows.
 //
 //   copy_async<16>(to, from, valid);  ...  commit_copies();  ...  wait_copies<1>();  __syncthreads();
 #pragma once
@@ -36,15 +36,15 @@ template <int Bytes> __device__ __forceinline__ void copy_async(void* to_shared,
 #endif
 }
 
-// Ends a group: the copies that this thread started since the last one.
+// Ends a group: the copies that this thread started since the group before.
 __device__ __forceinline__ void commit_copies() {
 #if RIDGE_TILE_ASYNC_COPY
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits until at most `Pending` of this thread's latest groups are still under way. Other threads' copies are there
-// after a barrier that follows.
+// Waits until at most `Pending` of this thread's latest groups are under way. A barrier after it does the same for
+// other threads' copies.
 template <int Pending> __device__ __forceinline__ void wait_copies() {
 #if RIDGE_TILE_ASYNC_COPY
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");

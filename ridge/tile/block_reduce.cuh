@@ -1,5 +1,6 @@
-// block<Threads, Warp>: a whole block, with the vocabulary of simt::tile<N>. Any number of threads, also not a
-// multiple of the warp; any trivially copyable type. (row_reduce.cuh: for rows whose lanes are a power of two.)
+// block<Threads, Warp>: a whole block, with the vocabulary of simt::tile<N>. It may have any number of threads, also
+// not a multiple of the warp, and any trivially copyable type. (row_reduce.cuh: for rows whose lanes are a power of
+// two.)
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -7,7 +8,7 @@
 
 namespace ridge::tile {
 
-// f over all of the block's threads; every thread gets the result, and shared memory is free again on return.
+// Reduces by f over all of the block's threads. Every thread gets the result; shared memory is free again on return.
 //
 // Preconditions: all of the block's threads call; the block has `threads` of them in total. f is commutative and
 // associative up to rounding. The order is fixed: a tree within each warp, then warp after warp; so the result
@@ -54,7 +55,7 @@ template <int Threads, int Warp = simt::native_warp> struct block {
   }
 };
 
-// The same of as many threads as were launched.
+// The same for as many threads as were launched.
 template <int Warp = simt::native_warp> struct any_block {
   static __device__ __forceinline__ int size() { return static_cast<int>(blockDim.x); }
   static __device__ __forceinline__ int rank() { return simt::thread_rank(); }

@@ -1,11 +1,11 @@
-// The threads of a block that share columns, and how they bring together what they found.
+// The threads of a block that share columns, and the reduction of what they found.
 #pragma once
 #include <ridge/simt/simt.hpp>
 #include <ridge/tile/columns.hpp>
 
 namespace ridge::tile {
 
-// One of the threads [groups, depth, lanes].
+// A thread's place in [groups, depth, lanes].
 struct ColumnThread {
   int lane, level, group;
   __device__ __forceinline__ explicit ColumnThread(const ColumnBlock& k) {
@@ -21,11 +21,12 @@ template <class Partial, int V> constexpr std::size_t column_scratch(int threads
   return static_cast<std::size_t>(threads) * V * sizeof(Partial);
 }
 
-// At level 0, `mine` becomes f over all levels: a tree, the same from run to run. All of the block's threads call.
+// Reduces `mine` by f over the levels, into level 0's: a tree, the same from run to run. All of the block's threads
+// call.
 template <class Partial, int V, class F>
 __device__ __forceinline__ void merge_levels(simt::vec<Partial, V>& mine, const ColumnThread& at, const ColumnBlock& k,
                                              F f) {
-  // [groups, depth, lanes, V]; each step of the tree has levels of its own, so that one barrier parts it from the next.
+  // [groups, depth, lanes, V]; each step of the tree has room of its own, so that one barrier is enough between steps.
   Partial* scratch = simt::dynamic_shared<Partial>();
   for (int half = k.depth / 2; half > 0; half /= 2) {
     const auto place = [&](int level) {

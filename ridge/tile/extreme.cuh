@@ -1,4 +1,4 @@
-// The greatest and the least of values, with NaN above all: the greater (lesser) of anything and NaN is NaN.
+// Maximum and minimum that propagate NaN: the greater (lesser) of anything and NaN is NaN.
 #pragma once
 #include <ridge/core/float16.hpp>
 #include <ridge/simt/simt.hpp>
@@ -12,14 +12,14 @@ template <class T> inline constexpr bool is_packed = std::is_same_v<T, half> || 
 
 // Greatest: the maximum; otherwise the minimum.
 template <bool Greatest> struct Extreme {
-  // Whether b is to replace a; equal values (0 and -0 are) and two NaNs do not.
+  // Whether b replaces a. Equal values (0 and -0 are equal) and two NaNs do not.
   template <class T> static __device__ __forceinline__ bool beats(T b, T a) {
     if constexpr (is_packed<T>) return rank(b) > rank(a);
     else if constexpr (std::is_integral_v<T>) return Greatest ? b > a : b < a;
     else return (Greatest ? b > a : b < a) || (b != b && a == a);
   }
 
-  // What loses to everything.
+  // The neutral element: everything beats it.
   template <class T> static __device__ __forceinline__ T neutral() {
     if constexpr (std::is_integral_v<T>)
       return Greatest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
@@ -61,7 +61,7 @@ template <bool Greatest> struct Extreme {
 #endif
   }
 
-  // The greater (lesser) of both halves of a word, as numbers of 16 bits.
+  // The greater (lesser) of each half of two words, as 16-bit integers.
   template <bool Signed> static __device__ __forceinline__ unsigned pick_halves(unsigned a, unsigned b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     unsigned r;
@@ -79,13 +79,13 @@ template <bool Greatest> struct Extreme {
   }
 
  private:
-  // The packed instruction again: comparisons by rank() made a block's reduction as long as its reading.
+  // By the packed instruction too: comparisons by rank() made a block's reduction take as long as its reading.
   template <class T> static __device__ __forceinline__ T pick_of_words(T a, T b) {
     const std::uint32_t word = packed_pick<T>(a.bits, b.bits);
     return __builtin_bit_cast(T, static_cast<std::uint16_t>(word));
   }
 
-  // The place of a 16-bit float among all values, as a number: what beats has the greater.
+  // The rank of a 16-bit float among all values: the one that beats another has the greater rank.
   template <class T> static __device__ __forceinline__ int rank(T x) {
     constexpr int infinity = std::is_same_v<T, half> ? 0x7c00 : 0x7f80;
     const int magnitude = x.bits & 0x7fff;

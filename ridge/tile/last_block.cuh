@@ -1,4 +1,4 @@
-// Which of the blocks that share a result is the last: it finds what all of them wrote.
+// Finds the last block to arrive of those that share a result: it sees what all of them wrote.
 //
 //   partials[mine] = ...;  if (is_last_to_arrive(word, run, blocks)) { all of partials }
 #pragma once
@@ -7,23 +7,22 @@
 
 namespace ridge::tile {
 
-// Makes the word this run's, before this block arrives there. Called by one thread.
+// Makes the word this run's, before this block arrives. One thread calls.
 __device__ __forceinline__ void claim_arrivals(Arrivals* word, Arrivals run) {
   Arrivals seen = atomicAdd(word, 0ull);
-  while (seen >> arrival_bits != run >> arrival_bits) {  // no block of this run has been here
+  while (seen >> arrival_bits != run >> arrival_bits) {  // no block of this run has claimed it yet
     const Arrivals before = atomicCAS(word, seen, run);
     seen = before == seen ? run : before;
   }
 }
 
-// Whether this arrival is the last of `arrivals`, as all of the block's threads learn: they see then what the threads
-// of all blocks wrote before they arrived.
+// Returns, to all of the block's threads, whether this arrival is the last of `arrivals`. If so, they see what the
+// threads of all blocks wrote before they arrived.
 // Preconditions: all of the block's threads call; arrivals <= most_arrivals.
 __device__ __forceinline__ bool is_last_to_arrive(Arrivals* word, Arrivals run, std::int64_t arrivals) {
   __shared__ bool last;
   __syncthreads();
-  // One thread's fences are enough: the barriers on either side hand on what they order,
-  // to and from the block's others.
+  // One thread's fences are enough: the barriers on either side extend what they order to the block's other threads.
   if (simt::thread_rank() == 0) {
     __threadfence();
     claim_arrivals(word, run);

@@ -1,4 +1,4 @@
-// Launches with CUDA's attributes of launches.
+// Launches with CUDA's launch attributes.
 #pragma once
 #include <ridge/core/launch_recorder.hpp>
 #include <ridge/simt/simt.hpp>

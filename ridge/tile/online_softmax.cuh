@@ -1,8 +1,8 @@
-// The algebra of online softmax: a running maximum, and the sum of exponentials relative to it, of any set of values;
-// two such pairs merge. Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
+// The algebra of online softmax: the running maximum of a set of values and the sum of their exponentials relative to
+// it; two such pairs merge. Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
 //
-// A set of nothing but -inf keeps the base 0 instead of -inf, so that -inf - -inf never appears where later values
-// are finite; NaN and +inf reach the sum and stay there, which makes the whole row NaN, as it must be.
+// A set of nothing but -inf has the base 0 instead of -inf, so that -inf - -inf never appears where later values are
+// finite. NaN and +inf reach the sum and stay there, which makes the whole row NaN, as it must be.
 #pragma once
 #include <ridge/simt/fast_math.hpp>
 #include <ridge/simt/simt.hpp>
@@ -23,7 +23,7 @@ template <class X> struct OnlineSoftmax {
   X max;
   X sum;  // of exp(x - softmax_base(max))
 
-  // Of no values. Not the default, because shared memory cannot be initialised.
+  // The pair of no values. Not a default member initialiser, because shared memory cannot be initialised.
   static __device__ __forceinline__ OnlineSoftmax nothing() { return {minus_infinity<X>, X(0)}; }
 
   __device__ __forceinline__ void add(X x) {
@@ -49,16 +49,16 @@ struct ScaledExponential {
   static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
   float base, offset;
 
-  // Of greater ones 2^slip, of a rounding of the offset, might be beyond the type's range.
+  // Beyond this maximum 2^slip, from the rounding of the offset, might leave float32's range.
   static constexpr float most = 1e8f;
-  // Whether it is for rows of this maximum; -inf, whose base is 0, is well.
+  // Whether rows of this maximum may use it; -inf, whose base is 0, may.
   static __device__ __forceinline__ bool takes(float max) {
     return max < most && (max > -most || max == minus_infinity<float>);
   }
   __device__ __forceinline__ explicit ScaledExponential(float b) : base(b), offset(b * log2_e) {}
   __device__ __forceinline__ float operator()(float x) const { return simt::fast_exp2(fmaf(x, log2_e, -offset)); }
-  // log of the sum of exp(x - base), from the sum of what operator() gave. Where base is the greatest x, its own term
-  // is 1 and the logarithm not negative: what roundings make of it below 0 would be a probability above 1. A sum of
+  // The logarithm of the sum of exp(x - base), from the sum of operator()'s results. Where base is the greatest x, its
+  // own term is 1 and the logarithm is not negative: rounded to below 0 it would be a probability above 1. The sum of
   // nothing but -inf stays as it is.
   __device__ __forceinline__ float log_of_sum(float sum) const {
     const float slip = fmaf(base, log2_e, -offset), log = logf(sum) - slip * ln_2;

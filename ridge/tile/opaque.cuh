@@ -1,6 +1,6 @@
-// make_opaque: a value the compiler may no longer reason about, at no instruction's cost. Where a kernel passes over
-// packed registers twice, it keeps the second pass from reusing what the first one unpacked; where a pointer moves by
-// the same step again and again, it keeps the compiler from computing all of its values beforehand, into registers.
+// make_opaque: hides from the compiler what it knows of a value, without an instruction. Where a kernel passes over
+// packed registers twice, the second pass then does not reuse what the first one unpacked; where a pointer moves by the
+// same step again and again, the compiler does not compute all of its values beforehand, into registers.
 #pragma once
 #include <ridge/simt/simt.hpp>
 

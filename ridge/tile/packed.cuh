@@ -1,34 +1,34 @@
-// Packed: 16 bytes of elements in the four registers they are loaded into. Kernels that keep many elements keep them
+// Packed: a vector of 16 bytes in the four registers that it is loaded into. Kernels that keep many elements keep them
 // packed and unpack as they pass over them: kept as elements, 16-bit types would take a register each.
 #pragma once
+#include <ridge/core/vector_access.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::tile {
 
-inline constexpr int unit_bytes = 16;  // the widest access of a thread
 inline constexpr int word_bytes = 4;
-inline constexpr int unit_words = unit_bytes / word_bytes;
+inline constexpr int vector_words = vector_bytes / word_bytes;
 
-template <class T> inline constexpr int unit_elements = unit_bytes / static_cast<int>(sizeof(T));
-template <class T> using Unit = simt::vec<T, unit_elements<T>>;
-using Packed = simt::vec<unsigned, unit_words>;
+template <class T> inline constexpr int vector_elements = vector_bytes / static_cast<int>(sizeof(T));
+template <class T> using Vector = simt::vec<T, vector_elements<T>>;
+using Packed = simt::vec<unsigned, vector_words>;
 
-template <class T> __device__ __forceinline__ Packed pack(const Unit<T>& unit) {
+template <class T> __device__ __forceinline__ Packed pack(const Vector<T>& vector) {
   Packed packed;
-  memcpy(&packed, &unit, sizeof packed);
+  memcpy(&packed, &vector, sizeof packed);
   return packed;
 }
-template <class T> __device__ __forceinline__ Unit<T> unpack(const Packed& packed) {
-  Unit<T> unit;
-  memcpy(&unit, &packed, sizeof unit);
-  return unit;
+template <class T> __device__ __forceinline__ Vector<T> unpack(const Packed& packed) {
+  Vector<T> vector;
+  memcpy(&vector, &packed, sizeof vector);
+  return vector;
 }
 
 // Precondition: p is aligned to 16 bytes.
 template <class T> __device__ __forceinline__ Packed load_packed(const T* p) {
   // nvcc splits a struct of 16-bit members into as many registers before it sees that they stay together.
-  if constexpr (RIDGE_SIMT_ON_CUDA) return simt::load<unit_words>(reinterpret_cast<const unsigned*>(p));
-  else return pack<T>(simt::load<unit_elements<T>>(p));
+  if constexpr (RIDGE_SIMT_ON_CUDA) return simt::load<vector_words>(reinterpret_cast<const unsigned*>(p));
+  else return pack<T>(simt::load<vector_elements<T>>(p));
 }
 
 // Precondition: p is in global memory, aligned to 16 bytes.
@@ -43,8 +43,8 @@ template <class T> __device__ __forceinline__ void store_packed_shared(T* p, con
   else simt::store(p, unpack<T>(packed));
 }
 
-// Two neighbours of a 16-bit type in the word that they lie in, as floats, and rounded to it. One by one, nvcc takes
-// three instructions for each second of them.
+// Converts two neighbours of a 16-bit type, in one word, to floats and back. One by one, nvcc takes three instructions
+// for every second of them.
 template <class T> inline constexpr bool has_pairs = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 template <class T> __device__ __forceinline__ void unpack_pair(unsigned word, float& first, float& second) {
   static_assert(has_pairs<T>);
@@ -83,17 +83,17 @@ template <class T> __device__ __forceinline__ unsigned pack_pair(float first, fl
   return word;
 }
 
-// The elements of a unit as floats, and a unit of such.
-template <class T> using Floats = simt::vec<float, unit_elements<T>>;
+// Converts a vector's elements to floats and back.
+template <class T> using Floats = simt::vec<float, vector_elements<T>>;
 template <class T> __device__ __forceinline__ Floats<T> unpack_floats(const Packed& packed) {
   Floats<T> floats;
   if constexpr (has_pairs<T>) {
 #pragma unroll
-    for (int w = 0; w < unit_words; ++w) unpack_pair<T>(packed[w], floats[2 * w], floats[2 * w + 1]);
+    for (int w = 0; w < vector_words; ++w) unpack_pair<T>(packed[w], floats[2 * w], floats[2 * w + 1]);
   } else {
-    const Unit<T> unit = unpack<T>(packed);
+    const Vector<T> vector = unpack<T>(packed);
 #pragma unroll
-    for (int v = 0; v < unit_elements<T>; ++v) floats[v] = float(unit[v]);
+    for (int v = 0; v < vector_elements<T>; ++v) floats[v] = float(vector[v]);
   }
   return floats;
 }
@@ -101,17 +101,17 @@ template <class T> __device__ __forceinline__ Packed pack_floats(const Floats<T>
   Packed packed;
   if constexpr (has_pairs<T>) {
 #pragma unroll
-    for (int w = 0; w < unit_words; ++w) packed[w] = pack_pair<T>(floats[2 * w], floats[2 * w + 1]);
+    for (int w = 0; w < vector_words; ++w) packed[w] = pack_pair<T>(floats[2 * w], floats[2 * w + 1]);
   } else {
-    Unit<T> unit;
+    Vector<T> vector;
 #pragma unroll
-    for (int v = 0; v < unit_elements<T>; ++v) unit[v] = T(floats[v]);
-    packed = pack<T>(unit);
+    for (int v = 0; v < vector_elements<T>; ++v) vector[v] = T(floats[v]);
+    packed = pack<T>(vector);
   }
   return packed;
 }
 
-// The values of neighbouring elements in float32.
+// Converts neighbouring elements to float32.
 template <class T, int V> __device__ __forceinline__ void to_floats(const simt::vec<T, V>& x, float (&f)[V]) {
   if constexpr (has_pairs<T> && V % 2 == 0) {
     unsigned words[V / 2];
@@ -124,19 +124,19 @@ template <class T, int V> __device__ __forceinline__ void to_floats(const simt::
   }
 }
 
-// Calls f with each element of a unit, as a float, and its place.
+// Calls f(element as a float, its index) for each element of a vector.
 template <class T, class F> __device__ __forceinline__ void for_elements(const Packed& packed, F&& f) {
   const Floats<T> floats = unpack_floats<T>(packed);
 #pragma unroll
-  for (int v = 0; v < unit_elements<T>; ++v) f(floats[v], v);
+  for (int v = 0; v < vector_elements<T>; ++v) f(floats[v], v);
 }
 
-// The unit of one value throughout.
+// A vector filled with one value.
 template <class T> __device__ __forceinline__ Packed packed_fill(float value) {
-  Unit<T> unit;
+  Vector<T> vector;
 #pragma unroll
-  for (int v = 0; v < unit_elements<T>; ++v) unit[v] = T(value);
-  return pack<T>(unit);
+  for (int v = 0; v < vector_elements<T>; ++v) vector[v] = T(value);
+  return pack<T>(vector);
 }
 
 }  // namespace ridge::tile

@@ -1,5 +1,5 @@
-// packed_max: the maximum of two registers of packed elements, element by element; of a number and NaN, the number.
-// Two 16-bit floats are one instruction on CUDA; what is not packed pays nothing for the name.
+// packed_max: the element-wise maximum of two registers of packed elements; of a number and NaN, the number. For two
+// 16-bit floats it is one instruction on CUDA.
 #pragma once
 #include <ridge/tile/packed.cuh>
 

@@ -1,14 +1,14 @@
-// Software pipelines over a number of steps: how the loading of later steps overlaps the computing of this one. Each
-// is a loop around three functions of the caller, all of whose threads call; `stage` numbers the buffers in shared
-// memory that the caller keeps.
+// Software pipelines over a number of steps: how loading later steps overlaps computing this one. Each is a loop around
+// functions of the caller, and all of the block's threads call it. `stage` numbers the caller's buffers in shared
+// memory.
 #pragma once
 #include <ridge/tile/async_copy.cuh>
 
 namespace ridge::tile {
 
-// No overlap: one buffer.
+// One buffer, no overlap.
 //   fetch()         loads the next step from global memory into registers
-//   put(stage)      writes what was fetched to shared memory
+//   put(stage)      writes the fetched step to shared memory
 //   compute(stage)  uses it
 template <class Fetch, class Put, class Compute>
 __device__ __forceinline__ void run_single_stage(int steps, Fetch fetch, Put put, Compute compute) {
@@ -39,8 +39,8 @@ __device__ __forceinline__ void run_double_buffered(int steps, Fetch fetch, Put 
   compute(stage);
 }
 
-// `Stages` buffers, Stages - 1 steps under way by asynchronous copies. One barrier per step: it says that the step's
-// copies are there for all, and that nobody still reads the buffer which is filled next.
+// `Stages` buffers, Stages - 1 steps in flight by asynchronous copies. One barrier per step: after it the step's copies
+// are visible to all threads, and no thread still reads the buffer that is filled next.
 //   start(stage)    starts the copies of the next step
 //   compute(stage)  uses a step that has arrived
 template <int Stages, class Start, class Compute>
@@ -48,9 +48,9 @@ __device__ __forceinline__ void run_multistage(int steps, Start start, Compute c
   static_assert(Stages >= 2, "one stage is computed while another is filled");
   for (int stage = 0; stage < Stages - 1; ++stage) {
     if (stage < steps) start(stage);
-    commit_copies();  // of nothing, too: the groups that are waited for stay counted
+    commit_copies();  // an empty group too: wait_copies() counts groups
   }
-  int stage = Stages - 1;  // the one that is filled next, and then the one behind it, which is computed
+  int stage = Stages - 1;  // filled next; the one after it is then computed
   for (int step = 0; step < steps; ++step) {
     wait_copies<Stages - 2>();
     __syncthreads();
@@ -61,12 +61,12 @@ __device__ __forceinline__ void run_multistage(int steps, Start start, Compute c
   }
 }
 
-// The same where a step is used in Parts parts, each of which is read into registers while the one before it is used:
-// also the first one of the next step, for which all wait before the last part of this one is used, and not after it.
-//   start(stage)        starts to bring the next step
-//   finish(stage)       ends that, where it takes more than to wait for asynchronous copies
-//   read(stage, part)   from shared memory to registers; after the last step, of what lies there, which is not used
-//   use(part)           what was read
+// The same where a step is used in Parts parts, and each part is read into registers while the part before it is used.
+// That goes for the first part of the next step too: all threads wait for it before they use the last part of this one.
+//   start(stage)        starts to load the next step
+//   finish(stage)       ends that, where it takes more than waiting for asynchronous copies
+//   read(stage, part)   loads a part from shared memory to registers; after the last step it reads stale data, unused
+//   use(part)           uses the part that was read
 template <int Stages, int Parts, class Start, class Finish, class Read, class Use>
 __device__ __forceinline__ void run_multistage_in_parts(int steps, Start start, Finish finish, Read read, Use use) {
   static_assert(Stages >= 2 && Parts >= 2, "one stage is used while another is filled, one part while another is read");
@@ -90,7 +90,7 @@ __device__ __forceinline__ void run_multistage_in_parts(int steps, Start start, 
       } else {
         if (more) finish(filled);
         wait_copies<Stages - 2>();
-        __syncthreads();  // the next step is there, and nobody still reads this one
+        __syncthreads();  // the next step is visible to all threads, and no thread still reads this one
         filled = used;
         used = used + 1 == Stages ? 0 : used + 1;
         read(used, 0);

@@ -8,10 +8,10 @@
 namespace ridge::tile {
 
 // A coefficient of P, where 2^P(a) is the normal distribution below -a, for a >= 0. Minimax of |error| / (1 + a^2 / 8)
-// up to 5.9, below which gelu in f16 is 0; for bf16 of |error| / (1 + a^2 / 12) up to 9.5, below which gelu is 1e-20.
-// From there P falls on. In f16 2^P errs by less than 2^-16 of it (past 5.9, where results are 0, by up to 2^-10); in
-// bf16 by 2^-14 up to a = 3, 2^-12.7 up to 6 and 2^-11.6 up to 9.5. Half a unit of the last place is at least 2^-12,
-// and 2^-9.
+// up to 5.9, beyond which gelu in f16 is 0; for bf16 of |error| / (1 + a^2 / 12) up to 9.5, beyond which gelu is 1e-20.
+// P goes on falling from there. In f16 2^P errs by less than 2^-16 of it (past 5.9, where results are 0, by up to
+// 2^-10); in bf16 by 2^-14 up to a = 3, 2^-12.7 up to 6 and 2^-11.6 up to 9.5. Half a unit of the last place is at
+// least 2^-12, and 2^-9.
 template <class T> RIDGE_HD constexpr float log2_of_normal_tail(int power) {
   constexpr bool f16 = std::is_same_v<T, half>;
   constexpr float p[] = {f16 ? -0.999996305f : -1.00005233f,      f16 ? -1.15122676f : -1.15041578f,
@@ -21,9 +21,9 @@ template <class T> RIDGE_HD constexpr float log2_of_normal_tail(int power) {
   return p[power];
 }
 
-// Has one element be computed behind another, in as many chains as there are turns. With more at a time their
+// A chain of dependent elements: each begins when the one before it is known. With more elements at a time their
 // instructions fill every clock of a scheduler, and another warp's products on tensor cores stand still meanwhile.
-class Turn {
+class Chain {
  public:
   __device__ __forceinline__ float limit() const { return limit_; }
   // The next element begins when y, at most 1 or NaN, is known.
@@ -34,17 +34,17 @@ class Turn {
 };
 
 // relu(x) - |x| Phi(-|x|): 12 instructions, one of the special-function unit. T: of the result, f16 or bf16.
-template <class T> __device__ __forceinline__ float quick_gelu(float x, Turn& turn) {
-  const float a = Extreme<false>::pick(fabsf(x), turn.limit());
+template <class T> __device__ __forceinline__ float quick_gelu(float x, Chain& chain) {
+  const float a = Extreme<false>::pick(fabsf(x), chain.limit());
   float log2_of_tail = log2_of_normal_tail<T>(7);
   RIDGE_UNROLL_ON_GPU
   for (int i = 6; i >= 0; --i) log2_of_tail = log2_of_tail * a + log2_of_normal_tail<T>(i);
   const float tail = simt::fast_exp2(log2_of_tail);
-  turn.pass(tail);
+  chain.pass(tail);
   return Extreme<true>::pick(x, 0.0f) - a * tail;
 }
 template <class T> __device__ __forceinline__ float quick_gelu(float x) {
-  Turn alone;
+  Chain alone;
   return quick_gelu<T>(x, alone);
 }
 

@@ -1,11 +1,11 @@
-// Who shares a row: where a thread stands among the lanes of its row, and how they sum up. A kernel over rows takes
-// this as a template argument; the lanes are part of a warp, or a block.
+// The threads that share a row: a thread's lane in its row, and the row's reduction. A kernel over rows takes this as a
+// template argument. A row's lanes are part of a warp, or a block.
 #pragma once
 #include <ridge/tile/row_reduce.cuh>
 
 namespace ridge::tile {
 
-// `Rows` rows of a block of Threads: a warp's part has one, or the whole block.
+// `Rows` rows in a block of Threads: each has a part of a warp, or the whole block.
 template <int Threads, int Rows, int WarpWidth> struct BlockRows {
   static constexpr int threads = Threads, rows = Rows, lanes = Threads / Rows, warp = WarpWidth;
   static_assert(lanes <= warp || Rows == 1, "a row of several warps is a whole block's");
@@ -15,7 +15,7 @@ template <int Threads, int Rows, int WarpWidth> struct BlockRows {
   static __device__ __forceinline__ int row_of_block() { return static_cast<int>(threadIdx.x) / lanes; }
   static __device__ __forceinline__ std::int64_t row() { return std::int64_t{blockIdx.x} * Rows + row_of_block(); }
 
-  // As row_reduce: two reductions in a row need two scratches, and rows that may part say so.
+  // As row_reduce(): consecutive reductions need two scratches. Apart: the rows of a warp may diverge.
   template <bool Apart = false, class V, class F>
   static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>& scratch) {
     return row_reduce<lanes, warp, Apart>(value, f, scratch);

@@ -1,15 +1,15 @@
-// row_reduce: one value per lane of a row's lanes in, the same result in every lane out. A row's lanes are part of a
-// warp (no barrier), or a whole block (one barrier).
+// row_reduce: reduces one value per lane of a row to the same result in every lane. A row's lanes are part of a warp
+// (no barrier), or a whole block (one barrier).
 #pragma once
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::tile {
 
-// Scratch of one reduction: a value per warp. Two reductions in a row need two, since nothing waits between them.
+// Scratch of one reduction: a value per warp. Consecutive reductions need two, since no barrier stands between them.
 template <class T, int Lanes, int Warp> struct RowScratch { T partial[Lanes > Warp ? Lanes / Warp : 1]; };
 
-// Preconditions: Lanes is a power of two; if it exceeds Warp, it is the whole block and all threads call. If not, all
-// rows of a warp call together (Apart: each for itself), but for those that have returned.
+// Preconditions: Lanes is a power of two. If it exceeds Warp, it is the whole block, and all threads call; if not, all
+// rows of a warp that have not returned call together (Apart: each row by itself).
 // f is commutative and associative up to rounding; the order is fixed, so the result repeats bit for bit.
 template <int Lanes, int Warp, bool Apart = false, class T, class F>
 __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T, Lanes, Warp>& scratch) {

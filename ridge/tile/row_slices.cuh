@@ -5,7 +5,7 @@
 
 namespace ridge::tile {
 
-// What this block has of the rows. Precondition: gridDim.x == rows * of.of_row.
+// This block's slice of a row. Precondition: gridDim.x == rows * of.of_row.
 struct SliceOfBlock {
   std::int64_t row, begin, size;
   __device__ __forceinline__ SliceOfBlock(const Slices& of, std::int64_t cols) {

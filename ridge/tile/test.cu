@@ -6,7 +6,7 @@
 #include <ridge/tile/pipeline.cuh>
 #include <ridge/tile/quick_activation.cuh>
 #include <ridge/tile/row_ring.hpp>
-#include <ridge/tile/row_units.cuh>
+#include <ridge/tile/row_vectors.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
 #include <ridge/tile/two_float.cuh>
@@ -481,42 +481,42 @@ TEST(Activation, QuickLogisticAndSiluAreGoodFor16Bits) {
   EXPECT_TRUE(std::isnan(quick_logistic(NAN)) && std::isnan(quick_silu(NAN)));
 }
 
-// What load_packed_anywhere does on a GPU, where it reads two aligned units.
-TEST(RowUnits, TheBytesOfTwoUnitsFromAnyOneOn) {
-  unsigned char bytes[2 * unit_bytes];
-  for (int i = 0; i < 2 * unit_bytes; ++i) bytes[i] = static_cast<unsigned char>(37 * i + 11);
+// What load_packed_anywhere does on a GPU, where it reads two aligned vectors.
+TEST(RowVectors, TheBytesOfTwoVectorsFromAnyOneOn) {
+  unsigned char bytes[2 * vector_bytes];
+  for (int i = 0; i < 2 * vector_bytes; ++i) bytes[i] = static_cast<unsigned char>(37 * i + 11);
   Packed low, high;
   memcpy(&low, bytes, sizeof low);
-  memcpy(&high, bytes + unit_bytes, sizeof high);
-  for (int shift = 0; shift < unit_bytes; ++shift) {
+  memcpy(&high, bytes + vector_bytes, sizeof high);
+  for (int shift = 0; shift < vector_bytes; ++shift) {
     const Packed got = shifted(low, high, shift);
     EXPECT_EQ(memcmp(&got, bytes + shift, sizeof got), 0) << shift;
   }
 }
 
-TEST(RowUnits, EveryElementHasOneLane) {
+TEST(RowVectors, EveryElementHasOneLane) {
   alignas(128) float row[400];
-  // Units: too few for 300 elements with what may lie before them on their first line.
-  constexpr int most = 76, line = LineUnits<float, 32>::line_units;
+  // Vectors: too few for 300 elements with what may lie before them on their first line.
+  constexpr int most = 76, line = LineVectors<float, 32>::line_vectors;
   for (int i = 0; i < 2 * 32; ++i) {
     const bool on_lines = i % 2;
     const int start = i / 2;
     for (const std::int64_t cols : {0, 1, 2, 3, 4, 5, 7, 8, 127, 128, 129, 300}) {
       std::vector<int> seen(static_cast<std::size_t>(cols));
-      const auto count = [&](const auto& units, int lane) {
-        if (units.edge_at >= 0) ++seen[units.edge_at];
-        for (int k = 0; units.used(k); ++k)
-          for (int v = 0; v < 4 && units.has(k); ++v) {
-            EXPECT_EQ((start + units.at(k)) % 4, 0);
-            if (on_lines && units.units + line <= most) {
-              EXPECT_EQ((start + units.at(k)) / 4 % line, lane % line);
+      const auto count = [&](const auto& vectors, int lane) {
+        if (vectors.edge_at >= 0) ++seen[vectors.edge_at];
+        for (int k = 0; vectors.used(k); ++k)
+          for (int v = 0; v < 4 && vectors.has(k); ++v) {
+            EXPECT_EQ((start + vectors.at(k)) % 4, 0);
+            if (on_lines && vectors.count + line <= most) {
+              EXPECT_EQ((start + vectors.at(k)) / 4 % line, lane % line);
             }
-            ++seen[units.at(k) + v];
+            ++seen[vectors.at(k) + v];
           }
       };
       for (int lane = 0; lane < 32; ++lane)
-        if (on_lines) count(units_of<true, 32>(row + start, cols, lane, most), lane);
-        else count(units_of<false, 32>(row + start, cols, lane, most), lane);
+        if (on_lines) count(vectors_of<true, 32>(row + start, cols, lane, most), lane);
+        else count(vectors_of<false, 32>(row + start, cols, lane, most), lane);
       EXPECT_EQ(seen, std::vector<int>(static_cast<std::size_t>(cols), 1)) << start << " " << cols;
     }
   }
@@ -534,13 +534,13 @@ TEST(RowRing, EveryPartHasItsBytesAndTheyFit) {
             if (r.stages == 0) continue;
             EXPECT_LE(r.smem_bytes(), hopper_smem);
             EXPECT_GE(r.stages, 2);
-            const std::int64_t slice = std::int64_t{r.slice_units} * RowRing::unit_bytes;
-            EXPECT_GE(slice * cluster, std::int64_t{cols} * element - RowRing::unit_bytes);
-            // the slice, and a part of a unit at either end of a row that starts anywhere
-            EXPECT_GE(r.row_bytes, slice + (aligned ? 0 : 2 * RowRing::unit_bytes));
+            const std::int64_t slice = std::int64_t{r.slice_vectors} * vector_bytes;
+            EXPECT_GE(slice * cluster, std::int64_t{cols} * element - vector_bytes);
+            // the slice, and a part of a vector at either end of a row that starts anywhere
+            EXPECT_GE(r.row_bytes, slice + (aligned ? 0 : 2 * vector_bytes));
             EXPECT_GE(std::int64_t{r.row_bytes} * cluster, std::int64_t{cols} * element);
-            for (const int at : {r.row_bytes, r.scratch_at(), r.inbox_at(), r.barriers_at()})
-              EXPECT_EQ(at % RowRing::unit_bytes, 0);
+            for (const int at : {r.row_bytes, r.scratch_at(), r.exchange_at(), r.barriers_at()})
+              EXPECT_EQ(at % vector_bytes, 0);
           }
 }
 
@@ -555,15 +555,15 @@ TEST(RowRing, StagesAreThoseThereIsRoomFor) {
 }
 
 TEST(RowRing, LinesAreThoseOfAClusterWhereItsRowsStartAlike) {
-  const std::int64_t pitch = 50257 * 2;  // 8 places of a unit, 64 of a line
+  const std::int64_t pitch = 50257 * 2;  // 8 places of a vector, 64 of a line
   const RowRing r =
-      row_ring(384, 384, 2, {.cols = 50257, .element_bytes = 2, .phases = 8, .least_stages = 3}, hopper_smem);
+      row_ring(384, 384, 2, {.cols = 50257, .element_bytes = 2, .offsets = 8, .least_stages = 3}, hopper_smem);
   for (const int clusters : {8, 56, 66}) {
     EXPECT_FALSE(r.of_clusters(clusters, pitch).on_lines);
-    EXPECT_EQ(r.of_clusters(clusters, pitch).phases, 8);
+    EXPECT_EQ(r.of_clusters(clusters, pitch).offsets, 8);
   }
   EXPECT_TRUE(r.of_clusters(64, pitch).on_lines);
-  EXPECT_EQ(r.of_clusters(64, pitch).phases, 64);
+  EXPECT_EQ(r.of_clusters(64, pitch).offsets, 64);
   EXPECT_FALSE(r.of_clusters(64, 0).on_lines);  // of one row, the plan counts one place
 }
 

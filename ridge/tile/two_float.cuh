@@ -1,5 +1,5 @@
-// TwoFloat: a sum of float32 values with what rounding took from it, as the unevaluated sum of two floats. It has
-// nearly the accuracy of float64, on units that have no float64 to speak of.
+// TwoFloat: double-float (float-float) arithmetic: a sum of float32 values with what rounding took from it, as the
+// unevaluated sum of two floats. It is nearly as accurate as float64, on devices whose float64 is slow.
 //
 // Additions and products are split into their rounded result and their exact error (Knuth's TwoSum, Dekker's product by
 // a fused multiply-add; Ogita, Rump and Oishi's Sum2 and Dot2). All steps are the intrinsics that no compiler contracts
@@ -37,7 +37,7 @@ __device__ __forceinline__ TwoFloat add(TwoFloat a, float x) {
   return {sum.high, __fadd_rn(a.low, sum.low)};
 }
 
-// Rounded once. What float32 cannot hold has no error to speak of: infinity less infinity would be NaN.
+// Rounds once. A sum beyond float32's range has no low part: infinity less infinity would be NaN.
 __device__ __forceinline__ float to_float(TwoFloat a) {
   return fabsf(a.high) <= 3.402823466e38f ? __fadd_rn(a.high, a.low) : a.high;
 }

@@ -1,4 +1,4 @@
-// Instructions of warps from Ampere on (compute capability 8.0). The same unit is compiled for older architectures too:
+// Warp instructions from Ampere on (compute capability 8.0). The same translation unit is compiled for older GPUs too:
 // a kernel puts its body behind `if constexpr (tile::sm80::available)`, and its operator's fits() refuses devices
 // before cc 80. The CPU runtime emulates those on all types but double (sm80/cpu), for tests; no plan chooses that.
 #pragma once
@@ -12,14 +12,14 @@ inline constexpr bool available = true;
 inline constexpr bool available = false;
 #endif
 
-// Whether products of doubles are 16 x 8 x 4 and 16 x 8 x 8; before Hopper they are 8 x 8 x 4.
+// Whether float64 has mma shapes 16 x 8 x 4 and 16 x 8 x 8; before Hopper it has 8 x 8 x 4 alone.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 inline constexpr bool has_large_f64 = true;
 #else
 inline constexpr bool has_large_f64 = false;
 #endif
 
-// An address in this block's shared memory, as instructions take it; on the CPU counted from the dynamic part's start.
+// An address in this block's shared memory as instructions take it; on the CPU, the offset within the dynamic part.
 __device__ __forceinline__ unsigned shared_address(const void* p) {
 #if RIDGE_SIMT_ON_CUDA
   return static_cast<unsigned>(__cvta_generic_to_shared(p));

@@ -1,8 +1,8 @@
-// How warps multiply by mma.sync: which elements of a product each lane has, and how the tiles that it is read from lie
-// in shared memory. Plain C++: the maps are tested on the host.
+// The layouts of mma.sync: which elements of a fragment each lane has, and the layout of the tiles in shared memory
+// that fragments are read from. Plain C++: the maps are tested on the host.
 //
-// A product is that of two fragments, 16 x K of each operand: K is 32 bytes, but 4 or 8 of double. Both operands'
-// fragments are alike. With g = lane / 4 and q = lane % 4, a lane's register i has
+// A product multiplies two fragments, 16 x K of each operand: K is 32 bytes, but 4 or 8 doubles. Both operands'
+// fragments have the same layout. With g = lane / 4 and q = lane % 4, a lane's register i has
 //
 //   16-bit, 4 registers           outer g + 8 (i % 2), k 8 (i / 2) + 2 q and the next one
 //   8-bit, 4                      outer g + 8 (i % 2), k 16 (i / 2) + 4 q and the next three
@@ -22,18 +22,18 @@ namespace ridge::tile::sm80 {
 // A register of a fragment of T: 4 bytes of neighbours along k, or one double.
 template <class T> using Register = std::conditional_t<std::is_same_v<T, double>, double, unsigned>;
 
-enum class Axis : std::uint8_t { k, outer };  // in which neighbours lie in shared memory
+enum class Axis : std::uint8_t { k, outer };  // the contiguous axis in shared memory
 
 struct At {
   unsigned outer, k;  // within a fragment
 };
 
-// The element of register i of a fragment of floats or doubles.
+// The element in register i of a fragment of floats or doubles.
 RIDGE_HD constexpr At single_at(unsigned lane, unsigned i) { return {lane / 4 + i % 2 * 8, i / 2 * 4 + lane % 4}; }
 
-// The first of the 8 neighbours whose address a lane gives to ldmatrix, for a fragment of 16-bit elements, or of others
-// that lie along k, which ldmatrix takes for such. Matrix i, which becomes register i, is that of lanes 8 i to 8 i + 7,
-// a row each. Where neighbours lie along outer, the rows are those of k, and ldmatrix transposes.
+// The first of the 8 neighbours whose address a lane passes to ldmatrix, for a fragment of 16-bit elements, or of other
+// types that are contiguous along k, which ldmatrix moves all the same. Lanes 8 i to 8 i + 7 pass a row each of matrix
+// i, which becomes register i. Where outer is the contiguous axis, the rows are those of k, and ldmatrix transposes.
 RIDGE_HD constexpr At matrix_row_at(Axis axis, unsigned lane) {
   const unsigned matrix = lane / 8, row = lane % 8;
   return {matrix % 2 * 8 + (axis == Axis::k ? row : 0), matrix / 2 * 8 + (axis == Axis::k ? 0 : row)};
@@ -46,26 +46,26 @@ RIDGE_HD constexpr Place sum_at(unsigned lane, unsigned i) { return {lane / 4 + 
 
 // ---- tiles in shared memory ---------------------------------------------------------------------------------------
 
-inline constexpr unsigned piece_bytes = 16, line_bytes = 128;  // a line is once through all banks
+inline constexpr unsigned piece_bytes = 16, line_bytes = 128;  // a line spans all banks once
 
-// What shared memory serves at a time. Each must find the banks apart, so the pieces of a line change places from row
-// to row:
-//   matrices   ldmatrix: the same piece of 8 rows that follow each other
-//   singles    a float for each lane, or a double for half a warp's: two neighbouring pieces of 4 rows that follow each
-//              other, in either axis
+// What shared memory serves at a time. It must be free of bank conflicts, so the pieces of a line are permuted from row
+// to row (swizzled):
+//   matrices   ldmatrix: the same piece of 8 consecutive rows
+//   singles    a float for each lane, or a double for each lane of half a warp: two neighbouring pieces of 4
+//              consecutive rows, in either axis
 enum class Reads : std::uint8_t { matrices, singles };
 
-// Where a byte of a row lies in a tile of rows of row_bytes, a power of two (for singles at least a line).
+// Offset of a row's byte in a tile of rows of row_bytes, a power of two (for singles at least a line).
 RIDGE_HD constexpr unsigned swizzled(Reads reads, unsigned row_bytes, unsigned row, unsigned byte) {
   const unsigned pieces = row_bytes / piece_bytes;
-  const unsigned turn = reads == Reads::singles ? row % 4 * 2 : pieces < 8 ? row / (8 / pieces) % pieces : row % 8;
-  return row * row_bytes + (byte ^ turn * piece_bytes);
+  const unsigned flip = reads == Reads::singles ? row % 4 * 2 : pieces < 8 ? row / (8 / pieces) % pieces : row % 8;
+  return row * row_bytes + (byte ^ flip * piece_bytes);
 }
 
-// From where a lane reads one fragment's register to where it reads another's, `outer` and `k` further, multiples of 8
-// and of 4 (for matrices, of 16): address ^ flip, then + add. Both are known when a kernel is compiled, and so a lane
-// needs one address of an operand. Preconditions: the tile lies on a whole line, and the first fragment begins at k 0
-// and along outer at a multiple of a power of two that is more than any `outer` stepped, and at least 32.
+// The step from the address of one fragment's register to that of another, `outer` and `k` further, multiples of 8 and
+// of 4 (for matrices, of 16): address ^ flip, then + add. Both are compile-time constants, so a lane needs one address
+// per operand. Preconditions: the tile is aligned to a line; the first fragment starts at k 0 and, along outer, at a
+// multiple of a power of two that is above every `outer` stepped and at least 32.
 struct Step {
   unsigned flip, add;
 };

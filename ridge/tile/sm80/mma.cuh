@@ -1,5 +1,5 @@
-// mma.sync and ldmatrix: a warp multiplies fragments that its lanes have in registers. Which lane has what:
-// fragment.hpp.
+// mma.sync and ldmatrix: a warp multiplies fragments that its lanes have in registers. fragment.hpp says which lane has
+// which elements.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/sm80/arch.cuh>
@@ -17,12 +17,12 @@ __device__ __forceinline__ void load_single(unsigned& value, unsigned from) {  /
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
 }
 
-// The float to the nearest TF32: multiply() would cut off what is more.
+// Rounds a float to the nearest TF32: multiply() would truncate it.
 __device__ __forceinline__ void round_to_tf32(unsigned& x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x) : "f"(__uint_as_float(x)));
 }
 
-// Four 8 x 8 matrices of 16-bit elements; the lane's row begins at `from`, a multiple of 16.
+// Loads four 8 x 8 matrices of 16-bit elements; the lane's row starts at `from`, a multiple of 16.
 template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigned (&fragment)[4], unsigned from) {
   if constexpr (Transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -36,15 +36,15 @@ template <bool Transposed> __device__ __forceinline__ void load_matrices(unsigne
                  : "memory");
 }
 
-// Of an 8 x 8 matrix of 16-bit elements, of whose row lane / 4 a lane has the neighbours 2 (lane % 4) and the next one,
-// the same of the matrix turned.
-__device__ __forceinline__ unsigned turn_matrix(unsigned pair) {
-  unsigned turned;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(pair));
-  return turned;
+// Transposes an 8 x 8 matrix of 16-bit elements. A lane has the elements 2 (lane % 4) and the next one of row lane / 4,
+// before and after.
+__device__ __forceinline__ unsigned transpose_matrix(unsigned pair) {
+  unsigned transposed;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(pair));
+  return transposed;
 }
 
-// sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. float: of TF32.
+// sums += a b, 16 x 8, by the columns 8 half to 8 half + 7 of b's fragment; half is 0 or 1. float: as TF32.
 template <class T>
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
   static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float>);

@@ -1,9 +1,8 @@
-// Hopper's own instructions. The same unit is compiled for older architectures too: a kernel puts its body behind
+// Hopper's own instructions. The same translation unit is compiled for older GPUs too: a kernel puts its body behind
 // `if constexpr (tile::sm90::available)`, and its operator's fits() refuses devices other than cc 90.
 //
-// The CPU runtime emulates what a kernel of one block needs (sm90/cpu): tiles by TMA, barriers in shared memory, wgmma.
-// That is for tests, which so see a wait that is missing, a place that is wrong, a deadlock; no plan chooses it, and
-// there are no clusters.
+// The CPU runtime emulates what a kernel without clusters needs (sm90/cpu): tiles by TMA, barriers in shared memory,
+// wgmma. That is for tests, which find a missing wait, a wrong address or a deadlock; no plan chooses it.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -15,7 +14,7 @@ inline constexpr bool available = true;
 inline constexpr bool available = false;
 #endif
 
-// An address in this block's shared memory, as instructions take it; on the CPU counted from the dynamic part's start.
+// An address in this block's shared memory as instructions take it; on the CPU, the offset within the dynamic part.
 __device__ __forceinline__ unsigned shared_address(const void* p) {
 #if RIDGE_SIMT_ON_CUDA
   return static_cast<unsigned>(__cvta_generic_to_shared(p));

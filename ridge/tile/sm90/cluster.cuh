@@ -1,4 +1,4 @@
-// What blocks of a cluster give each other through their shared memory.
+// Clusters of blocks: their barrier, and distributed shared memory.
 #pragma once
 #include <ridge/simt/vec.hpp>
 #include <ridge/tile/sm90/mbarrier.cuh>
@@ -9,28 +9,28 @@
 #else
 namespace ridge::tile::sm90 {
 
-// The first half of a barrier of all threads of the cluster, and the second. Stores before the first are seen after the
-// second, also those to another block's shared memory. As a pair at a kernel's start: all blocks have begun, so that
-// their shared memory is there; work may lie in between.
-__device__ __forceinline__ void arrive_cluster() {
+// The two halves of a barrier of all threads of the cluster. Stores before the first half are seen after the second,
+// also those to another block's shared memory. At a kernel's start the pair says that all blocks have begun, so that
+// their shared memory exists; work may stand between the halves.
+__device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-// The first half where no stores are meant, only that this thread has come here: cheaper, as sync_cluster().
-__device__ __forceinline__ void announce_to_cluster() {
+// The first half where it orders no stores, only that this thread has come here: cheaper, as cluster_sync_relaxed().
+__device__ __forceinline__ void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-__device__ __forceinline__ void await_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 // The same variable of block `rank` of the cluster.
-template <class T> __device__ __forceinline__ T* in_block(T* shared, unsigned rank) {
+template <class T> __device__ __forceinline__ T* map_shared_rank(T* shared, unsigned rank) {
   T* there;
   asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(shared), "r"(rank));
   return there;
 }
 
-// What this thread has at `place` and `got`, in block `rank` of the cluster. The block has begun, and does not end
-// before it has waited for all that is sent, by wait_of_cluster(); `got` receives 16 bytes for each call.
-template <class S> class Inbox {
+// This thread's `place` and `got` as block `rank` of the cluster has them. That block has begun, and does not end
+// before it has waited for all that is sent, by wait_cluster_scope(); `got` receives 16 bytes with each send().
+template <class S> class RemoteBuffer {
   static_assert(sizeof(S) == 4);
   unsigned place_, got_;
 
@@ -41,7 +41,7 @@ template <class S> class Inbox {
   }
 
  public:
-  __device__ __forceinline__ Inbox(const S* place, const Barrier* got, unsigned rank)
+  __device__ __forceinline__ RemoteBuffer(const S* place, const Barrier* got, unsigned rank)
       : place_(there(shared_address(place), rank)), got_(there(shared_address(got), rank)) {}
 
   // To place[at].
@@ -56,7 +56,7 @@ template <class S> class Inbox {
   }
 };
 // As wait(), for what other blocks of the cluster have sent.
-__device__ __forceinline__ void wait_of_cluster(Barrier* b, unsigned parity) {
+__device__ __forceinline__ void wait_cluster_scope(Barrier* b, unsigned parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
       "again:\n"

@@ -1,18 +1,18 @@
-// Images as the copy engine gathers them: columns of the pixels that windows meet with one of their taps. Plain C++:
-// plans ask for the limits.
+// Images as the copy engine gathers them (im2col): columns of the pixels that windows have at one of their taps. Plain
+// C++: plans ask for the limits.
 #pragma once
 #include <cstdint>
 
 namespace ridge::tile::sm90 {
 
-// An axis besides that of neighbours.
+// An axis other than the contiguous one.
 struct MapAxis {
   std::int64_t size = 1, stride = 0;  // stride: in elements, a multiple of 16 bytes
 };
 
-// Images [n, h, w, c] whose channels are neighbours. Windows are walked along w, row after row, image after image: the
-// first tap of the first window is at `first`, which padding puts outside; that of the last at or before
-// size - 1 + `beyond`; `step` pixels are from window to window.
+// Images [n, h, w, c] whose channels are contiguous. Windows follow each other along w, row after row, image after
+// image. The first tap of the first window is at `first`, which padding puts outside of the image; that of the last
+// window is at or before size - 1 + `beyond`; windows are `step` pixels apart.
 struct ImageMap {
   std::int64_t channels = 0;
   MapAxis w, h, n;

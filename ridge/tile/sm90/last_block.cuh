@@ -1,14 +1,14 @@
-// The last block to arrive, in two steps, each by one thread of a block: claim_arrivals() (tile/last_block.cuh) has
-// time from the block's beginning on, and at its end one trip to memory is left.
+// The last block to arrive, in two steps of one thread of each block: claim_arrivals() (tile/last_block.cuh) at the
+// block's beginning, when there is time, and arrives_last() at its end, one trip to memory.
 #pragma once
 #include <ridge/tile/last_block.cuh>
 #include <ridge/tile/sm90/arch.cuh>
 
 namespace ridge::tile::sm90 {
 
-// Whether this arrival is the last of `arrivals`: this thread sees then, and behind a barrier its block does, what
-// blocks wrote before a barrier of theirs and their arrival.
-// Preconditions: this thread has claimed the word; 0 < arrivals <= most_arrivals.
+// Whether this arrival is the last of `arrivals`. If so, this thread, and after a barrier its block, sees what the
+// blocks wrote before a barrier of theirs and their arrival. Preconditions: this thread has claimed the word; 0 <
+// arrivals <= most_arrivals.
 __device__ __forceinline__ bool arrives_last(Arrivals* word, int arrivals) {
   Arrivals before_me;
 #if RIDGE_SIMT_ON_CUDA

@@ -6,7 +6,7 @@
 namespace ridge::tile::sm90 {
 
 #if RIDGE_SIMT_ON_CUDA
-// More blocks than every device with clusters takes are for a kernel to ask for.
+// A kernel must ask for clusters of more blocks than every device with clusters takes.
 template <class... P>
 [[nodiscard]] Status allow_cluster(const simt::Config& config, int cluster, void (*kernel)(P...)) {
   constexpr int portable = 8;
@@ -24,7 +24,7 @@ inline cudaLaunchAttribute clusters_of(int blocks) {
 }
 #endif
 
-// As simt::launch; neighbouring blocks in x are clusters of `cluster`.
+// As simt::launch, in clusters of `cluster` neighbouring blocks in x.
 template <class... P, class... A>
 [[nodiscard]] Status launch_clusters(const simt::Config& config, int cluster, void (*kernel)(P...), const A&... args) {
 #if !RIDGE_SIMT_ON_CUDA

@@ -1,6 +1,6 @@
-// mbarrier: a barrier in shared memory that counts arrivals and bytes. A phase ends when both have come; waiting is
-// for the end of the phase with a given parity, the first one's being 0. Waiting for parity 1 of a fresh barrier
-// returns at once, which is how a producer finds empty buffers.
+// mbarrier: a barrier in shared memory that counts arrivals and bytes. A phase ends when both are complete; wait()
+// waits for the end of the phase of a given parity, which is 0 for the first phase. Waiting for parity 1 of a fresh
+// barrier returns at once, which is how a producer finds empty buffers.
 #pragma once
 #include <ridge/tile/sm90/arch.cuh>
 
@@ -14,14 +14,14 @@ using Barrier = std::uint64_t;
 __device__ __forceinline__ void init(Barrier* b, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals) : "memory");
 }
-// After init, before a barrier of the block or cluster: the copy engine and other blocks see the barriers.
+// To be called after init() and before a barrier of the block or cluster: the copy engine and other blocks then see it.
 __device__ __forceinline__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ __forceinline__ void arrive(Barrier* b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
 }
-// At the same barrier of block `rank` of the cluster. It orders what asynchronous units read and nothing else: with the
-// scope of the cluster, the arrival would flush this thread's stores to the L2 cache each time (1,500 clocks).
+// Arrives at the same barrier of block `rank` of the cluster. It orders what asynchronous units read and nothing else:
+// with the scope of the cluster, the arrival would flush this thread's stores to the L2 cache each time (1,500 clocks).
 __device__ __forceinline__ void arrive_at(Barrier* b, unsigned rank) {
   asm volatile(
       "{\n.reg .b32 remote;\n"
@@ -30,8 +30,8 @@ __device__ __forceinline__ void arrive_at(Barrier* b, unsigned rank) {
       "r"(rank)
       : "memory");
 }
-// Arrives, and has the phase wait for so many bytes of copies. Those that copy out of bounds count in full.
-__device__ __forceinline__ void arrive_expecting(Barrier* b, unsigned bytes) {
+// Arrives, and makes the phase wait for `bytes` of copies. A tile that is partly out of bounds counts in full.
+__device__ __forceinline__ void arrive_and_expect_tx(Barrier* b, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes)
                : "memory");
 }
@@ -53,8 +53,8 @@ __device__ __forceinline__ void wait(Barrier* b, unsigned parity) {
 
 namespace ridge::tile::sm90 {
 
-// A place in a ring of N buffers, each with its barriers.
-template <int N> struct RingPlace {
+// A position in a ring of N stages: the stage, and the parity of its barriers.
+template <int N> struct PipelineState {
   int stage = 0;
   unsigned parity = 0;
   __device__ __forceinline__ void next() {

@@ -1,5 +1,5 @@
-// A row in slices of a cluster's blocks, each of which has its slice on chip: which slice is a block's, and how blocks
-// tell each other what they know of theirs.
+// A row in slices of a cluster's blocks, each of which keeps its slice on chip: which slice a block has, and an
+// all-gather of what blocks know of their slices, through distributed shared memory.
 #pragma once
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_part.cuh>
@@ -8,24 +8,25 @@
 
 namespace ridge::tile::sm90 {
 
-// Of a kernel whose clusters have a row each. A message is words with a number, as those of row_ring.cuh.
+// For kernels whose clusters have a row each. Words are exchanged with a number, as row_ring.cuh does.
 class RowCluster {
  public:
   static constexpr bool shares = true;
-  static constexpr int most = 8, words = 4, exchanges = 2;  // blocks; words of a message; messages of each block
-  struct Inbox {
-    alignas(8) unsigned message[exchanges][most][words][2];  // a word, and its number
+  static constexpr int most = 8, words = 4, exchanges = 2;  // blocks; words of a value; values of each block
+  struct ExchangeBuffer {
+    alignas(8) unsigned slots[exchanges][most][words][2];  // a word and its number
   };
 
-  // All threads of the block. The other blocks' inboxes are ready behind await_cluster(), which the first tell() calls.
-  __device__ __forceinline__ explicit RowCluster(Inbox& of_block) : inbox(of_block) {
+  // All threads of the block call. The other blocks' buffers are ready after cluster_wait(), which the first
+  // all_gather() calls.
+  __device__ __forceinline__ explicit RowCluster(ExchangeBuffer& of_block) : buffer(of_block) {
     if constexpr (available) {
       rank = static_cast<int>(cluster_rank());
       size = static_cast<int>(cluster_size());
-      constexpr int all = static_cast<int>(sizeof inbox.message / word_bytes);
+      constexpr int all = static_cast<int>(sizeof buffer.slots / word_bytes);
       for (int i = static_cast<int>(threadIdx.x); i < all; i += static_cast<int>(blockDim.x))
-        (&inbox.message[0][0][0][0])[i] = 0;  // no message's number
-      arrive_cluster();
+        (&buffer.slots[0][0][0][0])[i] = 0;  // no exchange's number
+      cluster_arrive();
     }
   }
   template <class Team> __device__ __forceinline__ std::int64_t row() const {
@@ -36,13 +37,13 @@ class RowCluster {
   }
 
   // Sends `value` to all blocks; lane l of each warp gets that of block l % blocks(). All threads call, with the same
-  // value, each time for the next `exchange`. Nobody leaves before it has all others' messages, so none is sent to a
-  // block that has left.
-  template <class V> __device__ __forceinline__ V tell(const V& value, int exchange) {
+  // value, each time for the next `exchange`. No block ends before it has received all others' values, so none is sent
+  // to a block that has ended.
+  template <class V> __device__ __forceinline__ V all_gather(const V& value, int exchange) {
     static_assert(sizeof(V) <= words * word_bytes);
-    V told = value;
-    if constexpr (available) told = exchanged(value, exchange);
-    return told;
+    V gathered = value;
+    if constexpr (available) gathered = exchanged(value, exchange);
+    return gathered;
   }
   __device__ __forceinline__ int blocks() const { return size; }
 
@@ -50,21 +51,21 @@ class RowCluster {
   template <class V> __device__ __forceinline__ V exchanged(const V& value, int exchange) {
     constexpr int used = static_cast<int>(sizeof(V) / word_bytes);
     const unsigned number = static_cast<unsigned>(exchange) + 1;
-    if (exchange == 0) await_cluster();
+    if (exchange == 0) cluster_wait();
     unsigned word[used];
     if (const int to = static_cast<int>(threadIdx.x); to < size) {
       memcpy(word, &value, sizeof value);
 #pragma unroll
-      for (int w = 0; w < used; ++w) send(inbox.message[exchange][rank][w], static_cast<unsigned>(to), word[w], number);
+      for (int w = 0; w < used; ++w) send(buffer.slots[exchange][rank][w], static_cast<unsigned>(to), word[w], number);
     }
     const int from = static_cast<int>(threadIdx.x) & (size - 1);
 #pragma unroll
-    for (int w = 0; w < used; ++w) word[w] = receive(inbox.message[exchange][from][w], number);
-    V told;
-    memcpy(&told, word, sizeof told);
-    return told;
+    for (int w = 0; w < used; ++w) word[w] = receive(buffer.slots[exchange][from][w], number);
+    V gathered;
+    memcpy(&gathered, word, sizeof gathered);
+    return gathered;
   }
-  Inbox& inbox;
+  ExchangeBuffer& buffer;
   int rank = 0, size = 1;  // of which blocks, a power of two
 };
 

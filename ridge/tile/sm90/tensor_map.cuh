@@ -1,5 +1,5 @@
-// Tensor maps, made on the host. The driver's function is looked up through the runtime, so that nothing is linked to
-// libcuda and a program loads where there is none.
+// Tensor maps, made on the host. The driver's function is looked up through the runtime, so that nothing links to
+// libcuda and a program starts where there is none.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/core/status.hpp>
@@ -10,25 +10,25 @@
 
 namespace ridge::tile::sm90 {
 
-// A batch of matrices: `cols` neighbours, rows `pitch` elements apart.
+// A batch of matrices: `cols` contiguous elements, rows `pitch` elements apart.
 struct MapShape {
   std::int64_t cols = 0, rows = 0, batch = 1;
   std::int64_t pitch = 0, batch_stride = 0;  // in elements; multiples of 16 bytes
 };
 
-// How the L2 cache asks memory for what a tile lacks: for 256 bytes at a time, or for its lines alone. Tiles of lines
-// of 128 bytes from rows of 256 that are read once come 7 % faster as lines (H200).
+// What the L2 cache fetches from memory on a miss: 256 bytes at a time, or the tile's lines alone. Tiles of 128-byte
+// lines from rows of 256 bytes that are read once are 7 % faster as lines (H200).
 enum class Fetch : std::uint8_t { wide, lines };
 
-// What a map's elements are: bits of a type as they lie, or float32 that a load rounds to the nearest number of TF32,
-// halves to the even one; what is nearer to 2^128 becomes infinite.
+// A map's elements: bits of a type as they are, or float32 that a load rounds to the nearest TF32, ties to even; what
+// rounds to 2^128 becomes infinite.
 struct MapElement {
   DType dtype;
   bool tf32 = false;
-  constexpr MapElement(DType type, bool to_tf32 = false) : dtype(type), tf32(to_tf32) {}  // implicit: bits as they lie
+  constexpr MapElement(DType type, bool to_tf32 = false) : dtype(type), tf32(to_tf32) {}  // implicit: bits as they are
 };
-// Of what tensor cores multiply: of float32 they read the first 10 bits of the fraction alone, which without rounding
-// would err 2.6 times as much.
+// The element type for operands of tensor cores: they read the first 10 bits of a float32's fraction alone, and
+// truncated operands would err 2.6 times as much as rounded ones.
 constexpr MapElement operand_element(DType dtype) { return {dtype, dtype == DType::f32}; }
 
 }  // namespace ridge::tile::sm90
@@ -49,7 +49,7 @@ inline CUtensorMapDataType map_type(MapElement element) {
     case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DType::f32: return element.tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case DType::i32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
-    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;  // types of a byte, whose bits are moved
+    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;  // one-byte types: bits are moved
   }
 }
 
@@ -76,9 +76,9 @@ inline CUtensorMapSwizzle map_swizzle(int line) {
   return line == line_bytes ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
 }
 
-// Tiles of box_rows (at most 256) rows of `line` bytes, swizzled if they are of 64 or 128. `outer` are the axes behind
-// that of `cols` neighbours, rows first; a tile has one place of the others. Preconditions: data is on 16 bytes;
-// elements of at most 4, and 256 of a line.
+// A map of tiles of box_rows (at most 256) rows of `line` bytes, swizzled if a line has 64 or 128. `outer`: the axes
+// outside of the contiguous one of `cols` elements, rows first; a tile has one index of the others. Preconditions: data
+// is aligned to 16 bytes; an element has at most 4 bytes, and a line at most 256 elements.
 template <std::size_t N>
 static Status make_tensor_map(TensorMap* map, const void* data, MapElement element, std::int64_t cols,
                               const MapAxis (&outer)[N], int box_rows, int line = line_bytes,
@@ -100,7 +100,7 @@ static Status make_tensor_map(TensorMap* map, const void* data, MapElement eleme
     if (i > 0) box[1 + i] = 1;
     steps[1 + i] = 1;
   }
-  // Where rows start inside of such a piece, a tile's line would be brought to the L2 cache with two of them.
+  // Where rows do not start on such a piece, a line of the tile would fetch two of them to the L2 cache.
   constexpr cuuint64_t piece = 256;
   const CUtensorMapL2promotion promotion = fetch == Fetch::lines     ? CU_TENSOR_MAP_L2_PROMOTION_NONE
                                            : strides[0] % piece == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
@@ -111,8 +111,8 @@ static Status make_tensor_map(TensorMap* map, const void* data, MapElement eleme
   return map_status(name, result);
 }
 
-// Columns of `pixels` (at most 256) pixels, `line` bytes of the channels of each, swizzled. The corners' and steps'
-// order is that of the sizes: w, then h. Preconditions: data is on 16 bytes; the limits of ImageMap.
+// A map of columns of `pixels` (at most 256) pixels, `line` bytes of channels each, swizzled. Corners and steps are
+// ordered as the sizes: w, then h. Preconditions: data is aligned to 16 bytes; the limits of ImageMap.
 static inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image,
                                     int pixels, int line = line_bytes) {
   using Encode = decltype(&cuTensorMapEncodeIm2col);
@@ -140,7 +140,7 @@ static inline Status make_image_map(TensorMap* map, const void* data, MapElement
 
 namespace ridge::tile::sm90 {
 
-// The same of a batch of matrices.
+// The same for a batch of matrices.
 static inline Status make_tensor_map(TensorMap* map, const void* data, MapElement element, const MapShape& shape,
                                      int box_rows, int line = line_bytes, Fetch fetch = Fetch::wide) {
   return make_tensor_map(map, data, element, shape.cols, {{shape.rows, shape.pitch}, {shape.batch, shape.batch_stride}},

@@ -1,5 +1,5 @@
 // TMA: tiles between global and shared memory, copied by an engine of their own. One thread starts a copy. A tensor map
-// (tensor_map.cuh) says how the tensor lies; what of a tile is outside of it is read as zero and not written.
+// (tensor_map.cuh) has the tensor's layout; the part of a tile outside of the tensor is read as zero and not written.
 #pragma once
 #include <ridge/tile/sm90/mbarrier.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
@@ -13,8 +13,8 @@ __device__ __forceinline__ void prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// The tile at (x, y, z), x being the axis of neighbours; `full` receives its bytes. Lines that are not swizzled begin
-// on 16 bytes: x is whole pieces of them, also where it is negative.
+// Loads the tile at (x, y, z), x being the contiguous axis; `full` receives its bytes. Lines that are not swizzled
+// start on 16 bytes: x is a multiple of 16 bytes, also where it is negative.
 __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
@@ -22,12 +22,12 @@ __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* fu
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
-// The same to the L2 cache alone. Nobody is told when it is there.
+// The same to the L2 cache alone, a prefetch.
 __device__ __forceinline__ void fetch(const TensorMap* map, int x, int y, int z) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y), "r"(z)
                : "memory");
 }
-// Of a map of four axes, the tile at (x, y, z, w).
+// Loads the tile at (x, y, z, w) by a map of four axes.
 __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, int w) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
@@ -35,7 +35,7 @@ __device__ __forceinline__ void load(const TensorMap* map, void* to, Barrier* fu
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "r"(w)
       : "memory");
 }
-// To the same place in all blocks of the cluster that `mask` names, and to the same barrier there.
+// Loads a tile to the same address in all blocks of the cluster that `mask` names, with the same barrier in each.
 __device__ __forceinline__ void load_multicast(const TensorMap* map, void* to, Barrier* full, int x, int y, int z,
                                                std::uint16_t mask) {
   asm volatile(
@@ -44,8 +44,9 @@ __device__ __forceinline__ void load_multicast(const TensorMap* map, void* to, B
       "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "h"(mask)
       : "memory");
 }
-// Of an image's map, a column of pixels from channel c on: the first one is that of the window whose first tap is at
-// (w, h) of image n, all of them seen from the tap that is (tap_w, tap_h) further. A window that there is not is zeros.
+// Loads a column of pixels, from channel c on, by an image's map (im2col): it starts with the window whose first tap is
+// at (w, h) of image n; for each window it has the pixel at tap (tap_w, tap_h). Windows outside of the image give
+// zeros.
 __device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n,
                                            int tap_w, int tap_h) {
   asm volatile(
@@ -57,11 +58,11 @@ __device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barri
       : "memory");
 }
 
-// Ordinary stores to shared memory, of this thread, before copies out of it that are started later.
+// Orders this thread's ordinary stores to shared memory before copies from there that it starts later.
 __device__ __forceinline__ void fence_shared_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Ordinary stores to global memory that this thread has been told of, before copies from there that it starts later.
+// Orders ordinary stores to global memory that this thread sees before copies from there that it starts later.
 __device__ __forceinline__ void fence_global_for_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 __device__ __forceinline__ void store(const TensorMap* map, const void* from, int x, int y, int z) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
@@ -74,11 +75,11 @@ __device__ __forceinline__ void store(const TensorMap* map, const void* from, in
                : "memory");
 }
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// Until all but this thread's latest `Pending` groups of stores have read their shared memory.
+// Waits until all but this thread's latest `Pending` groups of stores have read their shared memory.
 template <int Pending> __device__ __forceinline__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
-// And until they are done: what they wrote is there.
+// Waits until they are done: what they wrote is visible.
 template <int Pending> __device__ __forceinline__ void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }

@@ -1,5 +1,4 @@
-// wgmma: a warpgroup multiplies tiles that lie in shared memory, swizzled as in swizzle.hpp;
-// the sums stay in registers.
+// wgmma: a warpgroup multiplies tiles in shared memory, swizzled as swizzle.hpp says; the sums stay in registers.
 //
 // The sums of 64 x N are N / 2 registers of each thread. Thread t of the warpgroup has, of the 8 columns from 8 j on,
 //   sums[4 j], sums[4 j + 1]      row t / 32 * 16 + t % 32 / 4,      columns 2 (t % 4) and its neighbour
@@ -11,7 +10,7 @@
 
 namespace ridge::tile::sm90 {
 
-// Sums are float, of int8 int. An instruction multiplies 32 bytes along k of either operand.
+// Sums are float, for int8 int. An instruction multiplies 32 bytes along k of either operand.
 template <class T> using Sum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
 template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof(T));
 
@@ -22,16 +21,16 @@ template <class T> inline constexpr int product_k = 32 / static_cast<int>(sizeof
 #else
 namespace ridge::tile::sm90 {
 
-// Before the first product, and after sums were touched by anything else.
+// To be called before the first product, and after anything else has touched the sums.
 __device__ __forceinline__ void fence_sums() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// Ends a group of products: those issued since the last one.
+// Ends a group: the products issued since the group before.
 __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Waits until at most `Pending` groups are under way.
 template <int Pending> __device__ __forceinline__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
-// Behind that of all products: what reads the sums stays behind it too, and the products before it need not wait for
-// each other.
+// To be called after all products have been waited for: the compiler keeps what reads the sums after it, and so need
+// not serialize the products before it.
 template <int N> __device__ __forceinline__ void take_sums(float (&sums)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(sums[i])::"memory");

@@ -75,17 +75,17 @@ template <bool Transposed> void load_matrices(unsigned (&fragment)[4], unsigned 
       });
 }
 
-inline unsigned turn_matrix(unsigned pair) {
+inline unsigned transpose_matrix(unsigned pair) {
   const unsigned lane = threadIdx.x % 32, column = lane / 4;
-  unsigned turned = 0;
+  unsigned transposed = 0;
   detail::exchange([&](detail::Shown& all) { all.address[lane] = pair; },
                    [&](const detail::Shown& all) {
                      for (unsigned e = 0; e < 2; ++e) {
                        const unsigned row = lane % 4 * 2 + e;
-                       turned |= (all.address[row * 4 + column / 2] >> column % 2 * 16 & 0xffffu) << 16 * e;
+                       transposed |= (all.address[row * 4 + column / 2] >> column % 2 * 16 & 0xffffu) << 16 * e;
                      }
                    });
-  return turned;
+  return transposed;
 }
 
 // sums += a b, 16 x 8: of b's fragment the columns from 8 half on, half being 0 or 1. Sum: float,

@@ -40,8 +40,8 @@ inline void add_bulk(float* to, const void* from, unsigned bytes) {
 
 // There are no clusters: a block is its own.
 inline void send(void* to, unsigned, unsigned word, unsigned number) {
-  const unsigned message[] = {word, number};
-  std::memcpy(to, message, sizeof message);
+  const unsigned pair[] = {word, number};
+  std::memcpy(to, pair, sizeof pair);
 }
 inline unsigned receive(const void* from, unsigned) {
   unsigned word;

@@ -42,13 +42,13 @@ inline void init(Barrier* b, unsigned arrivals) {
       std::memory_order_release);
 }
 inline void fence_init() {}
-inline void arrive_expecting(Barrier* b, unsigned bytes) {
+inline void arrive_and_expect_tx(Barrier* b, unsigned bytes) {
   detail::change(b, [=](detail::BarrierState& s) {
     s.bytes += static_cast<int>(bytes);
     s.missing = static_cast<std::uint16_t>(s.missing - 1) & 0x7fff;
   });
 }
-inline void arrive(Barrier* b) { arrive_expecting(b, 0); }
+inline void arrive(Barrier* b) { arrive_and_expect_tx(b, 0); }
 inline void arrive_at(Barrier* b, unsigned /*rank: of the only block*/) { arrive(b); }
 inline void wait(Barrier* b, unsigned parity) {
   std::atomic_ref<Barrier> word(*b);

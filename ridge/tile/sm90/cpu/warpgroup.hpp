@@ -55,18 +55,18 @@ inline void sync_named(int id, unsigned threads) {
 
 inline bool is_elected() { return threadIdx.x % 32 == 0; }
 
-template <int Registers> void keep_registers() {}
-template <int Registers> void take_registers() {}
+template <int Registers> void dealloc_registers() {}
+template <int Registers> void alloc_registers() {}
 
 // A block is a cluster of its own.
 inline unsigned cluster_rank() { return 0; }
 inline unsigned cluster_size() { return 1; }
-inline void sync_cluster() { __syncthreads(); }
-inline void sync_cluster_and_stores() { __syncthreads(); }
+inline void cluster_sync_relaxed() { __syncthreads(); }
+inline void cluster_sync() { __syncthreads(); }
 
 inline void sync_warpgroup(int id) { detail::sync_named(id, warpgroup_threads); }
-template <int Threads> void await_named(int id) { detail::sync_named(id, Threads); }
-template <int Threads> void arrive_named(int id) { detail::arrive_at_named(id, Threads); }
+template <int Threads> void named_barrier_sync(int id) { detail::sync_named(id, Threads); }
+template <int Threads> void named_barrier_arrive(int id) { detail::arrive_at_named(id, Threads); }
 
 inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
   const unsigned lane = threadIdx.x % 32, words[] = {a, b, c, d};

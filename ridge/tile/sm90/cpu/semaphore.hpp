@@ -1,4 +1,4 @@
-// Turns of blocks on the CPU runtime, where blocks begin in the order of their numbers.
+// The semaphore on the CPU runtime, where blocks begin in the order of their numbers.
 #pragma once
 #include <ridge/tile/sm90/arch.cuh>
 
@@ -7,11 +7,11 @@
 
 namespace ridge::tile::sm90 {
 
-inline void await_turn(const unsigned* word, unsigned turn) {
+inline void semaphore_wait(const unsigned* word, unsigned turn) {
   while (std::atomic_ref<unsigned>(const_cast<unsigned&>(*word)).load(std::memory_order_acquire) != turn)
     simt::detail::yield();
 }
-inline void end_turn(unsigned* word, unsigned turn) {
+inline void semaphore_release(unsigned* word, unsigned turn) {
   std::atomic_ref<unsigned>(*word).store(turn + 1, std::memory_order_release);
 }
 
