@@ -1,5 +1,5 @@
-// What every attention kernel is given, and what all of them ask of it: which keys a query may attend to, and what its
-// scores become. Positions are int, offsets 64-bit.
+// Arguments of every attention kernel, and the device functions that all of them share: which keys a query may attend
+// to, and how scores become P. Positions are int, offsets 64-bit.
 #pragma once
 #include <ridge/attention/config.hpp>
 #include <ridge/core/dtype.hpp>
@@ -12,14 +12,14 @@ struct Strides {
   std::int64_t batch, head, row, element;
 };
 
-// Whole numbers in global memory, [rows][elements], or [elements] with row 0. They say where kernels read and write,
-// and nobody knows what they hold: each is taken into 0 to `most` where it is read, in two instructions, or six of
+// Integers in global memory, [rows][elements], or [elements] with row 0. They say where kernels read and write, and
+// their contents are not trusted: each is clamped to 0 .. `most` when it is read, by two instructions, or six for
 // int64.
 struct Indices {
-  const void* data;  // null: there is none
+  const void* data;  // null: not given
   std::int64_t row, element;
   int most;
-  bool wide;  // int64, or int32
+  bool wide;  // int64, else int32
   __device__ __forceinline__ int operator()(int r, int e) const {
     const std::int64_t at = r * row + e * element;
     if (!wide) return ::max(0, ::min(static_cast<const int*>(data)[at], most));
@@ -28,59 +28,59 @@ struct Indices {
   }
 };
 
-// What is known of uneven sequences, of each of which the arguments have the longest one's queries and keys.
+// Description of variable-length sequences. The arguments' sq and sk are then those of the longest sequence.
 struct Sequences {
-  Indices from_q, from_k;  // [batch + 1]: where they begin among the rows of q, and of k and v
+  Indices from_q, from_k;  // [batch + 1]: first rows of q, and of k and v
   Indices lengths;         // [batch]: keys
-  // Of a cache: the numbers of a sequence's pages, [batch][pages of a sequence], of 2^page_bits keys each; how far
-  // apart pages lie.
+  // Paged cache: the page numbers of a sequence, [batch][pages of a sequence], with 2^page_bits keys per page; strides
+  // of pages.
   Indices pages;
   int page_bits;
   std::int64_t page_k, page_v;
-  bool lower_right;  // whether a sequence's last query stands at its last key
+  bool lower_right;  // whether a sequence's last query has the position of its last key
 };
 
-// The tensors are q [batch, heads, sq, d], k [batch, heads / group, sk, d], v [.., sk, dv], o [batch, heads, sq, dv].
+// Tensors: q [batch, heads, sq, d], k [batch, heads / group, sk, d], v [.., sk, dv], o [batch, heads, sq, dv].
 template <class T> struct Arguments {
   const T *q, *k, *v;
   T* o;
   float* lse;                                       // [batch, heads, sq]; may be null
   const void* mask;                                 // [batch, heads, sq, sk]; null: none
-  Strides at_q, at_k, at_v, at_o, at_lse, at_mask;  // batch: 0 of sequences that follow each other, and of pages
-  int batch, heads, group;                          // queries' heads that share one of the keys
+  Strides at_q, at_k, at_v, at_o, at_lse, at_mask;  // batch: 0 for packed sequences and for pages
+  int batch, heads, group;                          // group: query heads per key head
   int sq, sk, d, dv;
   int shift, left, right;  // query i attends to the keys from i + shift - left to i + shift + right
   float scale, softcap;    // softcap 0: none
   DType mask_dtype;
-  bool vectors;                      // rows of q, k, v and o are contiguous and start on 16 bytes
-  int pack;                          // heads of a query that share a block: 1, or group
-  int splits;                        // parts of the keys that blocks of their own attend to
-  float* partial_o;                  // [splits, batch, heads, sq, dv], of more than one
-  float *partial_log, *partial_sum;  // [splits, batch, heads, sq]: see put_part
-  std::int64_t rows;                 // of one of these splits: batch * heads * sq, or heads * rows of q
-  Strides at_row;                    // and the place of a query among them; element is 0
+  bool vectors;                      // rows of q, k, v and o are contiguous and aligned to 16 bytes
+  int pack;                          // heads of a query that share a block: 1, or group (PackGQA)
+  int splits;                        // split-KV: parts of the keys with blocks of their own
+  float* partial_o;                  // [splits, batch, heads, sq, dv], with more than one split
+  float *partial_log, *partial_sum;  // [splits, batch, heads, sq]: see store_part
+  std::int64_t rows;                 // rows per split: batch * heads * sq, or heads * rows of q
+  Strides at_row;                    // strides of queries among these rows; element is 0
   Sequences sequences;
 };
 
 inline constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 inline constexpr float minus_infinity = -__builtin_huge_valf();
 
-// The weight of a key that is not attended to. It adds nothing, and tells the key from one whose weight is too small
-// for its type: 0 of the former is not multiplied with a V that may be NaN.
-inline constexpr float no_weight = -0.0f;
-__device__ __forceinline__ bool is_no_weight(float weight) { return __float_as_uint(weight) == 0x80000000u; }
+// P of a key that is not attended to. It adds nothing, and differs from a P that underflows its type: a masked one is
+// not multiplied by a V that may be NaN.
+inline constexpr float masked_p = -0.0f;
+__device__ __forceinline__ bool is_masked_p(float p) { return __float_as_uint(p) == 0x80000000u; }
 
-// The block's place: tiles of queries first, then heads, then the batch. A head's last queries come first: behind a
-// causal mask they take longest.
-struct Place {
+// Block coordinates: tiles of queries vary fastest, then heads, then the batch. A head's last queries come first: with
+// a causal mask they take longest.
+struct BlockCoord {
   int batch, head, tile;
-  __device__ __forceinline__ Place with_head(int other) const {
-    Place place = *this;
+  __device__ __forceinline__ BlockCoord with_head(int other) const {
+    BlockCoord place = *this;
     place.head = other;
     return place;
   }
-  __device__ __forceinline__ Place(int batch_, int head_, int tile_) : batch(batch_), head(head_), tile(tile_) {}
-  __device__ __forceinline__ Place(int tiles, int heads) {
+  __device__ __forceinline__ BlockCoord(int batch_, int head_, int tile_) : batch(batch_), head(head_), tile(tile_) {}
+  __device__ __forceinline__ BlockCoord(int tiles, int heads) {
     const unsigned block = blockIdx.x, rest = block / static_cast<unsigned>(tiles);
     tile = tiles - 1 - static_cast<int>(block % static_cast<unsigned>(tiles));
     head = static_cast<int>(rest % static_cast<unsigned>(heads));
@@ -88,15 +88,15 @@ struct Place {
   }
 };
 
-// Where a sequence begins among the rows of q, and of k and v.
+// First row of a sequence in q, and in k and v.
 struct Begin {
   int query, key;
 };
 
-// Makes the arguments those of one sequence alone, with its own sq, sk and shift, whose rows count from 0. A tile of
-// queries may then be beyond sq: the caller has to look. Where all sequences are of one length, nothing changes.
-// Whatever offsets and lengths hold, the sequence's rows are rows of the tensors, and are at most as many as planned.
-template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& a, int batch) {
+// Restricts the arguments to one sequence, with its own sq, sk and shift, and rows that count from 0. A tile of queries
+// may then be beyond sq: the caller checks. Does nothing where all sequences have one length. Whatever offsets and
+// lengths hold, the sequence's rows are rows of the tensors, and at most as many as planned.
+template <class T> __device__ __forceinline__ Begin select_sequence(Arguments<T>& a, int batch) {
   const Sequences& s = a.sequences;
   Begin begin{0, 0};
   const auto find = [batch](const Indices& from, int& first, int& count) {
@@ -121,7 +121,7 @@ template <class T> __device__ __forceinline__ Begin take_sequence(Arguments<T>& 
   return begin;
 }
 
-// The rows of a sequence's keys, or of their values, of one head: one after the other, or in pages.
+// Rows of the keys, or values, of a sequence and head: contiguous, or in pages.
 template <class T> struct KeyRows {
   const T* from;
   std::int64_t row, page;
@@ -130,7 +130,7 @@ template <class T> struct KeyRows {
   __device__ __forceinline__ const T* operator()(int key) const {
     return pages.data == nullptr ? from + key * row : in_page(pages(batch, key >> bits), key);
   }
-  // Of a key whose page's number is known.
+  // Row of a key whose page number is known.
   __device__ __forceinline__ const T* in_page(int number, int key) const {
     return from + number * page + (key & ((1 << bits) - 1)) * row;
   }
@@ -152,23 +152,21 @@ struct Keys {
   int first, last;  // one past
 };
 
-// Keys that query i may attend to, but for the mask tensor.
+// Keys that query i may attend to, without the mask tensor.
 template <class T> __device__ __forceinline__ Keys keys_of(const Arguments<T>& a, int i) {
   return {::max(0, i + a.shift - a.left), ::min(a.sk, i + a.shift + a.right + 1)};
 }
-// And those of any query from i on to j.
+// Union of the ranges of queries i to j.
 template <class T> __device__ __forceinline__ Keys keys_of(const Arguments<T>& a, int i, int j) {
   return {keys_of(a, i).first, keys_of(a, j).last};
 }
-// Whether every query from i to j may attend to all of the keys from `first` on to `last`, which is not among them, but
-// for the mask tensor.
+// Whether every query from i to j may attend to all keys in [first, last), without the mask tensor.
 template <class T>
 __device__ __forceinline__ bool all_attend(const Arguments<T>& a, int i, int j, int first, int last) {
   return first >= keys_of(a, j).first && last <= keys_of(a, i).last;
 }
 
-// Of the keys from `first` on to `last`, those that query i may attend to, counted from `first`. A query that does not
-// exist has none.
+// Keys in [first, last) that query i may attend to, counted from `first`. A query that does not exist has none.
 struct Span {
   int first;
   unsigned count;
@@ -180,7 +178,7 @@ template <class T> __device__ __forceinline__ Span span_of(const Arguments<T>& a
   return {from - first, i < a.sq ? static_cast<unsigned>(::max(0, to - from)) : 0};
 }
 
-// Part number `part` of the keys, of whole tiles of `tile` but for the last one.
+// Split number `part` of the keys, in whole tiles of `tile` except the last one.
 __device__ __forceinline__ Keys part_of(Keys keys, int tile, int part, int parts) {
   if (parts == 1) return keys;
   const int tiles = (::max(0, keys.last - keys.first) + tile - 1) / tile, each = (tiles + parts - 1) / parts;
@@ -188,7 +186,7 @@ __device__ __forceinline__ Keys part_of(Keys keys, int tile, int part, int parts
   return {first, ::min(keys.last, first + each * tile)};
 }
 
-// What a mask tensor adds to the score of a query and a key.
+// Value that a mask tensor adds to the score of a query and a key.
 template <class T>
 __device__ __forceinline__ float mask_at(const Arguments<T>& a, int batch, int head, int i, int key) {
   const std::int64_t at = batch * a.at_mask.batch + head * a.at_mask.head + i * a.at_mask.row + key * a.at_mask.element;
@@ -197,109 +195,111 @@ __device__ __forceinline__ float mask_at(const Arguments<T>& a, int batch, int h
   return static_cast<float>(static_cast<const T*>(a.mask)[at]);
 }
 
-// cap tanh(x / cap). For 16-bit types by e^x and quotient of the special-function unit, whose error of some 2^-21 of
-// the cap is small beside a product's.
+// cap tanh(x / cap). For 16-bit types by e^x and the quotient of the special-function unit; the error of about 2^-21 of
+// the cap is small beside that of a product.
 template <class T> __device__ __forceinline__ float capped(float x, float cap) {
   if constexpr (sizeof(T) == 2) return cap - __fdividef(2 * cap, simt::fast_exp2(x * (2 * log2_e / cap)) + 1);
   else return cap * tanhf(x / cap);
 }
 
-// What a kernel makes of products before they are exponentiated. Without softcap and additive mask they stay as they
-// are, and the scale is folded into the exponent: exp(scale s) = 2^(factor s). A negative scale changes their sign, so
-// that the greatest product is the greatest score; a scale of 0 is not folded, so that -inf stays -inf.
+// Turns products into scores. Without softcap and additive mask, products stay as they are and the scale is folded into
+// the exponent: exp(scale s) = 2^(scale_log2 s). A negative scale negates the products first, so that the largest
+// product is the largest score; a scale of 0 is not folded, so that -inf stays -inf.
 template <class T> struct Scores {
-  float scale;   // of products
-  float factor;  // of scores, in the exponent of 2
+  float scale;       // applied to products
+  float scale_log2;  // applied to scores, in the exponent of 2
   float softcap;
   bool as_is;  // scores are products
   __device__ __forceinline__ explicit Scores(const Arguments<T>& a) : softcap(a.softcap) {
     const bool folded = a.scale != 0 && a.softcap == 0 && (a.mask == nullptr || a.mask_dtype == DType::boolean);
     const float size = fabsf(a.scale);
-    factor = folded ? size * log2_e : log2_e;
+    scale_log2 = folded ? size * log2_e : log2_e;
     scale = folded ? (a.scale < 0 ? -1.0f : 1.0f) : a.scale;
     as_is = folded && a.scale > 0;
   }
   __device__ __forceinline__ float of(float product) const {
     return softcap == 0 ? product * scale : capped<T>(product * scale, softcap);
   }
-  // With the mask tensor, of a query and a key that exist.
+  // Adds the mask tensor; query and key must exist.
   __device__ __forceinline__ float masked(const Arguments<T>& a, int batch, int head, int i, int key,
                                           float score) const {
-    const float more = mask_at(a, batch, head, i, key);
-    return more == minus_infinity ? more : score + more;
+    const float bias = mask_at(a, batch, head, i, key);
+    return bias == minus_infinity ? bias : score + bias;
   }
-  // The same of query i and any key: -inf where it may not attend to the key.
+  // The same for query i and any key: -inf where it may not attend to the key.
   __device__ __forceinline__ float where_attends(const Arguments<T>& a, int batch, int head, int i, int key,
                                                  float score) const {
     if (!span_of(a, i, key, key + 1).contains(0)) return minus_infinity;
     return a.mask == nullptr ? score : masked(a, batch, head, i, key, score);
   }
-  // All of it.
-  __device__ __forceinline__ float operator()(const Arguments<T>& a, const Place& at, int i, int key,
+  // Score of a product, with all of the above.
+  __device__ __forceinline__ float operator()(const Arguments<T>& a, const BlockCoord& at, int i, int key,
                                               float product) const {
     return where_attends(a, at.batch, at.head, i, key, of(product));
   }
 };
 
-// What the weights of a query are relative to: 2^(factor base + offset), of which one is 0. Weights are 2^(factor s -
-// offset): one instruction, in which the rounding of the offset cancels, for all of the query's weights are taken
-// relative to it. Far from 0 it would not: where it is off by more than exponents have room for, all weights become 0
-// or infinite. There the base is subtracted first, which is exact for scores that are near it.
+// What P of a query is relative to: 2^(scale_log2 base + offset), where base or offset is 0. P is 2^(scale_log2 s -
+// offset), one instruction. The rounding of the offset cancels, because all P of the query use the same offset. Far
+// from 0 that fails: once the offset's error exceeds the exponent's range, all P become 0 or infinite. There the base
+// is subtracted first, which is exact for scores near it.
 struct Reference {
-  // An offset as great as this is off by 2^-13 at most: less than what scores as great are rounded by.
+  // The error of an offset of this size is at most 2^-13, less than the rounding of scores of this size.
   static constexpr float far = 4096;
-  // At this difference nothing is left of a weight. It is finite, so that a key which is attended to stays so.
+  // At this difference P is 0. The difference is finite, so that a key that is attended to stays so.
   static constexpr float least = -3.4e38f;
 
   float base, offset;
-  // Of the greatest score; -inf: there is none.
-  static __device__ __forceinline__ Reference of(float top, float factor) {
-    const float scaled = top * factor;
+  // Reference for the largest score; -inf: there is none.
+  static __device__ __forceinline__ Reference of(float row_max, float scale_log2) {
+    const float scaled = row_max * scale_log2;
     const bool is_near = fabsf(scaled) <= far;
-    return {is_near || top == minus_infinity ? 0 : top, is_near ? scaled : 0};
+    return {is_near || row_max == minus_infinity ? 0 : row_max, is_near ? scaled : 0};
   }
-  // Whether a score's offset is beyond that.
-  static __device__ __forceinline__ bool is_far(float score, float factor) {
-    return fabsf(score * factor) > far && score > minus_infinity;
+  // Whether a score's offset is beyond `far`.
+  static __device__ __forceinline__ bool is_far(float score, float scale_log2) {
+    return fabsf(score * scale_log2) > far && score > minus_infinity;
   }
-  // A score, relative to the base.
+  // Score relative to the base.
   __device__ __forceinline__ float relative(float score) const {
     const float difference = score - base;
     return score != minus_infinity && difference < least ? least : difference;
   }
-  // What weights that are relative to this are multiplied with, to be relative to another one.
-  __device__ __forceinline__ float change_to(const Reference& other, float factor) const {
-    return simt::fast_exp2(fmaf(base - other.base, factor, offset - other.offset));
+  // Factor that rescales P from this reference to another one.
+  __device__ __forceinline__ float change_to(const Reference& other, float scale_log2) const {
+    return simt::fast_exp2(fmaf(base - other.base, scale_log2, offset - other.offset));
   }
-  // The natural logarithm of a sum of weights.
-  __device__ __forceinline__ float log_of(float sum, float factor) const {
-    return fmaf(base, factor * ln_2, fmaf(offset, ln_2, logf(sum)));
+  // Natural logarithm of a sum of P.
+  __device__ __forceinline__ float log_of(float sum, float scale_log2) const {
+    return fmaf(base, scale_log2 * ln_2, fmaf(offset, ln_2, logf(sum)));
   }
-  __device__ __forceinline__ float log_of_one(float factor) const { return fmaf(base, factor * ln_2, offset * ln_2); }
+  __device__ __forceinline__ float log_of_one(float scale_log2) const {
+    return fmaf(base, scale_log2 * ln_2, offset * ln_2);
+  }
 };
 
-// The online softmax of one query, relative to the greatest score so far.
-struct RunningRow {
-  float top, offset, sum;  // sum: of weights, this thread's or the row's
-  static __device__ __forceinline__ RunningRow nothing() { return {minus_infinity, 0, 0}; }
+// Online softmax of one query, relative to the running maximum.
+struct SoftmaxState {
+  float row_max, offset, sum;  // sum: of P, over this thread's keys or the whole row
+  static __device__ __forceinline__ SoftmaxState empty() { return {minus_infinity, 0, 0}; }
 
-  // The base is no number of its own, which would be one more register: without an offset it is the greatest score.
-  __device__ __forceinline__ float base() const { return offset == 0 && top > minus_infinity ? top : 0; }
+  // The base is derived, which saves a register: without an offset it is the maximum.
+  __device__ __forceinline__ float base() const { return offset == 0 && row_max > minus_infinity ? row_max : 0; }
   __device__ __forceinline__ Reference reference() const { return {base(), offset}; }
-  // Takes a greater or equal maximum; what weights so far are to be multiplied with.
-  __device__ __forceinline__ float raise(float to, float factor) {
+  // Sets a greater or equal maximum; returns the factor that rescales earlier P.
+  __device__ __forceinline__ float update_max(float to, float scale_log2) {
     const Reference before = reference();
-    const bool had_none = top == minus_infinity;
-    top = to;
-    offset = Reference::of(to, factor).offset;
-    return scaled(had_none ? 0 : before.change_to(reference(), factor));
+    const bool had_none = row_max == minus_infinity;
+    row_max = to;
+    offset = Reference::of(to, scale_log2).offset;
+    return scaled(had_none ? 0 : before.change_to(reference(), scale_log2));
   }
-  // The same where neither maximum is far from 0: less to wait for. Whether one is, threads that share a row find out
-  // by the greatest of their own scores and the last maximum (Reference::is_far), before they share the new one.
-  __device__ __forceinline__ float raise_near(float to, float factor) {
-    const float now = to == minus_infinity ? 0 : to * factor;
-    const float change = top == minus_infinity ? 0 : simt::fast_exp2(offset - now);
-    top = to;
+  // The same where neither maximum is far from 0: a shorter dependency chain. Threads that share a row decide by the
+  // largest of their own scores and the last maximum (Reference::is_far), before they share the new one.
+  __device__ __forceinline__ float update_max_near(float to, float scale_log2) {
+    const float now = to == minus_infinity ? 0 : to * scale_log2;
+    const float change = row_max == minus_infinity ? 0 : simt::fast_exp2(offset - now);
+    row_max = to;
     offset = now;
     return scaled(change);
   }
@@ -307,38 +307,38 @@ struct RunningRow {
     sum *= change;
     return change;
   }
-  // Of scores relative to the base.
-  __device__ __forceinline__ float weight(float relative, float factor) const {
-    return simt::fast_exp2(fmaf(relative, factor, -offset));
+  // P of a score relative to the base.
+  __device__ __forceinline__ float p(float relative, float scale_log2) const {
+    return simt::fast_exp2(fmaf(relative, scale_log2, -offset));
   }
-  // The same of a score that may be -inf, which is that of a key not attended to.
-  __device__ __forceinline__ float weight_or_none(float relative, float factor) const {
-    return relative == minus_infinity ? no_weight : weight(relative, factor);
+  // The same for a score that may be -inf, which means a key not attended to.
+  __device__ __forceinline__ float p_or_masked(float relative, float scale_log2) const {
+    return relative == minus_infinity ? masked_p : p(relative, scale_log2);
   }
   __device__ __forceinline__ float relative(float score) const { return reference().relative(score); }
-  __device__ __forceinline__ bool is_empty() const { return top == minus_infinity && sum == 0; }
-  // With the whole row's sum: what the weighted sum of V is multiplied with, and the row's log-sum-exp.
+  __device__ __forceinline__ bool is_empty() const { return row_max == minus_infinity && sum == 0; }
+  // With the sum of the whole row: the factor that normalizes O, and the row's LSE.
   __device__ __forceinline__ float inverse() const { return is_empty() ? 0 : 1 / sum; }
-  __device__ __forceinline__ float log_sum(float factor) const {
-    return is_empty() ? minus_infinity : reference().log_of(sum, factor);
+  __device__ __forceinline__ float lse(float scale_log2) const {
+    return is_empty() ? minus_infinity : reference().log_of(sum, scale_log2);
   }
 };
 
-// What a part of the keys has come to, beside its O: the sum of its weights, and the logarithm of what they are
-// relative to. Apart, or far from 0 the sum would be lost in rounding.
+// Stores the statistics of a split, beside its O: the sum of P, and the logarithm of its reference. They are stored
+// separately, because far from 0 the logarithm of the sum would be lost in rounding.
 template <class T>
-__device__ __forceinline__ void put_part(const Arguments<T>& a, std::int64_t place, const RunningRow& row,
-                                         float factor) {
-  a.partial_log[place] = row.is_empty() ? minus_infinity : row.reference().log_of_one(factor);
+__device__ __forceinline__ void store_part(const Arguments<T>& a, std::int64_t place, const SoftmaxState& row,
+                                           float scale_log2) {
+  a.partial_log[place] = row.is_empty() ? minus_infinity : row.reference().log_of_one(scale_log2);
   a.partial_sum[place] = row.sum;
 }
 
 template <class T>
-__device__ __forceinline__ void put_lse(const Arguments<T>& a, int batch, int head, int i, float value) {
+__device__ __forceinline__ void store_lse(const Arguments<T>& a, int batch, int head, int i, float value) {
   if (a.lse) a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] = value;
 }
 
-// A query and a key multiplied, from global memory.   q, k: [d]
+// Dot product of a query and a key in global memory.   q, k: [d]
 template <class T>
 __device__ __forceinline__ float product_of(const T* q, std::int64_t q_step, const T* k, std::int64_t k_step, int d) {
   float sum = 0;

@@ -1,4 +1,4 @@
-// f16 and bf16: the textbook's rows.
+// f16 and bf16: the textbook rows.
 #include <ridge/attention/launch.cuh>
 
 namespace ridge::attention_detail {

@@ -1,9 +1,9 @@
 // attention's cases: what tests, benchmarks and the command line run.
 //
-// Further keys: dv; mask=1 (bool), 2 (additive, of q's type) or 3 (additive, f32), of the axes mb, mh, mq and sk, which
-// are 1, 1 and sq unless they are given. Where inputs= names cu_q, cu_k or lengths, sequences are of uneven lengths
-// drawn from the seed, the first having sq queries and sk keys: around the edges of tiles, or with uneven=2 from half
-// of these on. paged: keys of a page, 16 unless it is given. wide=1: cu_q and the others are int64.
+// Further keys: dv; mask=1 (bool), 2 (additive, of q's type) or 3 (additive, f32), with the axes mb, mh, mq and sk,
+// which default to 1, 1 and sq. Where inputs= names cu_q, cu_k or lengths, sequence lengths are drawn from the seed,
+// the first one having sq queries and sk keys: around the edges of tiles, or with uneven=2 from half of these on.
+// paged: keys per page, 16 by default. wide=1: cu_q and the others are int64.
 #pragma once
 #include <ridge/attention/oracle_of_case.hpp>
 #include <ridge/attention/sweep.hpp>
@@ -60,8 +60,8 @@ inline check::CaseBook book() {
     test(std::string(type) + ":b=3,hq=2,hkv=1,sq=70,sk=150,d=24,uneven=1:inputs=q,k,v,cu_q,cu_k:causal:lse:fill=far");
   }
   test("f32:b=1,hq=1,hkv=1,sq=2,sk=1,d=32:fill=overflow");
-  test("bf16:b=3,hq=1,hkv=1,sq=2,sk=4,d=1,dv=3:fill=special");  // a score beyond float32 is no key's
-  // One query of heads that fill their rows, whose masks are ranges of keys.
+  test("bf16:b=3,hq=1,hkv=1,sq=2,sk=4,d=1,dv=3:fill=special");  // a score beyond float32 belongs to no key
+  // One query with heads that fill their rows, and masks that are ranges of keys.
   for (const char* type : {"bf16", "f16"})
     for (const char* sizes :
          {"hq=8,hkv=2,sq=1,sk=1000,d=64", "hq=8,hkv=1,sq=1,sk=2100,d=128", "hq=3,hkv=3,sq=1,sk=33,d=128"})
@@ -75,7 +75,7 @@ inline check::CaseBook book() {
     for (const char* mask : {"mask=1", "mask=2", "mask=3,mb=2,mh=2", "mask=1,mh=2,mq=1", "mask=2,mb=2,mq=1"})
       for (const char* more : {"", ":causal", ":fill=nan", ":softcap=5:window=40,-1"})
         test(std::string(type) + ":b=2,hq=2,hkv=1,sq=19,sk=70,d=24," + mask + more + ":lse");
-  // Whole tiles of a mask's keys, which a window lets begin at an odd one.
+  // Whole tiles of a mask's keys, which start at an odd key with a window.
   for (const char* mask : {"mask=1", "mask=2", "mask=3"})
     for (const char* more : {"", ":window=5,-1", ":window=40,40:align=lower_right"})
       test(std::string("bf16:b=1,hq=2,hkv=1,sq=260,sk=331,d=64,") + mask + more);
@@ -107,9 +107,9 @@ inline check::CaseBook book() {
   // Many blocks, many tiles.
   test("bf16:b=2,hq=4,hkv=2,sq=70,sk=140,d=64:causal=lower_right");
   test("f32:b=1,hq=1,hkv=1,sq=3,sk=700,d=64:lse");
-  test("bf16:b=1,hq=8,hkv=2,sq=3,sk=700,d=64:lse:causal=lower_right");  // keys in parts, heads together
+  test("bf16:b=1,hq=8,hkv=2,sq=3,sk=700,d=64:lse:causal=lower_right");  // split-KV, heads together
 
-  // Sequences of uneven lengths: queries, keys or both follow each other, or keys are the first ones of a cache.
+  // Variable-length sequences: packed queries, keys or both, or keys of a cache.
   const std::string packed = ":inputs=q,k,v,cu_q,cu_k", cached = ":inputs=q,k,v,lengths",
                     paged = ":inputs=q,k,v,lengths,block_table", paged_too = ":inputs=q,k,v,cu_q,lengths,block_table";
   for (const std::string type : {"f32:", "bf16:"}) {
@@ -136,11 +136,11 @@ inline check::CaseBook book() {
     for (const char* page : {"16", "32", "64", "256"})
       test(type + "b=3,hq=8,hkv=2,sq=3,sk=700,d=64,paged=" + page + paged_too + ":causal=lower_right:lse:max_q=3");
     test(type + "b=3,hq=8,hkv=2,sq=1,sk=700,d=64,paged=16" + paged + ":window=300,0:align=lower_right:lse");
-    test(type + "b=3,hq=8,hkv=2,sq=1,sk=700,d=64" + packed + ":causal=lower_right:lse:max_q=1");  // in parts
+    test(type + "b=3,hq=8,hkv=2,sq=1,sk=700,d=64" + packed + ":causal=lower_right:lse:max_q=1");  // split-KV
   }
   test("f16:b=5,hq=2,hkv=1,sq=130,sk=140,d=64" + packed + ":causal:lse");
 
-  // Gradients: the same edges, whose tiles are of 32 and 64 rows of either side and of 64, 128 and 256 columns.
+  // Gradients: the same edges, with tiles of 32 and 64 rows on both sides and of 64, 128 and 256 columns.
   const auto backward = [&](std::string rest) { test(rest + ":backward"); };
   for (const char* size :
        {"b=0,hq=2,hkv=1,sq=3,sk=4,d=8", "b=2,hq=2,hkv=1,sq=0,sk=4,d=8", "b=1,hq=2,hkv=2,sq=3,sk=0,d=8",
@@ -193,7 +193,8 @@ inline check::CaseBook book() {
       backward(type + "b=3,hq=2,hkv=1,sq=70,sk=40,d=136:inputs=do,q,k,v,o,lse," + kind + ":causal=lower_right");
   }
 
-  // Several tiles of 64 and 128 keys and of 64 and 128 queries, of heads that share keys; two summands have no order.
+  // Several tiles of 64 and 128 keys and of 64 and 128 queries, with heads that share keys; two summands need no
+  // order.
   for (const char* more :
        {"", ":causal", ":causal=lower_right", ":window=40,3", ":softcap=3:causal", ":causal:fill=nan"})
     for (const char* d : {"64", "128", "256"}) backward(std::string("bf16:b=1,hq=2,hkv=1,sq=200,sk=300,d=") + d + more);

@@ -1,4 +1,4 @@
-// What offsets, lengths and page tables hold, held against the contract.
+// Checks the contents of offsets, lengths and page tables against the contract.
 #include <ridge/attention/validate.hpp>
 #include <ridge/core/check_indices.hpp>
 #include <ridge/core/grid.hpp>
@@ -16,7 +16,7 @@ Status check_sequences(const AttentionProblem& p, const AttentionTensors& t, Str
   if (!t.lengths) return {};
   const auto lengths = read_indices(op, "lengths", *t.lengths, stream);
   if (!lengths) return lengths.error();
-  // A maximum may leave out further keys, which are there all the same.
+  // A maximum may leave out later keys, which exist nevertheless.
   const std::int64_t columns = t.block_table ? t.block_table->size(1) : 0;
   const std::int64_t rows = t.block_table ? columns * p.page : t.k.size(2);
   for (std::size_t b = 0; b < lengths->size(); ++b)
@@ -26,7 +26,7 @@ Status check_sequences(const AttentionProblem& p, const AttentionTensors& t, Str
   const auto pages = read_indices(op, "block_table", *t.block_table, stream);
   if (!pages) return pages.error();
   for (std::size_t b = 0; b < lengths->size(); ++b) {
-    const std::int64_t used = ceil_div(std::min((*lengths)[b], p.sk), p.page);  // places that are read
+    const std::int64_t used = ceil_div(std::min((*lengths)[b], p.sk), p.page);  // entries that are read
     for (std::int64_t n = 0; n < used; ++n)
       RIDGE_TRY(check_index(op, "block_table[" + std::to_string(b) + ", " + std::to_string(n) + "]",
                             (*pages)[b * static_cast<std::size_t>(columns) + static_cast<std::size_t>(n)], 0,

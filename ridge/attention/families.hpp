@@ -12,13 +12,16 @@
 #include <ridge/attention/sm90_wgmma.hpp>
 #include <ridge/attention/tiled.hpp>
 
+#include <iterator>
+
 namespace ridge::attention_detail {
 
-inline constexpr const Family* families[algorithm_count] = {
+inline constexpr const Family* families[] = {
     &naive::family,      &tiled::family,          &register_tile::family, &gradient_tile::family,
     &mma_sync::family,   &mma_gradient::family,   &wgmma::family,         &decode::family,
     &decode_one::family, &wgmma_gradient::family, &wgmma_terms::family,
 };
+static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
 }  // namespace ridge::attention_detail

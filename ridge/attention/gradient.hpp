@@ -1,29 +1,29 @@
-// What families of gradients share: blocks that own queries or keys, and facts of queries in the workspace.
+// Shared by families of gradients: blocks that own queries or keys, and statistics of queries in the workspace.
 #pragma once
 #include <ridge/attention/scores.hpp>
 
 namespace ridge::attention_kernels {
 
-inline constexpr int query_facts_bytes = 16;
+inline constexpr int query_stats_bytes = 16;
 
 }  // namespace ridge::attention_kernels
 
 namespace ridge::attention_detail {
 
-// Blocks of the kernels over queries, and over keys.
+// Number of blocks of the kernels over queries, and over keys.
 constexpr std::int64_t query_blocks(const Config& c, const AttentionProblem& p) {
   return ceil_div(p.sq, c.bm) * p.b * p.hq;
 }
 constexpr std::int64_t key_blocks(const Config& c, const AttentionProblem& p) {
   return ceil_div(p.sk, c.bm) * p.b * p.hkv;
 }
-// Of all of them.
+// Number of blocks of both.
 constexpr std::int64_t gradient_blocks(const Config& c, const AttentionProblem& p) {
   return query_blocks(c, p) + key_blocks(c, p);
 }
 
-inline std::size_t bytes_of_facts(const AttentionProblem& p) {
-  return static_cast<std::size_t>(p.hq * query_rows(p) * query_facts_bytes);
+inline std::size_t bytes_of_stats(const AttentionProblem& p) {
+  return static_cast<std::size_t>(p.hq * query_rows(p) * query_stats_bytes);
 }
 
 }  // namespace ridge::attention_detail

@@ -1,5 +1,5 @@
-// Runs a case of the book with a gradient that the library does not offer on the CPU, launched as on a GPU and held to
-// the book's tolerances. For tests.
+// Runs a case of the book with a gradient that the library does not offer on the CPU: launches it as on a GPU and
+// checks it with the book's tolerances. For tests.
 #pragma once
 #include <ridge/attention/cases.hpp>
 #include <ridge/attention/launch.hpp>
@@ -13,9 +13,10 @@
 
 namespace ridge::attention_detail {
 
-using Inputs = std::vector<check::HostTensor>;  // do, q, k, v, o, lse and what may follow
+using Inputs = std::vector<check::HostTensor>;  // do, q, k, v, o, lse and optional ones
 
-// Of one head with 32 columns: the first 20 queries, their O and its gradient; and an element of the 51st's gradient.
+// With one head of 32 columns: changes the first 20 queries, their O and its gradient; or an element of the 51st's
+// gradient.
 inline void spoil_unmet_queries(Inputs& in) {
   for (int t : {0, 1, 4})
     for (int n = 0; n < 20 * 32; ++n) in[t].values[n] = n % 3 ? NAN : INFINITY;
@@ -23,7 +24,7 @@ inline void spoil_unmet_queries(Inputs& in) {
 inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
 
 // launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors. hostile:
-// what stands in the place of input number `spoiled`; then any result will do, as long as it is in its place.
+// replaces input number `spoiled`; then any result is accepted if no other memory is written.
 template <class Launch>
 void check_gradient(const std::string& variant, const std::string& text, Launch launch,
                     void (*spoil)(Inputs&) = nullptr, int sms = 132, std::size_t spoiled = 0,
@@ -42,7 +43,7 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
   if (hostile) (*inputs)[spoiled].values = hostile->values;
 
   std::vector<Bytes> data;
-  data.reserve(inputs->size() + 3);  // views stay
+  data.reserve(inputs->size() + 3);  // keeps views valid
   const auto view_of = [&](const TensorType& type, const std::vector<double>* values) {
     std::int64_t count = 1;
     for (std::int64_t size : type.shape) count *= size;
@@ -54,18 +55,18 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
     return TensorView{data.back().get(), type.dtype, Layout::contiguous(type.shape), ridge::cpu().id};
   };
   const Request request = *request_of(c.operator_options());
-  const auto lies = [&](const TensorView& v) { return request.rows_first && v.rank() == 4 ? heads_first(v) : v; };
+  const auto as_bhsd = [&](const TensorView& v) { return request.rows_first && v.rank() == 4 ? heads_first(v) : v; };
   std::vector<TensorView> in;
   for (const auto& tensor : *inputs) in.push_back(view_of(tensor.type, &tensor.values));
-  AttentionGradientTensors t{.q = lies(in[1]),
-                             .k = lies(in[2]),
-                             .v = lies(in[3]),
-                             .o = lies(in[4]),
+  AttentionGradientTensors t{.q = as_bhsd(in[1]),
+                             .k = as_bhsd(in[2]),
+                             .v = as_bhsd(in[3]),
+                             .o = as_bhsd(in[4]),
                              .lse = in[5],
-                             .grad_o = lies(in[0]),
-                             .grad_q = lies(view_of((*inputs)[1].type, nullptr)),
-                             .grad_k = lies(view_of((*inputs)[2].type, nullptr)),
-                             .grad_v = lies(view_of((*inputs)[3].type, nullptr)),
+                             .grad_o = as_bhsd(in[0]),
+                             .grad_q = as_bhsd(view_of((*inputs)[1].type, nullptr)),
+                             .grad_k = as_bhsd(view_of((*inputs)[2].type, nullptr)),
+                             .grad_v = as_bhsd(view_of((*inputs)[3].type, nullptr)),
                              .max_q = request.max_q,
                              .max_k = request.max_k};
   auto further = in.begin() + 6;
@@ -85,7 +86,7 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
       .q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse, .cu_q = t.cu_q, .cu_k = t.cu_k};
   const Call call{*plan, *problem, forward, {workspace.get(), plan->workspace_bytes()}, {}, &t};
   std::vector<std::byte> before;
-  for (int run = 0; run < 2; ++run) {  // what one leaves in the workspace does not matter to the next
+  for (int run = 0; run < 2; ++run) {  // leftovers in the workspace must not matter to the next run
     const Status status = launch(call);
     ASSERT_TRUE(status.ok()) << status.message();
     std::vector<std::byte> now;

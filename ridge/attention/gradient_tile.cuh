@@ -1,8 +1,8 @@
-// Gradients with tiles in the registers of each thread: of scores and of dP, of dQ, or of dK and dV.
+// Gradients with tiles in the registers of each thread: of S and dP, and of dQ, or of dK and dV.
 //
-// Elements are float32 in shared memory, whatever their type is outside, each tensor's rows as they are. Scores and dP
-// are products of rows: a thread reads four columns of each of its rows by one access, and multiplies each row with
-// each. Sums over the other side's rows are outer products, as in outer_products.cuh.
+// Elements are float32 in shared memory, whatever their type in global memory; each tensor keeps its row layout. S and
+// dP are products of rows: a thread reads four columns of each of its rows per access, and multiplies all pairs of
+// rows. Sums over the other side's rows are outer products, as in outer_products.cuh.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/gradient_tile.hpp>
@@ -11,12 +11,12 @@
 
 namespace ridge::attention_kernels {
 
-// A thread's place in a block. Lanes that follow each other have rows of the other side that do, so that their accesses
-// are in banks apart; two groups of the block's own rows share a warp.
-template <class Row> struct GradientTile {
-  static constexpr Config c = Row::config;
+// Position of a thread in a block. Consecutive lanes have consecutive rows of the other side, so that their accesses
+// use different banks; two groups of own rows share a warp.
+template <class Policy> struct GradientTile {
+  static constexpr Config c = Policy::config;
   static constexpr int F = fragment, LM = lanes_m(c), LN = lanes_n(c);
-  static constexpr int RM = c.rows, RN = c.bn / LN;    // own rows of a thread, and rows of the other side
+  static constexpr int RM = c.rows, RN = c.bn / LN;    // own rows per thread, and rows of the other side
   static constexpr int RX = c.d / LN, RY = c.dv / LN;  // columns of its sums
   static constexpr int pitch_x = c.d + pad, pitch_y = c.dv + pad, pitch_m = c.bm + pad;
   static constexpr int step_m = F * LM, step_n = F * LN;
@@ -25,16 +25,16 @@ template <class Row> struct GradientTile {
 
   int m, n;
   __device__ __forceinline__ GradientTile() : m(simt::thread_rank() / LN), n(simt::thread_rank() % LN) {}
-  // Of scores: number r of its own rows, number j of the other side's.
+  // For scores: own row r, and row j of the other side.
   __device__ __forceinline__ int row(int r) const { return r * LM + m; }
   __device__ __forceinline__ int other(int j) const { return j * LN + n; }
-  // Of sums: number r of its own rows, and number j of the columns.
+  // For sums: own row r, and column j.
   __device__ __forceinline__ int sum_row(int r) const { return r / F * step_m + m * F + r % F; }
   __device__ __forceinline__ int column(int j) const { return j / F * step_n + n * F + j % F; }
 };
 
-// products[i][j] = sum over columns of row i * StepA of a and row j * StepB of b.   a, b: [rows][Pitch]
-// What is past `columns` up to the next multiple of 4 is 0.
+// products[i][j] = sum over columns of a[i * StepA] * b[j * StepB].   a, b: [rows][Pitch]
+// Elements past `columns` are 0 up to the next multiple of 4.
 template <int Pitch, int StepA, int StepB, int M, int N>
 __device__ __forceinline__ void multiply_rows(const float* a, const float* b, int columns, float (&products)[M][N]) {
   RIDGE_UNROLL_ON_GPU
@@ -54,7 +54,7 @@ __device__ __forceinline__ void multiply_rows(const float* a, const float* b, in
   }
 }
 
-// Starts to copy rows to [Rows][Width + pad] of float32; what is past `rows` and `width` becomes 0.
+// Starts to copy rows to [Rows][Width + pad] of float32; elements past `rows` and `width` become 0.
 template <int Rows, int Width, int Threads, class T>
 __device__ __forceinline__ void start_floats(float* to, const Matrix<const T>& from, int first, int rows, int width,
                                              bool vectors) {
@@ -62,18 +62,18 @@ __device__ __forceinline__ void start_floats(float* to, const Matrix<const T>& f
     start_rows<Rows, Width, Threads, Width + pad>(to, from(first), {0, 0, from.row, from.element}, rows, width,
                                                   vectors);
   } else {
-    constexpr int unit = 16 / sizeof(T), units = Width / unit;
-    for (int n = simt::thread_rank(); n < Rows * units; n += Threads) {
-      const int row = n / units, column = n % units * unit;
-      const int there = row < rows ? ::max(0, ::min(unit, width - column)) : 0;
-      simt::vec<T, unit> values{};
-      if (vectors && there == unit) {
-        values = simt::load<unit>(from(first + row) + column);
+    constexpr int vector = 16 / sizeof(T), row_vectors = Width / vector;
+    for (int n = simt::thread_rank(); n < Rows * row_vectors; n += Threads) {
+      const int row = n / row_vectors, column = n % row_vectors * vector;
+      const int valid = row < rows ? ::max(0, ::min(vector, width - column)) : 0;
+      simt::vec<T, vector> values{};
+      if (vectors && valid == vector) {
+        values = simt::load<vector>(from(first + row) + column);
       } else {
-        for (int e = 0; e < there; ++e) values[e] = from(first + row)[(column + e) * from.element];
+        for (int e = 0; e < valid; ++e) values[e] = from(first + row)[(column + e) * from.element];
       }
       RIDGE_UNROLL_ON_GPU
-      for (int f = 0; f < unit; f += fragment)
+      for (int f = 0; f < vector; f += fragment)
         simt::store(to + row * (Width + pad) + column + f,
                     simt::vec<float, fragment>{static_cast<float>(values[f]), static_cast<float>(values[f + 1]),
                                                static_cast<float>(values[f + 2]), static_cast<float>(values[f + 3])});
@@ -81,13 +81,13 @@ __device__ __forceinline__ void start_floats(float* to, const Matrix<const T>& f
   }
 }
 
-// sums * scale to the rows from `first` on that exist.   to: [rows][columns]
-template <class Row, class T, int N>
-__device__ __forceinline__ void put_sums(const GradientTile<Row>& mine, const Matrix<T>& to, int first, int rows,
-                                         int columns, bool vectors, const float (&sums)[Row::config.rows][N],
-                                         float scale) {
+// Stores sums * scale to the existing rows from `first` on.   to: [rows][columns]
+template <class Policy, class T, int N>
+__device__ __forceinline__ void store_sums(const GradientTile<Policy>& mine, const Matrix<T>& to, int first, int rows,
+                                           int columns, bool vectors, const float (&sums)[Policy::config.rows][N],
+                                           float scale) {
   RIDGE_UNROLL_ON_GPU
-  for (int r = 0; r < Row::config.rows; ++r) {
+  for (int r = 0; r < Policy::config.rows; ++r) {
     const int row = first + mine.sum_row(r);
     if (row >= rows) continue;
     RIDGE_UNROLL_ON_GPU
@@ -107,37 +107,40 @@ __device__ __forceinline__ void put_sums(const GradientTile<Row>& mine, const Ma
   }
 }
 
-//   shared  own rows [bm][d + pad], [bm][dv + pad]; the other side's [bn][d + pad], [bn][dv + pad]; P, then dX, turned:
-//           [bn][bm + pad]; facts of the tile's queries, [bm] or [bn]
-// Preconditions: gridDim.x is batch * heads of side S * tiles of its rows, at least 1;
-// d and dv are at most the Config's.
-template <Side S, class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+//   shared  own rows [bm][d + pad], [bm][dv + pad]; the other side's [bn][d + pad], [bn][dv + pad]; P, then dS,
+//           transposed: [bn][bm + pad]; statistics of the tile's queries, [bm] or [bn]
+// Preconditions: gridDim.x is batch * heads of side S * tiles of its rows, at least 1; d and dv are at most the
+// Config's.
+template <Side S, class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_gradient_tile(GradientArguments<T> a) {
-  constexpr Config c = Row::config;
-  using Tile = GradientTile<Row>;
+  constexpr Config c = Policy::config;
+  using Tile = GradientTile<Policy>;
   constexpr bool of_keys = S == Side::keys;
   float* own_x = simt::dynamic_shared<float>();
   float *own_y = own_x + c.bm * Tile::pitch_x, *other_x = own_y + c.bm * Tile::pitch_y;
   float *other_y = other_x + c.bn * Tile::pitch_x, *p = other_y + c.bn * Tile::pitch_y;
-  QueryFacts* facts = reinterpret_cast<QueryFacts*>(p + c.bn * Tile::pitch_m);
+  QueryStats* stats = reinterpret_cast<QueryStats*>(p + c.bn * Tile::pitch_m);
+  static_assert(((c.bm + c.bn) * (Tile::pitch_x + Tile::pitch_y) + c.bn * Tile::pitch_m) * 4 +
+                    (c.bm > c.bn ? c.bm : c.bn) * int{sizeof(QueryStats)} ==
+                gradient_tile_bytes(c));
 
   const Meeting<S> at(a, c.bm);
-  take_sequence(a, at.batch);
+  select_sequence(a, at.batch);
   if (at.first >= at.count(a)) return;
   const int last = ::min(at.first + c.bm, at.count(a)) - 1;
-  const auto bring = [&](float* x, float* y, const SideRows<T>& from, int first, int rows, auto tile_rows) {
+  const auto load = [&](float* x, float* y, const SideRows<T>& from, int first, int rows, auto tile_rows) {
     constexpr int most = decltype(tile_rows)::value;
     start_floats<most, c.d, c.threads>(x, from.x, first, rows - first, a.d, a.vectors);
     start_floats<most, c.dv, c.threads>(y, from.y, first, rows - first, a.dv, a.vectors);
   };
-  // Queries that do not exist have no weights: any facts will do.
-  const auto bring_facts = [&](int head, int first, int rows) {
+  // Queries that do not exist have no P: any statistics will do.
+  const auto load_stats = [&](int head, int first, int rows) {
     for (int n = simt::thread_rank(); n < rows; n += c.threads)
-      facts[n] = first + n < a.sq ? facts_of(a, at.batch, head, first + n) : QueryFacts{};
+      stats[n] = first + n < a.sq ? stats_of(a, at.batch, head, first + n) : QueryStats{};
   };
-  bring(own_x, own_y, rows_of<S>(a, at.batch, at.head), at.first, at.count(a), std::integral_constant<int, c.bm>{});
-  if constexpr (!of_keys) bring_facts(at.head, at.first, c.bm);
+  load(own_x, own_y, rows_of<S>(a, at.batch, at.head), at.first, at.count(a), std::integral_constant<int, c.bm>{});
+  if constexpr (!of_keys) load_stats(at.head, at.first, c.bm);
 
   const Tile mine;
   const Scores<T> scores(a);
@@ -149,32 +152,31 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const SideRows<T> other = rows_of<Meeting<S>::other>(a, at.batch, at.other_head(a, head));
     RIDGE_KEEP_LOOP
     for (int first = range.first; first < range.last; first += c.bn) {
-      bring(other_x, other_y, other, first, Meeting<Meeting<S>::other>::count(a), std::integral_constant<int, c.bn>{});
-      if constexpr (of_keys) bring_facts(head, first, c.bn);
+      load(other_x, other_y, other, first, Meeting<Meeting<S>::other>::count(a), std::integral_constant<int, c.bn>{});
+      if constexpr (of_keys) load_stats(head, first, c.bn);
       tile::wait_for_copies();
       __syncthreads();
-      float weights[Tile::RM][Tile::RN], grads[Tile::RM][Tile::RN];
+      float p_tile[Tile::RM][Tile::RN], ds_tile[Tile::RM][Tile::RN];
       multiply_rows<Tile::pitch_x, Tile::LM, Tile::LN>(own_x + mine.m * Tile::pitch_x, other_x + mine.n * Tile::pitch_x,
-                                                       a.d, weights);
+                                                       a.d, p_tile);
       multiply_rows<Tile::pitch_y, Tile::LM, Tile::LN>(own_y + mine.m * Tile::pitch_y, other_y + mine.n * Tile::pitch_y,
-                                                       a.dv, grads);
+                                                       a.dv, ds_tile);
       const int first_query = of_keys ? first : at.first, queries = of_keys ? c.bn : c.bm;
       const int first_key = of_keys ? at.first : first, keys = of_keys ? c.bm : c.bn;
       const bool inside = first_query + queries <= a.sq &&
                           all_attend(a, first_query, first_query + queries - 1, first_key, first_key + keys);
       const bool all = inside && a.mask == nullptr;
-      // f(query, key, in the tile, product, dP). What is asked of all of them alike is asked before,
-      // not in their midst.
+      // f(query, key, product, dP), with positions in the tile. Uniform conditions are tested outside of the loop.
       const auto for_scores = [&](auto f) {
         RIDGE_UNROLL_ON_GPU
         for (int r = 0; r < Tile::RM; ++r) RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < Tile::RN; ++j)
-          f(of_keys ? mine.other(j) : mine.row(r), of_keys ? mine.row(r) : mine.other(j), weights[r][j], grads[r][j]);
+          f(of_keys ? mine.other(j) : mine.row(r), of_keys ? mine.row(r) : mine.other(j), p_tile[r][j], ds_tile[r][j]);
       };
       if (scores.as_is) {
-        for_scores([&](int i, int, float&, float& grad) { grad -= facts[i].delta; });
+        for_scores([&](int i, int, float&, float& grad) { grad -= stats[i].delta; });
       } else {
-        for_scores([&](int i, int, float& product, float& grad) { score_gradient(scores, facts[i], product, grad); });
+        for_scores([&](int i, int, float& product, float& grad) { score_gradient(scores, stats[i], product, grad); });
       }
       if (a.mask != nullptr)
         for_scores([&](int i, int key, float& score, float&) {
@@ -185,8 +187,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         for_scores([&](int i, int key, float& score, float&) {
           score = span_of(a, first_query + i, first_key, first_key + keys).contains(key) ? score : minus_infinity;
         });
-      for_scores([&](int i, int, float& score, float& grad) { weigh_gradient(scores.factor, facts[i], score, grad); });
-      // Writes a tile of either, and adds its products with the other side's rows.
+      for_scores(
+          [&](int i, int, float& score, float& grad) { compute_p_ds(scores.scale_log2, stats[i], score, grad); });
+      // Stores a tile of P or dS, and adds its products with the other side's rows.
       const auto add = [&](const auto& tile, const float* rows, int pitch, auto& sums) {
         RIDGE_UNROLL_ON_GPU
         for (int r = 0; r < Tile::RM; ++r) RIDGE_UNROLL_ON_GPU
@@ -197,18 +200,18 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         else add_products<true, Tile::step_m, Tile::step_n>(my_p, Tile::pitch_m, my_rows, pitch, c.bn, sums);
         __syncthreads();
       };
-      if constexpr (of_keys) add(weights, other_y, Tile::pitch_y, of_y);
-      add(grads, other_x, Tile::pitch_x, of_x);
+      if constexpr (of_keys) add(p_tile, other_y, Tile::pitch_y, of_y);
+      add(ds_tile, other_x, Tile::pitch_x, of_x);
     }
   }
   tile::wait_for_copies();
   if constexpr (of_keys) {
     const Matrix<T> k(a.grad_k, a.at_grad_k, at.batch, at.head), v(a.grad_v, a.at_grad_v, at.batch, at.head);
-    put_sums<Row, T>(mine, k, at.first, a.sk, a.d, a.vectors, of_x, a.scale);
-    put_sums<Row, T>(mine, v, at.first, a.sk, a.dv, a.vectors, of_y, 1);
+    store_sums<Policy, T>(mine, k, at.first, a.sk, a.d, a.vectors, of_x, a.scale);
+    store_sums<Policy, T>(mine, v, at.first, a.sk, a.dv, a.vectors, of_y, 1);
   } else {
     const Matrix<T> q(a.grad_q, a.at_grad_q, at.batch, at.head);
-    put_sums<Row, T>(mine, q, at.first, a.sq, a.d, a.vectors, of_x, a.scale);
+    store_sums<Policy, T>(mine, q, at.first, a.sq, a.d, a.vectors, of_x, a.scale);
   }
 }
 
@@ -220,9 +223,9 @@ namespace {
 template <class T> struct GradientTileRows : RowsOf<Algorithm::gradient_tile, T> {
   template <int I> static Status launch(const Call& call) {
     const auto args = gradient_arguments_of<T>(call);
-    RIDGE_TRY(launch_facts(call, args));
-    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_tile<Side::keys, Row<I>, T>, args));
-    return simt::launch(config_of_queries(call), attention_gradient_tile<Side::queries, Row<I>, T>, args);
+    RIDGE_TRY(launch_stats(call, args));
+    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_tile<Side::keys, Policy<I>, T>, args));
+    return simt::launch(config_of_queries(call), attention_gradient_tile<Side::queries, Policy<I>, T>, args);
   }
 };
 

@@ -1,4 +1,4 @@
-// The tensors that a case of attention asks for: their sizes, the sequences in them, and what is put into them.
+// Tensors of a case of attention: their sizes, the sequences in them, and their values.
 #pragma once
 #include <ridge/attention/request.hpp>
 #include <ridge/check/case_book.hpp>
@@ -27,7 +27,7 @@ struct Sizes {
         mq(c.dim("mq", sq)) {}
 };
 
-// The sequences of a case: how long each is, where those that follow each other begin, and which pages they have.
+// Sequences of a case: their lengths, the first rows of packed ones, and their pages.
 struct CaseSequences {
   bool packed_q, packed_k, lengths, paged;  // whether there is cu_q, cu_k, lengths, block_table
   std::vector<std::int64_t> q, k, from_q{0}, from_k{0};
@@ -35,10 +35,10 @@ struct CaseSequences {
   std::vector<std::int64_t> table;        // [b][columns]
 
   explicit CaseSequences(const check::Case& c)
-      : packed_q(brings(c, "cu_q")),
-        packed_k(brings(c, "cu_k")),
-        lengths(brings(c, "lengths")),
-        paged(brings(c, "block_table")),
+      : packed_q(has_input(c, "cu_q")),
+        packed_k(has_input(c, "cu_k")),
+        lengths(has_input(c, "lengths")),
+        paged(has_input(c, "block_table")),
         page(c.dim("paged", 16)),
         columns(pages_for(c.dim("sk"))) {
     const Sizes s(c);
@@ -59,7 +59,7 @@ struct CaseSequences {
       from_k.push_back(from_k.back() + k.back());
     }
     if (!paged || page <= 0) return;
-    // Pages in any order, two of which are nobody's; behind a sequence's there are numbers of none.
+    // Pages in random order, two of them unused; table entries past a sequence's end are invalid.
     std::vector<std::int64_t> numbers(2);
     for (std::int64_t keys : k) numbers.resize(numbers.size() + static_cast<std::size_t>(pages_for(keys)));
     pages = static_cast<std::int64_t>(numbers.size());
@@ -72,23 +72,23 @@ struct CaseSequences {
         if (used) numbers.pop_back();
       }
   }
-  // Whatever both are: a page may be of 2^63 - 1 keys.
+  // Also for extreme values: a page may have 2^63 - 1 keys.
   std::int64_t pages_for(std::int64_t keys) const { return page > 0 ? keys / page + (keys % page > 0 ? 1 : 0) : 0; }
   static bool any(const check::Case& c) {
-    return brings(c, "cu_q") || brings(c, "cu_k") || brings(c, "lengths") || brings(c, "block_table");
+    return has_input(c, "cu_q") || has_input(c, "cu_k") || has_input(c, "lengths") || has_input(c, "block_table");
   }
-  static bool brings(const check::Case& c, std::string_view name) {
+  static bool has_input(const check::Case& c, std::string_view name) {
     const std::string list = "," + std::string(c.options.text("inputs")) + ",";
     return list.find("," + std::string(name) + ",") != std::string::npos;
   }
   std::int64_t queries() const { return from_q.back(); }
 };
 
-// Where element (b, h, row, column) of q, k, v or o lies: in a packed tensor of either layout, ...
+// Offset of element (b, h, row, column) of q, k, v or o: in a contiguous tensor of either layout, ...
 struct Packed {
   std::int64_t heads, rows, columns;
   bool rows_first;
-  const std::vector<std::int64_t>* from = nullptr;  // ... among the rows of all sequences, which begin there, ...
+  const std::vector<std::int64_t>* from = nullptr;  // ... in packed sequences, by their first rows, ...
   const CaseSequences* cache = nullptr;             // ... or in pages
   std::int64_t operator()(std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t column = 0) const {
     if (cache) {
@@ -118,7 +118,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
     if (s.sq > longest || s.sk > longest)
       return Status::invalid("attention", "sq, sk", std::to_string(s.sq) + ", " + std::to_string(s.sk),
                              "at most 2^31 in a case of sequences");
-    if (CaseSequences::brings(c, "block_table") && c.dim("paged", 16) > 0 &&
+    if (CaseSequences::has_input(c, "block_table") && c.dim("paged", 16) > 0 &&
         s.sk / c.dim("paged", 16) > 4 * most / std::max<std::int64_t>(1, s.b))
       return Status::invalid("attention", "sk", std::to_string(s.sk), "of at most 2^22 pages in all sequences");
   } else {
@@ -158,14 +158,14 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// What fill=far puts into tensors that are not scores': else gradients are beyond what 16-bit floats reach.
+// fill=far puts values near 1 into tensors other than q and k: otherwise gradients exceed the range of 16-bit floats.
 inline void near_one(double& x) { x = std::copysign(1 + std::log2(std::fabs(x)) / 64, x); }
-// Additive masks and products that are far from 0, in rows of their own; 16-bit floats do not reach all of them.
+// Additive masks and products far from 0, in separate rows; 16-bit floats do not reach all of them.
 inline constexpr double far_masks[] = {-1e4, -4e8, 3e3, -1e9, 4.5e9, -4.5e9, 1e30, -3.4e38};
 inline constexpr int far_products[] = {0, 8, 14, 40};  // powers of 2 of q and of k
-// fill=far: scores that are exact, so that no rounding excuses a kernel: of q and k alone the first column is not 0, of
-// powers of 2. Behind an additive mask q is 0, and a row of the mask is one number, but that in every second row a
-// third of the keys has half of it.
+// fill=far: exact scores, so that rounding excuses no kernel: only the first column of q and k is nonzero, with powers
+// of 2. With an additive mask q is 0, and a row of the mask is one number, except that in every second row a third of
+// the keys has half of it.
 inline void fill_far(DType dtype, const Sizes& s, std::span<check::HostTensor> in, std::vector<double>* mask) {
   const bool adds = mask && s.mask != 1;
   std::ranges::for_each(in[2].values, near_one);
@@ -184,12 +184,12 @@ inline void fill_far(DType dtype, const Sizes& s, std::span<check::HostTensor> i
   for (std::size_t at = 0; at < mask->size(); ++at) {
     const auto row = static_cast<std::int64_t>(at) / s.sk;
     const double value = far_masks[row / 2 % static_cast<std::int64_t>(std::size(far_masks))];
-    const double rounded = check::round_to(type, std::clamp(value, -most, most));  // as LSE is of these
+    const double rounded = check::round_to(type, std::clamp(value, -most, most));  // because LSE sums these
     (*mask)[at] = rounded * (row % 2 && at % s.sk % 3 == 0 ? 0.5 : 1);
   }
 }
 
-// fill=nan and fill=inf: q is finite; single keys have NaN throughout, and single values NaN or infinities in some
+// fill=nan and fill=inf: q is finite; a few keys have NaN throughout, and a few values NaN or infinities in some
 // columns, so that a mask decides who sees them. A mask tensor hides every fifth key, and all of them from query 1.
 inline void fill_qkv(const check::Case& c, const CaseSequences& sequences, std::span<check::HostTensor> in,
                      std::vector<double>* mask) {
@@ -198,7 +198,7 @@ inline void fill_qkv(const check::Case& c, const CaseSequences& sequences, std::
   const bool rows_first = request_of(c.operator_options())->rows_first;
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const Packed k = packed_keys(sequences, s, s.d, rows_first), v = packed_keys(sequences, s, s.dv, rows_first);
-  if (sequences.lengths) {  // what is no sequence's must not matter
+  if (sequences.lengths) {  // rows of no sequence must not matter
     std::vector<double> used[2];
     for (int t : {0, 1}) used[t].resize(in[1 + t].values.size(), nan);
     for (std::int64_t b = 0; b < s.b; ++b)

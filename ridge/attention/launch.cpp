@@ -1,4 +1,4 @@
-// From a plan's row to the file that has its kernels.
+// Dispatches a plan's row to the file that has its kernels.
 #include <ridge/attention/launch.hpp>
 #include <ridge/attention/variants.hpp>
 #include <ridge/core/on_backend.hpp>

@@ -1,4 +1,4 @@
-// Launches of the portable rows: of the forward pass, and of gradients.
+// Launches of the portable rows: forward pass, and gradients.
 #pragma once
 #include <ridge/attention/gradient_tile.cuh>
 #include <ridge/attention/naive.cuh>

@@ -1,5 +1,5 @@
-// What every launch of a row of the table makes of its arguments. Everything here is internal to its unit: the same
-// text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
+// Arguments of the launches. Everything here is internal to its translation unit: g++ and nvcc both compile this text,
+// and the linker must not merge the results.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/launch.hpp>
@@ -13,11 +13,11 @@
 namespace ridge::attention_detail {
 namespace {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
-// Of the row's kernel: what its footprint says, which the plan keeps. blocks: of each part of the keys; where there are
-// none, nothing is launched.
+// Launch configuration of the row's kernel, from the plan's footprint. blocks: per split of the keys; without blocks
+// nothing is launched.
 [[maybe_unused]] simt::Config launch_config(const Call& call, std::int64_t blocks) {
   const AttentionPlan& plan = call.plan;
   return {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(plan.splits)),
@@ -26,7 +26,7 @@ template <int I> struct Row { static constexpr Config config = variants[I].confi
           .stream = call.stream.handle,
           .warp = plan.device.warp};
 }
-// Of a kernel beside it.
+// Launch configuration of an auxiliary kernel.
 [[maybe_unused]] simt::Config launch_config(const Call& call, std::int64_t blocks, int threads) {
   return {.grid = dim3(static_cast<unsigned>(blocks)),
           .block = dim3(static_cast<unsigned>(threads)),
@@ -35,7 +35,7 @@ template <int I> struct Row { static constexpr Config config = variants[I].confi
           .warp = call.plan.device.warp};
 }
 
-// most: what their numbers are taken into 0 to.
+// most: the contents are clamped to 0 .. most.
 [[maybe_unused]] Indices indices_of(const std::optional<TensorView>& v, const std::optional<AttentionIndices>& at,
                                     std::int64_t most) {
   if (!v) return {};
@@ -47,7 +47,7 @@ template <int I> struct Row { static constexpr Config config = variants[I].confi
   Sequences s{};
   s.from_q = indices_of(t.cu_q, p.cu_q, p.total_q);
   s.from_k = indices_of(t.cu_k, p.cu_k, p.total_k);
-  // Without pages there are no keys, whatever lengths say.
+  // Without pages there are no keys, whatever lengths hold.
   s.lengths = indices_of(t.lengths, p.lengths, p.block_table && p.pages == 0 ? 0 : p.sk);
   s.pages = indices_of(t.block_table, p.block_table, p.pages - 1);
   if (p.block_table) {
@@ -65,13 +65,13 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
   const auto strides = [](const std::optional<AttentionOperand>& o) {
     return o ? Strides{o->batch, o->head, o->row, o->element} : Strides{};
   };
-  // No bound is one beyond every key.
+  // No bound becomes a bound beyond every key.
   const auto bound = [](std::int64_t keys) {
     constexpr std::int64_t all = (1 << 30) - 1;
     return static_cast<int>(keys < 0 ? all : std::min(keys, all));
   };
   Strides at_k = strides(p.k), at_v = strides(p.v);
-  if (p.block_table) at_k.batch = at_v.batch = 0;  // that of pages
+  if (p.block_table) at_k.batch = at_v.batch = 0;  // page strides are passed apart
   const bool end = p.rule.align == AttentionAlign::lower_right;
   const std::int64_t queries = query_rows(p);
   float* const parts = static_cast<float*>(call.workspace.data);
@@ -86,8 +86,8 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .at_k = at_k,
           .at_v = at_v,
           .at_o = strides(p.o),
-          .at_lse = strides(p.lse_lies),
-          .at_mask = strides(p.mask_lies),
+          .at_lse = strides(p.lse_layout),
+          .at_mask = strides(p.mask_layout),
           .batch = static_cast<int>(p.b),
           .heads = static_cast<int>(p.hq),
           .group = static_cast<int>(p.hkv == 0 ? 1 : p.hq / p.hkv),
@@ -106,8 +106,8 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .pack = static_cast<int>(pack_of(variants[call.plan.variant].config, p)),
           .splits = call.plan.splits,
           .partial_o = parts,
-          .partial_log = parts + call.plan.splits * p.hq * queries * p.dv,
-          .partial_sum = parts + call.plan.splits * p.hq * queries * (p.dv + 1),
+          .partial_log = parts ? parts + call.plan.splits * p.hq * queries * p.dv : nullptr,
+          .partial_sum = parts ? parts + call.plan.splits * p.hq * queries * (p.dv + 1) : nullptr,
           .rows = p.hq * queries,
           .at_row = at_row,
           .sequences = sequences_of(p, t)};

@@ -27,12 +27,12 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
   const struct {
     const char* name;
     const TensorView& view;
-    Strides& lies;
+    Strides& strides;
     bool of_rows;
   } all[] = {{"o_a", t.o_a, p.o_a, false}, {"lse_a", t.lse_a, p.lse_a, true},
              {"o_b", t.o_b, p.o_b, false}, {"lse_b", t.lse_b, p.lse_b, true},
              {"o", t.o, p.o, false},       {"lse", t.lse, p.lse, true}};
-  for (const auto& [name, view, lies, of_rows] : all) {
+  for (const auto& [name, view, strides, of_rows] : all) {
     const Layout& wanted = of_rows ? rows : shape;
     if (!view.layout.same_shape(wanted))
       return Status::invalid(op, std::string(name) + ".shape", view.layout.text(),
@@ -41,7 +41,7 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
       return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view.dtype)),
                              std::string(ridge::name(dtype)));
     RIDGE_TRY(check_same_device(op, name, view.device, "o", t.o.device));
-    for (int axis = 0; axis < view.rank(); ++axis) lies[axis] = view.size(axis) <= 1 ? 0 : view.stride(axis);
+    for (int axis = 0; axis < view.rank(); ++axis) strides[axis] = view.size(axis) <= 1 ? 0 : view.stride(axis);
     const bool is_output = &view == &t.o || &view == &t.lse;
     if (is_output) RIDGE_TRY(check_elements_apart(op, name, view.layout));
     if (&view != &t.o) RIDGE_TRY(check_no_overlap(op, "o", t.o, name, view));
@@ -124,8 +124,13 @@ static Result<bool> rows_first(const Options& options) {
 }
 
 static AttentionMergeTensors tensors_of(bool swapped, Views in, Views out) {
-  const auto lie = [&](const TensorView& v) { return swapped && v.rank() == 4 ? heads_first(v) : v; };
-  return {.o_a = lie(in[0]), .lse_a = in[1], .o_b = lie(in[2]), .lse_b = in[3], .o = lie(out[0]), .lse = out[1]};
+  const auto as_bhsd = [&](const TensorView& v) { return swapped && v.rank() == 4 ? heads_first(v) : v; };
+  return {.o_a = as_bhsd(in[0]),
+          .lse_a = in[1],
+          .o_b = as_bhsd(in[2]),
+          .lse_b = in[3],
+          .o = as_bhsd(out[0]),
+          .lse = out[1]};
 }
 
 static Result<std::vector<TensorType>> infer(Views in, const Options&) {
@@ -154,7 +159,7 @@ static const RegisterOp registered(
      .inputs = {"o_a", "lse_a", "o_b", "lse_b"},
      .outputs = {"o", "lse"},
      .dtypes = {f32, f16, bf16},
-     .options = {{"layout", "bhsd|bshd", "the order of axes of o_a, o_b and o; lse is [b, h, s]; default bhsd"}},
+     .options = {{"layout", "bhsd|bshd", "the order of axes of o_a, o_b and o; lse is [b, h, s]", "bhsd"}},
      .variants = variant_infos(merge_variants, [](const MergeVariant&) { return std::string_view("coalescing"); }),
      .infer = infer,
      .plan = plan_by_name});

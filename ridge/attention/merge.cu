@@ -1,4 +1,4 @@
-// Two parts brought together, of every type.
+// Merges two parts, for every type.
 #include <ridge/attention/merge.cuh>
 #include <ridge/attention/merge_launch.hpp>
 

@@ -1,5 +1,4 @@
-// Brings together what was found for parts of the keys: weighted sums of V, each divided by its own weights' sum, those
-// sums, and the logarithms of what the weights are relative to.
+// Merges split-KV parts: normalized partial O, their sums of P, and the logarithms of what P is relative to.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 
@@ -7,46 +6,46 @@ namespace ridge::attention_kernels {
 
 inline constexpr int merge_threads = 128;
 
-// Where parts lie: behind each other in a workspace, as blocks left them ...
-//   o [parts][rows][dv]   log, sum [parts][rows], of batch, heads and queries
+// Source of parts: consecutive in a workspace, as blocks stored them ...
+//   o [parts][rows][dv]   log, sum [parts][rows], with rows of batch, heads and queries
 struct PartsInWorkspace {
   const float *o, *log, *sum;
   int parts, dv;
   std::int64_t rows;
   Strides at_row;
-  Indices from_q;  // where sequences begin, if they follow each other
+  Indices from_q;  // first row of each sequence, if sequences are packed
 
-  // Whether there is such a query; it is then where all sequences' are counted from.
-  __device__ __forceinline__ bool find(Place& at) const {
+  // Whether the query exists; turns its position in the sequence into its row among all sequences.
+  __device__ __forceinline__ bool find(BlockCoord& at) const {
     if (from_q.data == nullptr) return true;
     at.tile += from_q(0, at.batch);
     return at.tile < from_q(0, at.batch + 1);
   }
   __device__ __forceinline__ int count() const { return parts; }
-  __device__ __forceinline__ std::int64_t row(int part, const Place& at) const {
+  __device__ __forceinline__ std::int64_t row(int part, const BlockCoord& at) const {
     return part * rows + at.batch * at_row.batch + at.head * at_row.head + at.tile;
   }
-  __device__ __forceinline__ float log_of(int part, const Place& at) const { return log[row(part, at)]; }
-  __device__ __forceinline__ float sum_of(int part, const Place& at) const { return sum[row(part, at)]; }
-  __device__ __forceinline__ float value(int part, const Place& at, int column) const {
+  __device__ __forceinline__ float log_of(int part, const BlockCoord& at) const { return log[row(part, at)]; }
+  __device__ __forceinline__ float sum_of(int part, const BlockCoord& at) const { return sum[row(part, at)]; }
+  __device__ __forceinline__ float value(int part, const BlockCoord& at, int column) const {
     return o[row(part, at) * dv + column];
   }
 };
 
-// ... or in two tensors each, [batch, heads, sq, dv] and [batch, heads, sq]: the weights are relative to their sum.
+// ... or two tensors each, [batch, heads, sq, dv] and [batch, heads, sq]: P is relative to the LSE, and sums to 1.
 template <class T> struct PartsOfTwo {
   const T* o[2];
   const float* lse[2];
   Strides at_o[2], at_lse[2];
 
-  __device__ __forceinline__ static constexpr bool find(const Place&) { return true; }
+  __device__ __forceinline__ static constexpr bool find(const BlockCoord&) { return true; }
   __device__ __forceinline__ static constexpr int count() { return 2; }
-  __device__ __forceinline__ float log_of(int part, const Place& at) const {
+  __device__ __forceinline__ float log_of(int part, const BlockCoord& at) const {
     const Strides& s = at_lse[part];
     return lse[part][at.batch * s.batch + at.head * s.head + at.tile * s.row];
   }
-  __device__ __forceinline__ static constexpr float sum_of(int, const Place&) { return 1; }
-  __device__ __forceinline__ float value(int part, const Place& at, int column) const {
+  __device__ __forceinline__ static constexpr float sum_of(int, const BlockCoord&) { return 1; }
+  __device__ __forceinline__ float value(int part, const BlockCoord& at, int column) const {
     const Strides& s = at_o[part];
     return static_cast<float>(o[part][at.batch * s.batch + at.head * s.head + at.tile * s.row + column * s.element]);
   }
@@ -60,7 +59,7 @@ template <class T, class Parts> struct MergeArguments {
   int heads, sq, dv;
 };
 
-// Of parts that blocks left in the workspace.
+// Arguments for the parts in the workspace.
 template <class T> MergeArguments<T, PartsInWorkspace> merge_of(const Arguments<T>& a) {
   return {.parts = {.o = a.partial_o,
                     .log = a.partial_log,
@@ -79,16 +78,16 @@ template <class T> MergeArguments<T, PartsInWorkspace> merge_of(const Arguments<
           .dv = a.dv};
 }
 
-// A block for each query of each head; parts are added in their order, so that the result repeats.
+// A block per query and head; parts are added in their order, so that the result is reproducible.
 // Precondition: gridDim.x is batch * heads * sq.
 template <class T, class Parts>
 __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArguments<T, Parts> a) {
-  Place at(a.sq, a.heads);
+  BlockCoord at(a.sq, a.heads);
   const Parts& parts = a.parts;
   if (!parts.find(at)) return;
-  float top = minus_infinity;
-  for (int part = 0; part < parts.count(); ++part) top = fmaxf(top, parts.log_of(part, at));
-  const float base = top == minus_infinity ? 0 : top;
+  float row_max = minus_infinity;
+  for (int part = 0; part < parts.count(); ++part) row_max = fmaxf(row_max, parts.log_of(part, at));
+  const float base = row_max == minus_infinity ? 0 : row_max;
   float sum = 0;
   for (int part = 0; part < parts.count(); ++part) sum += expf(parts.log_of(part, at) - base) * parts.sum_of(part, at);
   const float inverse = sum == 0 ? 0 : 1 / sum;
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArg
     float value = 0;
     for (int part = 0; part < parts.count(); ++part) {
       const float log = parts.log_of(part, at);
-      if (log == minus_infinity) continue;  // it had no keys, and its O means nothing
+      if (log == minus_infinity) continue;  // it had no keys, and its O is undefined
       value += expf(log - base) * parts.sum_of(part, at) * inverse * parts.value(part, at, column);
     }
     o[column * a.at_o.element] = T(value);

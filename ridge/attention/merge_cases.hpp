@@ -16,7 +16,7 @@ inline Result<std::vector<TensorType>> merge_inputs(const check::Case& c) {
 }
 
 // Row n of a has no keys where n % 3 is 0, of b where n % 4 is 2: of both, every twelfth. With fill=nan their O is NaN,
-// and row 1 has an LSE that is.
+// and row 1 has a NaN LSE.
 inline void adjust_merge(const check::Case& c, std::vector<check::HostTensor>& in) {
   const std::int64_t h = c.dim("hq"), s = c.dim("sq"), dv = c.dim("dv");
   const bool rows_first = c.options.text("layout", "bhsd") == "bshd", nan = c.options.text("fill", "normal") == "nan";
@@ -37,8 +37,8 @@ inline void adjust_merge(const check::Case& c, std::vector<check::HostTensor>& i
   }
 }
 
-// In units u of float32: a weight exp(x) errs by x u and 4 u, their sum by as much, and the quotient, products and the
-// sum of two by 6 u. Weights below 2^-126 may be 0, and products below it are whole multiples of 2^-149.
+// In units u of float32: a weight exp(x) errs by x u and 4 u, the sum by as much, and the quotient, products and the
+// sum of two by 6 u. Weights below 2^-126 may be 0, and products below it are multiples of 2^-149.
 inline std::vector<check::Expected> merge_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::int64_t b = c.dim("b"), h = c.dim("hq"), s = c.dim("sq"), dv = c.dim("dv");
   const bool rows_first = c.options.text("layout", "bhsd") == "bshd";
@@ -48,7 +48,7 @@ inline std::vector<check::Expected> merge_oracle(const check::Case& c, const std
   o.tolerance.resize(o.value.size());
   for (std::int64_t n = 0; n < b * h * s; ++n) {
     const std::vector<Score> parts{{in[1].values[n], 0}, {in[3].values[n], 0}};
-    const WeightsOracle weights(parts);  // of two parts as of two keys
+    const WeightsOracle weights(parts);  // two parts are like two keys
     double error = 10 * u;
     for (const Score& part : parts)
       if (part.value != nothing && std::isfinite(weights.max)) error += 2 * u * std::fabs(part.value - weights.max);

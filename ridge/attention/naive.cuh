@@ -1,5 +1,5 @@
-// The textbook's attention, for any strides: a block per query with three passes over the keys; its gradients, by a
-// block per query and one per key; and their launches.
+// Textbook attention, for any strides: a block per query with three passes over the keys; its gradients, with a block
+// per query and one per key; and their launches.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/launch_table.cuh>
@@ -7,16 +7,16 @@
 
 namespace ridge::attention_kernels {
 
-// A block for each query: the greatest score; the sum of weights; the weighted sum of V. Keys may be in pages.
+// A block per query computes the maximum score, the sum of P, and the weighted sum of V. Keys may be paged.
 // Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most 2 threads(c).
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments<T> a) {
-  constexpr int threads = Row::config.threads;
-  static_assert(Row::config.dv <= 2 * threads);
-  __shared__ float weights[threads];
-  const Place at(a.sq, a.heads);
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads) attention_naive(Arguments<T> a) {
+  constexpr int threads = Policy::config.threads;
+  static_assert(Policy::config.dv <= 2 * threads);
+  __shared__ float p_tile[threads];
+  const BlockCoord at(a.sq, a.heads);
   const int i = at.tile, rank = simt::thread_rank();
-  take_sequence(a, at.batch);
+  select_sequence(a, at.batch);
   if (i >= a.sq) return;
   const T* q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + i * a.at_q.row;
   const KeyRows<T> k = k_rows(a, at.batch, at.head), v = v_rows(a, at.batch, at.head);
@@ -27,30 +27,30 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   const Keys keys = keys_of(a, i);
   const tile::block<threads, Warp> block;
 
-  float top = minus_infinity;
-  for (int key = keys.first + rank; key < keys.last; key += threads) top = fmaxf(top, score(key));
-  RunningRow row = RunningRow::nothing();
-  row.raise(block.reduce(top, [](float x, float y) { return fmaxf(x, y); }), scores.factor);
+  float row_max = minus_infinity;
+  for (int key = keys.first + rank; key < keys.last; key += threads) row_max = fmaxf(row_max, score(key));
+  SoftmaxState row = SoftmaxState::empty();
+  row.update_max(block.reduce(row_max, [](float x, float y) { return fmaxf(x, y); }), scores.scale_log2);
   for (int key = keys.first + rank; key < keys.last; key += threads)
-    row.sum += row.weight_or_none(row.relative(score(key)), scores.factor);
+    row.sum += row.p_or_masked(row.relative(score(key)), scores.scale_log2);
   row.sum = block.reduce(row.sum, [](float x, float y) { return x + y; });
 
-  float sums[2] = {0, 0};  // of columns rank and rank + threads
+  float sums[2] = {0, 0};  // columns rank and rank + threads
   for (int first = keys.first; first < keys.last; first += threads) {
     const int count = ::min(threads, keys.last - first);
     if (rank < count) {
-      const float weight = row.weight_or_none(row.relative(score(first + rank)), scores.factor);
-      // What V is multiplied with is of its type, as in kernels for tensor cores.
-      weights[rank] = is_no_weight(weight) ? weight : static_cast<float>(T(weight));
+      const float p = row.p_or_masked(row.relative(score(first + rank)), scores.scale_log2);
+      // P is rounded to V's type, as in kernels for tensor cores.
+      p_tile[rank] = is_masked_p(p) ? p : static_cast<float>(T(p));
     }
     __syncthreads();
     for (int n = 0; n < count; ++n) {
-      if (is_no_weight(weights[n])) continue;
+      if (is_masked_p(p_tile[n])) continue;
       const T* values = v(first + n);
       RIDGE_UNROLL_ON_GPU
       for (int h = 0; h < 2; ++h)
         if (const int c = rank + h * threads; c < a.dv)
-          sums[h] += weights[n] * static_cast<float>(values[c * a.at_v.element]);
+          sums[h] += p_tile[n] * static_cast<float>(values[c * a.at_v.element]);
     }
     __syncthreads();
   }
@@ -59,20 +59,20 @@ __global__ void __launch_bounds__(Row::config.threads) attention_naive(Arguments
   RIDGE_UNROLL_ON_GPU
   for (int h = 0; h < 2; ++h)
     if (const int c = rank + h * threads; c < a.dv) o[c * a.at_o.element] = T(sums[h] * inverse);
-  if (rank == 0) put_lse(a, at.batch, at.head, i, row.log_sum(scores.factor));
+  if (rank == 0) store_lse(a, at.batch, at.head, i, row.lse(scores.scale_log2));
 }
 
-// A block for each row of side S. A thread has one row of the other at a time, and of the sums its column and the one
-// `threads` further.
+// A block per row of side S. A thread has one row of the other side at a time, and two columns of the sums, `threads`
+// apart.
 // Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most 2 threads(c).
-template <Side S, class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) attention_gradient_naive(GradientArguments<T> a) {
-  constexpr int threads = Row::config.threads;
-  static_assert(Row::config.dv <= 2 * threads && Row::config.d <= 2 * threads);
-  __shared__ float weights[threads], grads[threads];
+template <Side S, class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) attention_gradient_naive(GradientArguments<T> a) {
+  constexpr int threads = Policy::config.threads;
+  static_assert(Policy::config.dv <= 2 * threads && Policy::config.d <= 2 * threads);
+  __shared__ float p_tile[threads], ds_tile[threads];
   const int rank = simt::thread_rank();
   const Meeting<S> at(a, 1);
-  take_sequence(a, at.batch);
+  select_sequence(a, at.batch);
   if (at.first >= at.count(a)) return;
   const SideRows<T> own = rows_of<S>(a, at.batch, at.head);
   const Scores<T> scores(a);
@@ -85,39 +85,39 @@ __global__ void __launch_bounds__(Row::config.threads) attention_gradient_naive(
       const int count = ::min(threads, range.last - first);
       if (rank < count) {
         const int n = first + rank, i = S == Side::queries ? at.first : n, key = S == Side::queries ? n : at.first;
-        float weight = product_of(own.x(at.first), own.x.element, other.x(n), other.x.element, a.d);
+        float p = product_of(own.x(at.first), own.x.element, other.x(n), other.x.element, a.d);
         float grad = product_of(own.y(at.first), own.y.element, other.y(n), other.y.element, a.dv);
-        const QueryFacts& query = facts_of(a, at.batch, head, i);
-        score_gradient(scores, query, weight, grad);
-        weight = scores.where_attends(a, at.batch, head, i, key, weight);
-        weigh_gradient(scores.factor, query, weight, grad);
-        weights[rank] = weight;
-        grads[rank] = grad;
+        const QueryStats& query = stats_of(a, at.batch, head, i);
+        score_gradient(scores, query, p, grad);
+        p = scores.where_attends(a, at.batch, head, i, key, p);
+        compute_p_ds(scores.scale_log2, query, p, grad);
+        p_tile[rank] = p;
+        ds_tile[rank] = grad;
       }
       __syncthreads();
       for (int n = 0; n < count; ++n) {
-        if (is_no_weight(weights[n])) continue;
+        if (is_masked_p(p_tile[n])) continue;
         RIDGE_UNROLL_ON_GPU
         for (int half = 0; half < 2; ++half) {
           const int c = rank + half * threads;
-          if (c < a.d) of_x[half] += grads[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
+          if (c < a.d) of_x[half] += ds_tile[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
           if (S == Side::keys && c < a.dv)
-            of_y[half] += weights[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
+            of_y[half] += p_tile[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
         }
       }
       __syncthreads();
     }
   }
-  const auto put = [&](const Matrix<T>& to, int columns, const float(&sums)[2], float scale) {
+  const auto store = [&](const Matrix<T>& to, int columns, const float(&sums)[2], float scale) {
     RIDGE_UNROLL_ON_GPU
     for (int half = 0; half < 2; ++half)
       if (const int c = rank + half * threads; c < columns) to(at.first)[c * to.element] = T(sums[half] * scale);
   };
   if constexpr (S == Side::queries) {
-    put({a.grad_q, a.at_grad_q, at.batch, at.head}, a.d, of_x, a.scale);
+    store({a.grad_q, a.at_grad_q, at.batch, at.head}, a.d, of_x, a.scale);
   } else {
-    put({a.grad_k, a.at_grad_k, at.batch, at.head}, a.d, of_x, a.scale);
-    put({a.grad_v, a.at_grad_v, at.batch, at.head}, a.dv, of_y, 1);
+    store({a.grad_k, a.at_grad_k, at.batch, at.head}, a.d, of_x, a.scale);
+    store({a.grad_v, a.at_grad_v, at.batch, at.head}, a.dv, of_y, 1);
   }
 }
 
@@ -128,16 +128,17 @@ namespace {
 
 template <class T, int Warp> struct NaiveRows : RowsOf<Algorithm::naive, T> {
   template <int I> static Status launch(const Call& call) {
-    return simt::launch(launch_config(call, call.plan.blocks), attention_naive<Row<I>, T, Warp>, arguments_of<T>(call));
+    return simt::launch(launch_config(call, call.plan.blocks), attention_naive<Policy<I>, T, Warp>,
+                        arguments_of<T>(call));
   }
 };
 
 template <class T> struct NaiveGradientRows : RowsOf<Algorithm::naive, T> {
   template <int I> static Status launch(const Call& call) {
     const auto args = gradient_arguments_of<T>(call);
-    RIDGE_TRY(launch_facts(call, args));
-    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_naive<Side::keys, Row<I>, T>, args));
-    return simt::launch(config_of_queries(call), attention_gradient_naive<Side::queries, Row<I>, T>, args);
+    RIDGE_TRY(launch_stats(call, args));
+    RIDGE_TRY(simt::launch(config_of_keys(call), attention_gradient_naive<Side::keys, Policy<I>, T>, args));
+    return simt::launch(config_of_queries(call), attention_gradient_naive<Side::queries, Policy<I>, T>, args);
   }
 };
 

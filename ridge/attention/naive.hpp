@@ -1,4 +1,4 @@
-// The textbook's attention and its gradients, for any strides: a block for each query, or each key.
+// Textbook attention and its gradients, for any strides: a block per query, or per key.
 #pragma once
 #include <ridge/attention/gradient.hpp>
 
@@ -10,7 +10,7 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
 }
 
 inline std::size_t workspace(const Variant&, const AttentionProblem& p, int) {
-  return p.backward ? bytes_of_facts(p) : 0;
+  return p.backward ? bytes_of_stats(p) : 0;
 }
 
 inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo&) {
@@ -20,17 +20,17 @@ inline Footprint footprint(const Variant& row, const AttentionProblem& p, const 
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  // Of gradients, products are taken for either side.
+  // For gradients, products are computed on both sides.
   const double columns = p.backward ? static_cast<double>(4 * p.d + 3 * p.dv) : multiply_adds(p, p.d, p.dv);
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device),
                                  {.rows = c.bm, .columns = columns, .tflops = device.fp32_tflops}, device);
-  if (p.backward) k.launches = 3;  // facts, and either side
+  if (p.backward) k.launches = 3;  // statistics, and one per side
   else add_code(k, 12);
   return k;
 }
 
 inline std::string_view lesson(const Variant&) { return {}; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}, one_part, workspace};
+inline constexpr Family family{{fits, footprint, model, lesson}, one_split, workspace};
 
 }  // namespace ridge::attention_detail::naive

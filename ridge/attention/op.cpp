@@ -9,7 +9,7 @@ using namespace attention_detail;
 
 using Names = std::vector<std::string_view>;
 
-// All behind k and v, or lse, may be left out.
+// All after k and v, or after lse, are optional.
 static Result<Names> takes(const Options& options, std::size_t) {
   auto request = request_of(options);
   if (!request) return request.error();
@@ -24,7 +24,7 @@ static Result<Names> gives(const Options& options) {
 }
 
 namespace {
-// A request, and the names of what it brings.
+// A request, and the names of its inputs.
 struct Named {
   Request request;
   Names names;
@@ -40,8 +40,8 @@ static Result<Named> named(Views in, const Options& options) {
   return Named{*request, std::move(*names)};
 }
 
-// The views as AttentionProblem::of takes them. Pages, and rows of all sequences, have the heads behind them anyway.
-static TensorView lie(const Named& n, const TensorView& v, bool of_pages = false) {
+// Views as AttentionProblem::of takes them. Pages and packed rows have the heads behind them in any layout.
+static TensorView as_bhsd(const Named& n, const TensorView& v, bool of_pages = false) {
   return n.request.rows_first && v.rank() == 4 && !of_pages ? heads_first(v) : v;
 }
 static std::optional<TensorView> given(const Named& n, Views in, std::string_view name) {
@@ -52,10 +52,10 @@ static std::optional<TensorView> given(const Named& n, Views in, std::string_vie
 static AttentionTensors forward_of(const Named& n, Views in, Views out) {
   const auto block_table = given(n, in, "block_table");
   const bool paged = block_table.has_value();
-  AttentionTensors t{.q = lie(n, in[0]),
-                     .k = lie(n, in[1], paged),
-                     .v = lie(n, in[2], paged),
-                     .o = lie(n, out[0]),
+  AttentionTensors t{.q = as_bhsd(n, in[0]),
+                     .k = as_bhsd(n, in[1], paged),
+                     .v = as_bhsd(n, in[2], paged),
+                     .o = as_bhsd(n, out[0]),
                      .mask = given(n, in, "mask"),
                      .cu_q = given(n, in, "cu_q"),
                      .cu_k = given(n, in, "cu_k"),
@@ -67,16 +67,16 @@ static AttentionTensors forward_of(const Named& n, Views in, Views out) {
   return t;
 }
 static AttentionGradientTensors backward_of(const Named& n, Views in, Views out) {
-  return {.q = lie(n, in[1]),
-          .k = lie(n, in[2]),
-          .v = lie(n, in[3]),
-          .o = lie(n, in[4]),
+  return {.q = as_bhsd(n, in[1]),
+          .k = as_bhsd(n, in[2]),
+          .v = as_bhsd(n, in[3]),
+          .o = as_bhsd(n, in[4]),
           .lse = in[5],
-          .grad_o = lie(n, in[0]),
+          .grad_o = as_bhsd(n, in[0]),
           .mask = given(n, in, "mask"),
-          .grad_q = lie(n, out[0]),
-          .grad_k = lie(n, out[1]),
-          .grad_v = lie(n, out[2]),
+          .grad_q = as_bhsd(n, out[0]),
+          .grad_k = as_bhsd(n, out[1]),
+          .grad_v = as_bhsd(n, out[2]),
           .cu_q = given(n, in, "cu_q"),
           .cu_k = given(n, in, "cu_k"),
           .max_q = n.request.max_q,
@@ -137,19 +137,19 @@ static const RegisterOp registered(
      .inputs = {"q", "k", "v", "mask", "cu_q", "cu_k", "lengths", "block_table"},
      .outputs = {"o", "lse"},
      .dtypes = {f32, f16, bf16},
-     .options = {{"causal", "0|1|upper_left|lower_right", "a query attends to keys up to its own position"},
-                 {"window", "L,R", "and to L keys before and R after it; -1: all"},
-                 {"align", "upper_left|lower_right", "query i stands at key i, or at i + sk - sq"},
+     .options = {{"causal", "0|1|upper_left|lower_right", "a query attends to keys up to its own position", "0"},
+                 {"window", "L,R", "and to L keys before and R after it; -1: all", "-1,-1"},
+                 {"align", "upper_left|lower_right", "query i stands at key i, or at i + sk - sq", "upper_left"},
                  {"scale", "number", "of scores; default 1 / sqrt(d)"},
-                 {"softcap", "number", "c: scores become c tanh(score / c) before the mask"},
-                 {"layout", "bhsd|bshd", "the order of axes of q, k, v and o; default bhsd"},
-                 {"lse", "0|1", "gives lse [b, hq, sq] too, the logarithm of the sum of exp(score)"},
+                 {"softcap", "number", "c: scores become c tanh(score / c) before the mask; 0: they stay", "0"},
+                 {"layout", "bhsd|bshd", "the order of axes of q, k, v and o", "bhsd"},
+                 {"lse", "0|1", "gives lse [b, hq, sq] too, the logarithm of the sum of exp(score)", "0"},
                  {"max_q", "number", "with cu_q: the most queries of a sequence; default all of q's rows"},
                  {"max_k", "number",
                   "with cu_k or lengths: the most keys of a sequence; default as many as there can be"},
-                 {"backward", "0|1", "takes do, q, k, v, o, lse and the mask, and gives dq, dk and dv"},
-                 {"nondeterministic", "0|1", "dq may be summed in another order from run to run"},
-                 {"math", "exact|bf16x6", "f32: products of bf16 on tensor cores, with float32's error; default exact"},
+                 {"backward", "0|1", "takes do, q, k, v, o, lse and the mask, and gives dq, dk and dv", "0"},
+                 {"nondeterministic", "0|1", "dq may be summed in another order from run to run", "0"},
+                 {"math", "exact|bf16x6", "f32: products of bf16 on tensor cores, with float32's error", "exact"},
                  {"checked", "0|1",
                   "wrong offsets, lengths and pages are refused, for which a GPU is waited for; default on the CPU"}},
      .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),

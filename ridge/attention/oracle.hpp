@@ -1,4 +1,4 @@
-// One query by definition, serial and in double; shares nothing with the kernels.
+// One query by definition, serial and in double; shares no code with the kernels.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace ridge::attention_detail {
 
 struct Score {
   double value;         // -inf: not attended to
-  double magnitude;     // of what was added up to it
-  bool decided = true;  // the same whatever the order of additions in float32
+  double magnitude;     // sum of absolute terms
+  bool decided = true;  // independent of the order of additions in float32
 };
 
-// Whether a sum has one value in all orders: `up` is that of the positive terms, `down` that of the others, absolutely.
-// A partial sum may be any part of both. Where no part leaves float32's range, it does not; where the sum does, and the
-// terms of the other sign alone do not, it is that infinity. Else there are orders of which one part overflows that
-// another would have cancelled, or both do, to NaN. Terms that are infinite themselves are so in any order.
+// Whether a sum has one value in every order: `up` is the sum of positive terms, `down` of the others' absolute values.
+// A partial sum may be any part of both. If no part overflows float32, the sum does not. If the sum overflows, and
+// terms of the other sign alone do not, it is that infinity. Otherwise one part overflows in some orders and is
+// cancelled in others, or both overflow and give NaN. Infinite terms are infinite in any order.
 inline bool is_decided(double up, double down) {
   constexpr double most = std::numeric_limits<float>::max();
   if (std::isnan(up) || std::isnan(down) || (std::isinf(up) && std::isinf(down))) return true;
@@ -35,7 +35,7 @@ inline Score score_oracle(const double* q, std::int64_t q_step, const double* k,
     size += std::fabs(term);
     (term < 0 ? down : up) += std::fabs(term);
   }
-  const auto as_float32 = [](double x) {  // what scores are computed in: beyond its range they are infinite
+  const auto as_float32 = [](double x) {  // scores are float32: infinite beyond its range
     return std::fabs(x) > std::numeric_limits<float>::max() ? std::copysign(HUGE_VAL, x) : x;
   };
   const double plain = as_float32(scale * as_float32(sum)),
@@ -43,7 +43,7 @@ inline Score score_oracle(const double* q, std::int64_t q_step, const double* k,
   return {score + mask, std::fabs(scale) * size, is_decided(up, down)};
 }
 
-// Weights exp(score - max) / sum, and log of the sum. Without a key, no weights and -inf.
+// Weights exp(score - max) / sum, and the log of the sum. Without keys, no weights and -inf.
 struct WeightsOracle {
   std::vector<double> weights;
   double max = -std::numeric_limits<double>::infinity(), log_sum = max;

@@ -1,4 +1,4 @@
-// What a case of attention, forward or backward, is to give, in double, and by how much a kernel may err.
+// Expected results, in double, for a case of attention, forward or backward, and a kernel's tolerance.
 #pragma once
 #include <ridge/attention/inputs_of_case.hpp>
 #include <ridge/attention/oracle.hpp>
@@ -7,8 +7,8 @@
 
 namespace ridge::attention_detail {
 
-// What a query makes of every key: masks (-inf where it does not attend) and scores. Of q, k, v by name, wherever they
-// are among a request's tensors.
+// Masks (-inf where the query does not attend) and scores of a query with every key. Finds q, k, v among a request's
+// tensors.
 struct CaseRows {
   Request request;
   Sizes s;
@@ -44,7 +44,7 @@ struct CaseRows {
     return sequences.packed_q ? h * sequences.queries() + sequences.from_q[b] + i : (b * s.hq + h) * s.sq + i;
   }
   std::int64_t key_head(std::int64_t h) const { return h / (s.hq / s.hkv); }
-  void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
+  void compute_scores(std::int64_t b, std::int64_t h, std::int64_t i) {
     const AttentionRule& rule = request.rule;
     const std::int64_t shift = rule.align == AttentionAlign::lower_right ? keys(b) - queries(b) : 0;
     masks.resize(static_cast<std::size_t>(keys(b)));
@@ -63,12 +63,12 @@ struct CaseRows {
           score_oracle(q + at_q(b, h, i), 1, k + at_k(b, key_head(h), j), 1, s.d, scale, rule.softcap, masks[j]);
     }
   }
-  // Nothing is promised of a row with a score whose sum depends on its order.
+  // A row is unspecified if a score depends on the order of additions.
   bool decided() const { return std::ranges::all_of(scores, &Score::decided); }
   bool attended(std::int64_t j) const { return scores[j].value != -std::numeric_limits<double>::infinity(); }
-  // What a score may be off by, beside `other` magnitudes that it is taken together with. With fill=far products and
-  // their sums with masks are exact, equal scores are equal, and others differ from the row's greatest by so much that
-  // an error of the difference is all that counts, beside that of an offset: which is used up to 4096, in powers of 2.
+  // Error bound of a score, beside `other` magnitudes that are added to it. With fill=far, products and their sums with
+  // masks are exact, equal scores are equal, and others differ from the row's maximum by so much that only the error of
+  // the difference counts, and that of an offset, which is used up to 4096, in powers of 2.
   double score_error(std::int64_t j, double other) const {
     const double u = check::roundoff(f32);
     if (exact) return 4 * u * (4096 + std::fabs(std::fabs(scores[j].value) - std::fabs(other)));
@@ -77,7 +77,7 @@ struct CaseRows {
   }
 };
 
-// A gradient's o and lse are what the forward pass gives.
+// Makes a gradient's o and lse those of the forward pass.
 inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) {
   const Sizes s(c);
   const CaseSequences sequences(c);
@@ -103,7 +103,7 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
       for (std::int64_t i = 0; i < rows.queries(b); ++i) {
-        rows.look_at(b, h, i);
+        rows.compute_scores(b, h, i);
         const WeightsOracle row(rows.scores);
         in[5].values[rows.at_lse(b, h, i)] = row.log_sum;
         for (std::int64_t column = 0; column < s.dv; ++column) {
@@ -115,12 +115,12 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
       }
 }
 
-// Tolerance, in units u of float32. A product of d terms, in any order, errs by (d + 1) u of their absolute sum; the
-// scale, the softcap (16 u of it), the mask and the exponent's rounding by 4 u of the score, of the greatest one and of
-// the mask. Such an error delta of a score is a factor exp(delta) of its weight w, which changes O by
-// w (|v| + |O|) delta. Sums of n weighted values err by (n + 8) u of their absolute sum (a rescaling per tile is among
-// these), exponentials and the quotient are in the 8. Where types have 16 bits, weights are rounded to them before they
-// meet V, and f16 loses what is below 2^-25 of the greatest. Then one rounding into O's type.
+// Tolerance, in units u of float32. A sum of d products, in any order, errs by (d + 1) u of their absolute sum; the
+// scale, the softcap (16 u of it), the mask and the exponent's rounding by 4 u of the score, of the maximum and of the
+// mask. An error delta of a score is a factor exp(delta) of its weight w, which changes O by w (|v| + |O|) delta. Sums
+// of n weighted values err by (n + 8) u of their absolute sum, including one rescaling per tile; exponentials and the
+// quotient are in the 8. With 16-bit types, weights are rounded before they multiply V, and f16 loses weights below
+// 2^-25 of the largest. Then O is rounded once to its type.
 inline std::vector<check::Expected> forward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   CaseRows rows(c, in);
   const Sizes& s = rows.s;
@@ -134,7 +134,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
       for (std::int64_t i = 0; i < rows.queries(b); ++i) {
-        rows.look_at(b, h, i);
+        rows.compute_scores(b, h, i);
         if (!rows.decided()) {
           constexpr double anything = std::numeric_limits<double>::infinity();
           for (std::int64_t column = 0; column < s.dv; ++column) o.tolerance[rows.at_o(b, h, i, column)] = anything;
@@ -143,7 +143,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
         }
         const WeightsOracle row(rows.scores);
         const double n = static_cast<double>(s.sk);
-        std::vector<double> errors(rows.scores.size());  // relative, of weights
+        std::vector<double> errors(rows.scores.size());  // relative errors of weights
         double of_log = 0;
         for (std::int64_t j = 0; j < rows.keys(b); ++j) {
           if (!(row.weights[j] > 0)) continue;
@@ -176,13 +176,13 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
   return {o};
 }
 
-// A part of a value that has no bound: none of nothing, and nothing of 0.
+// share * value for bounds that may be infinite: 0 if either is 0.
 inline double part_of(double share, double value) { return share == 0 || value == 0 ? 0 : share * value; }
 
 // Sums with their errors, for one gradient.
 struct GradientSums {
   struct Sum {
-    double value = 0, size = 0, error = 0;  // size: of the terms, absolutely; error: what they themselves err by
+    double value = 0, size = 0, error = 0;  // size: sum of absolute terms; error: of the terms themselves
     bool is_unknown = false;
   };
   std::vector<Sum> sums;
@@ -197,14 +197,14 @@ struct GradientSums {
     for (std::int64_t i = 0; i < n; ++i) sums[static_cast<std::size_t>(first + i)].is_unknown = true;
   }
   // n terms in any order err by n u of their absolute sum; the scale and the product by 3 u. Terms that underflow lose
-  // 2^-149 each. Then one rounding into the type, beyond whose range it is infinite.
+  // 2^-149 each. Then the result is rounded once to the type; beyond its range it is infinite.
   check::Expected expected(DType dtype, double n, double scale) const {
     check::Expected e;
     for (const Sum& sum : sums) {
       const double want = scale * sum.value, stored = check::round_to(dtype, want);
       const double error =
           std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
-      const double least = std::fabs(want) - error;  // NaN: of an error without a bound
+      const double least = std::fabs(want) - error;  // NaN: an unbounded error
       const bool may_be_finite = std::isinf(stored) && !(least > 0 && std::isinf(check::round_to(dtype, least)));
       if (sum.is_unknown || may_be_finite) {
         e.value.push_back(0);
@@ -218,13 +218,13 @@ struct GradientSums {
   }
 };
 
-// In units u of float32, of O and LSE as they are given. A weight p = exp(s - lse) errs by a factor exp(delta) as in
-// the forward pass, with lse in the maximum's place, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv
-// products. The slope 1 - r^2 errs by twice what r = s / softcap does, which is a score's error over the softcap, and
-// by 4 u. Each of these meets the others' magnitudes; three products err by 3 u. Where weights and gradients of
-// products are rounded before they meet dO, Q and K, each errs by u16 of itself, or by `lost` where it is below its
-// type's least normal number: so each sum by u16 of its terms' absolute sum, and by `lost` times that of the elements
-// that they meet. Those of dQ and dK err by twice as much, for dX is a product with the rounded weight.
+// In units u of float32, for O and LSE as given. P = exp(s - lse) errs by a factor exp(delta) as in the forward pass,
+// with lse in place of the maximum, and by 4 u; below 2^-126 it may be 0. dP and delta are sums of dv products. The
+// slope 1 - r^2 errs by twice the error of r = s / softcap, which is a score's error over the softcap, and by 4 u. Each
+// error is multiplied by the others' magnitudes; three products err by 3 u. Where P and dS are rounded before they
+// multiply dO, Q and K, each errs by u16 of itself, or by `lost` below its type's least normal number: so each sum errs
+// by u16 of its absolute sum, and by `lost` times the absolute sum of the elements that they multiply. dQ and dK err by
+// twice as much, because dS is a product with the rounded P.
 inline std::vector<check::Expected> backward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
                                                     double u16 = 0, double lost = 0) {
   CaseRows rows(c, in);
@@ -237,9 +237,9 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
   for (std::int64_t b = 0; b < s.b; ++b)
     for (std::int64_t h = 0; h < s.hq; ++h)
       for (std::int64_t i = 0; i < rows.queries(b); ++i) {
-        rows.look_at(b, h, i);
+        rows.compute_scores(b, h, i);
         const std::int64_t group = rows.key_head(h);
-        if (!rows.decided()) {  // nor of what it adds to the keys that it may attend to
+        if (!rows.decided()) {  // its contributions to the keys that it may attend to are unspecified too
           dq.forget(rows.at_q(b, h, i), s.d);
           for (std::int64_t j = 0; j < rows.keys(b); ++j) {
             if (rows.masks[j] == -std::numeric_limits<double>::infinity()) continue;
@@ -249,7 +249,7 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           continue;
         }
         const double* g = grad_o + rows.at_o(b, h, i);
-        const double log_sum = lse[rows.at_lse(b, h, i)];  // as it is given; far from 0 that says too little
+        const double log_sum = lse[rows.at_lse(b, h, i)];  // as given; inaccurate far from 0
         const WeightsOracle row(rows.scores);
         double delta = 0, delta_size = 0;
         for (std::int64_t column = 0; column < s.dv; ++column) {
@@ -271,14 +271,14 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           const double ratio = softcap > 0 ? (score.value - rows.masks[j]) / softcap : 0, slope = 1 - ratio * ratio;
           const double slope_error = softcap > 0 ? 2 * rows.score_error(j, 0) / softcap + 4 * u : 0;
           const double apart = dp - delta, apart_error = of_dv * (dp_size + delta_size);
-          const double dx = weight * apart * slope;
-          const double dx_exact = part_of(weight_error, (std::fabs(apart) + apart_error) * (slope + slope_error)) +
+          const double ds = weight * apart * slope;
+          const double ds_exact = part_of(weight_error, (std::fabs(apart) + apart_error) * (slope + slope_error)) +
                                   weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
-                                  3 * u * std::fabs(dx);
-          const double dx_error = dx_exact + part_of(2 * u16, std::fabs(dx) + dx_exact) + lost * (1 + std::fabs(apart));
+                                  3 * u * std::fabs(ds);
+          const double ds_error = ds_exact + part_of(2 * u16, std::fabs(ds) + ds_exact) + lost * (1 + std::fabs(apart));
           for (std::int64_t column = 0; column < s.d; ++column) {
-            dq.add(rows.at_q(b, h, i, column), dx, dx_error, key[column]);
-            dk.add(rows.at_k(b, group, j, column), dx, dx_error, rows.q[rows.at_q(b, h, i, column)]);
+            dq.add(rows.at_q(b, h, i, column), ds, ds_error, key[column]);
+            dk.add(rows.at_k(b, group, j, column), ds, ds_error, rows.q[rows.at_q(b, h, i, column)]);
           }
           for (std::int64_t column = 0; column < s.dv; ++column)
             dv.add(rows.at_v(b, group, j, column), weight, weight_error + part_of(u16, weight + weight_error) + lost,
@@ -290,13 +290,13 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
           dv.expected(c.dtype, queries, 1)};
 }
 
-// Rows that round weights and gradients of products to a 16-bit type; and those that lose what is below bf16's least
-// normal number, of values whose weights come to 1.
+// Tolerances of rows that round P and dS to a 16-bit type; and of rows that lose what is below bf16's least normal
+// number, for values whose weights sum to 1.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (variant.starts_with("wgmma_bf16x6"))
     for (double& tolerance : expected[0].tolerance) tolerance += 0x1p-126;
-  // A part's O and its product with its weight are rounded to float32's numbers, of which 2^-149 is the least.
+  // A split's O, and its product with its weight, are rounded to float32, whose least number is 2^-149.
   if (variant == "tiled_split")
     for (double& tolerance : expected[0].tolerance) tolerance += (static_cast<double>(Sizes(c).sk) / 32 + 2) * 0x1p-149;
   if (!variant.starts_with("wgmma_gradient") && !variant.starts_with("mma_gradient")) return;

@@ -1,12 +1,12 @@
-// Products as sums of outer products, of tiles of float32 in shared memory: a thread reads 4 or 8 neighbours of either
-// operand by 16-byte accesses, and multiplies each with each.
+// Products as sums of outer products, for tiles of float32 in shared memory: a thread reads 4 or 8 neighbours of both
+// operands by 16-byte accesses, and multiplies all pairs.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/tile/async_copy.cuh>
 
 namespace ridge::attention_kernels {
 
-// N floats in fragments that are `Step` apart.
+// Reads N floats in fragments that are `Step` apart.
 template <int N, int Step> __device__ __forceinline__ void read_fragments(const float* from, float (&to)[N]) {
   RIDGE_UNROLL_ON_GPU
   for (int f = 0; f < N; f += fragment) {
@@ -17,12 +17,12 @@ template <int N, int Step> __device__ __forceinline__ void read_fragments(const 
 }
 
 // sums[i][j] += a[k][i] b[k][j] over k < steps.     a: [steps][pitch_a]  b: [steps][pitch_b], from this thread's first
-//                                                   on
-// With SkipNone, an a that is no_weight is not multiplied. Precondition: steps is a multiple of 4.
+// on
+// With SkipNone, an a that is masked_p is not multiplied. Precondition: steps is a multiple of 4.
 template <bool SkipNone, int StepA, int StepB, int M, int N>
 __device__ __forceinline__ void add_products(const float* a, int pitch_a, const float* b, int pitch_b, int steps,
                                              float (&sums)[M][N]) {
-  constexpr int unrolled = 4;  // two sets of fragments in turns: the next ones are read while these are multiplied
+  constexpr int unrolled = 4;  // double buffering: the next fragments are read while these are multiplied
   float x[2][M], y[2][N];
   if (steps == 0) return;
   read_fragments<M, StepA>(a, x[0]);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void add_products(const float* a, int pitch_a, const 
       }
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < M; ++i) {
-        if (SkipNone && is_no_weight(x[now][i])) continue;
+        if (SkipNone && is_masked_p(x[now][i])) continue;
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < N; ++j) sums[i][j] = fmaf(x[now][i], y[now][j], sums[i][j]);
       }
@@ -46,24 +46,24 @@ __device__ __forceinline__ void add_products(const float* a, int pitch_a, const 
   }
 }
 
-// Starts to copy rows as they are, to [Rows][Pitch]; what is past `rows` and `width` becomes 0.
+// Starts to copy rows to [Rows][Pitch]; elements past `rows` and `width` become 0.
 template <int Rows, int Width, int Threads, int Pitch = Width>
 __device__ __forceinline__ void start_rows(float* to, const float* from, const Strides& s, int rows, int width,
                                            bool vectors) {
   const int rank = simt::thread_rank();
   if (vectors) {
-    constexpr int units = Width / fragment;
-    for (int n = rank; n < Rows * units; n += Threads) {
-      const int row = n / units, column = n % units * fragment;
+    constexpr int row_vectors = Width / fragment;
+    for (int n = rank; n < Rows * row_vectors; n += Threads) {
+      const int row = n / row_vectors, column = n % row_vectors * fragment;
       const int valid = row < rows ? ::max(0, ::min(fragment, width - column)) * 4 : 0;
       tile::copy_async<16>(to + row * Pitch + column, valid > 0 ? from + row * s.row + column : from, valid);
     }
   } else {
     for (int n = rank; n < Rows * Width; n += Threads) {
       const int row = n / Width, column = n % Width;
-      const bool there = row < rows && column < width;
-      tile::copy_async<4>(to + row * Pitch + column, there ? from + row * s.row + column * s.element : from,
-                          there ? 4 : 0);
+      const bool valid = row < rows && column < width;
+      tile::copy_async<4>(to + row * Pitch + column, valid ? from + row * s.row + column * s.element : from,
+                          valid ? 4 : 0);
     }
   }
 }

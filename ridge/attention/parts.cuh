@@ -1,4 +1,4 @@
-// Brings together what blocks left of parts of the keys. Internal to its unit, as launch_arguments.cuh is.
+// Merges the split-KV parts that blocks stored. Internal to its translation unit, like launch_arguments.cuh.
 #pragma once
 #include <ridge/attention/launch_arguments.cuh>
 #include <ridge/attention/merge.cuh>
@@ -8,7 +8,7 @@ namespace ridge::attention_detail {
 namespace {
 
 template <class T> Status launch_parts(const Call& call, const Arguments<T>& args) {
-  if (args.splits == 1) return {};  // O was written as it is
+  if (args.splits == 1) return {};  // O is final
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
   return simt::launch(launch_config(call, queries, merge_threads), attention_merge_kernel<T, PartsInWorkspace>,
                       merge_of(args));

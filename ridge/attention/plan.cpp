@@ -54,20 +54,22 @@ Explanation AttentionPlan::explain() const {
   return e;
 }
 
-// The problem of these tensors, where the plan was made for one like it and is given what it needs.
+// Problem of these tensors, if the plan was made for one like it and gets what it needs.
 static Result<AttentionProblem> as_planned(const AttentionPlan& plan, Result<AttentionProblem> given, Device device,
                                            const Workspace& workspace) {
   if (!given) return given;
   const AttentionProblem& problem = plan.problem;
   const Variant& row = variants[plan.variant];
   if (*given != problem) {
-    // Tensors that start on rounder addresses than were planned for are as good.
+    // Tensors with stricter alignment than planned are accepted.
     AttentionProblem planned = problem;
     for (auto operand :
          {&AttentionProblem::q, &AttentionProblem::k, &AttentionProblem::v, &AttentionProblem::o,
           &AttentionProblem::grad_o, &AttentionProblem::grad_q, &AttentionProblem::grad_k, &AttentionProblem::grad_v})
-      if (planned.*operand && (*given).*operand) (planned.*operand)->phase = ((*given).*operand)->phase;
-    if (planned.mask_lies && given->mask_lies && given->mask_lies->phase == 0) planned.mask_lies->phase = 0;
+      if (planned.*operand && (*given).*operand)
+        (planned.*operand)->alignment_offset = ((*given).*operand)->alignment_offset;
+    if (planned.mask_layout && given->mask_layout && given->mask_layout->alignment_offset == 0)
+      planned.mask_layout->alignment_offset = 0;
     if (*given != planned || !family_of(row).fits(row, *given, plan.device).empty())
       return not_as_planned(op, given->text(), problem.text());
   }
@@ -94,7 +96,7 @@ Status AttentionPlan::run_gradient(const AttentionGradientTensors& t, Workspace 
   return launch({*this, *given, forward, workspace, stream, &t});
 }
 
-// What the one-line functions do: run(plan, workspace).
+// Implements the one-line functions: run(plan, workspace).
 template <class Run>
 static void plan_and_run(const Result<AttentionProblem>& problem, Device device, Stream stream, Run&& run) {
   run_cached(

@@ -1,4 +1,4 @@
-// AttentionProblem: from views to sizes and strides, with a sentence where they do not fit together.
+// AttentionProblem: sizes and strides from views, with a sentence where they do not fit together.
 #include <ridge/attention/validate.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/checked.hpp>
@@ -29,15 +29,15 @@ Status not_equal(const char* argument, const TensorView& v, const char* axis, st
                          "of " + std::string(axis) + " " + std::to_string(wanted));
 }
 
-int phase_of(const TensorView& v) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16); }
+int alignment_offset_of(const TensorView& v) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16); }
 
-// The stride of an axis with one element says nothing: problems that differ in it alone are one.
+// An axis with one element gets stride 0: problems that differ only there compare equal.
 AttentionOperand operand_of(const TensorView& v) {
   const auto stride = [&](int axis) { return v.size(axis) <= 1 ? 0 : v.stride(axis); };
-  return {stride(0), stride(1), stride(2), v.size(3) <= 1 ? 1 : v.stride(3), phase_of(v)};
+  return {stride(0), stride(1), stride(2), v.size(3) <= 1 ? 1 : v.stride(3), alignment_offset_of(v)};
 }
 
-// [rows, heads, columns] of all sequences, seen as [1, heads, rows, columns].
+// Views [rows, heads, columns] of packed sequences as [1, heads, rows, columns].
 TensorView rows_of_all(TensorView v) {
   Layout& l = v.layout;
   l.rank = 4;
@@ -46,7 +46,7 @@ TensorView rows_of_all(TensorView v) {
   return v;
 }
 
-// cu_q and its like.
+// Indices of cu_q and the like.
 Result<AttentionIndices> indices_of(const char* argument, const TensorView& v, int rank, std::int64_t size) {
   const std::string name = argument;
   if (v.rank() != rank || v.size(0) != size)
@@ -58,24 +58,24 @@ Result<AttentionIndices> indices_of(const char* argument, const TensorView& v, i
   return AttentionIndices{v.dtype, rank == 1 ? 0 : stride(0), stride(rank - 1)};
 }
 
-// The views as [batch, heads, rows, columns], where a batch of K and V may be one of pages.
+// The views as [batch, heads, rows, columns]; the batch of K and V may be one of pages.
 struct Headed {
   TensorView q, k, v, o;
 };
 Result<Headed> headed(const AttentionTensors& t) {
-  constexpr auto even = "of 4 axes: batch, heads, rows and columns",
+  constexpr auto batched = "of 4 axes: batch, heads, rows and columns",
                  packed = "of 3 axes, as sequences follow each other: rows, heads and columns",
                  paged = "of 4 axes: pages, rows, heads and columns";
-  RIDGE_TRY(not_of_rank("q", t.q, t.cu_q ? 3 : 4, t.cu_q ? packed : even));
+  RIDGE_TRY(not_of_rank("q", t.q, t.cu_q ? 3 : 4, t.cu_q ? packed : batched));
   for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v)})
-    RIDGE_TRY(not_of_rank(name, *view, t.cu_k ? 3 : 4, t.cu_k ? packed : t.block_table ? paged : even));
-  RIDGE_TRY(not_of_rank("o", t.o, t.cu_q ? 3 : 4, t.cu_q ? packed : even));
+    RIDGE_TRY(not_of_rank(name, *view, t.cu_k ? 3 : 4, t.cu_k ? packed : t.block_table ? paged : batched));
+  RIDGE_TRY(not_of_rank("o", t.o, t.cu_q ? 3 : 4, t.cu_q ? packed : batched));
   const auto queries = [&](const TensorView& v) { return t.cu_q ? rows_of_all(v) : v; };
   const auto keys = [&](const TensorView& v) { return t.cu_k ? rows_of_all(v) : t.block_table ? heads_first(v) : v; };
   return Headed{queries(t.q), keys(t.k), keys(t.v), queries(t.o)};
 }
 
-// What cu_q, cu_k, lengths and block_table say of a problem that has the tensors' sizes: sk those of a page.
+// Adds cu_q, cu_k, lengths and block_table to a problem with the tensors' sizes, where sk is that of a page.
 Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
   const auto add = [&](const char* name, const std::optional<TensorView>& view, int rank, std::int64_t size,
                        std::optional<AttentionIndices>& to) -> Status {
@@ -98,7 +98,7 @@ Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
       return Status::invalid(op, "block_table.shape", t.block_table->layout.text(), "of less than 2^30 keys");
     p.sk = columns * p.page;
   }
-  // A maximum beyond what there is says nothing.
+  // A maximum beyond the existing rows has no effect.
   const auto limit = [](const char* name, bool uneven, std::int64_t given, std::int64_t& size) -> Status {
     if (given >= 0 && !uneven)
       return Status::invalid(op, name, std::to_string(given), "left out where all sequences are of one length");
@@ -109,7 +109,7 @@ Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
   return limit("max_k", t.cu_k || t.lengths, t.max_k, p.sk);
 }
 
-// Of q, k, v and o, whose sizes the problem has from q, k and v.
+// Checks q, k, v and o; the problem has its sizes from q, k and v.
 Status check_shapes(const AttentionProblem& p, const AttentionTensors& t, const Headed& views) {
   const auto& [q, k, v, o] = views;
   if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
@@ -134,13 +134,13 @@ Status add_mask(AttentionProblem& p, const AttentionTensors& t) {
   p.mask_dtype = t.mask->dtype;
   const Layout scores = Layout::contiguous({p.b, p.hq, p.sq, p.sk});
   const TensorView mask = broadcast_to(*t.mask, scores);
-  const bool uneven = t.cu_q || t.cu_k || t.lengths;  // which validate() refuses
+  const bool uneven = t.cu_q || t.cu_k || t.lengths;  // refused by validate()
   if (!uneven && !mask.layout.same_shape(scores))
     return Status::invalid(op, "mask.shape", t.mask->layout.text(), "such that it stretches to " + scores.text());
-  if (!uneven) p.mask_lies = operand_of(mask);
-  else p.mask_lies = AttentionOperand{};
-  if (p.sk <= 1) p.mask_lies->element = 0;
-  p.mask_lies->phase = 0;  // kernels that read pairs look where they lie
+  if (!uneven) p.mask_layout = operand_of(mask);
+  else p.mask_layout = AttentionOperand{};
+  if (p.sk <= 1) p.mask_layout->element = 0;
+  p.mask_layout->alignment_offset = 0;  // kernels that read pairs test the alignment themselves
   return {};
 }
 
@@ -155,11 +155,11 @@ Status add_lse(AttentionProblem& p, const AttentionTensors& t) {
   if (t.lse->dtype != f32) return Status::invalid(op, "lse.dtype", std::string(ridge::name(t.lse->dtype)), "f32");
   const auto stride = [&](int axis) { return t.lse->size(axis) <= 1 ? 0 : t.lse->stride(axis); };
   p.lse = true;
-  p.lse_lies = AttentionOperand{t.cu_q ? 0 : stride(0), stride(-2), stride(-1), 1, 0};
+  p.lse_layout = AttentionOperand{t.cu_q ? 0 : stride(0), stride(-2), stride(-1), 1, 0};
   return {};
 }
 
-// What q, k, v, o, mask, lse and lengths say, whichever of them are written.
+// Problem of q, k, v, o, mask, lse and lengths, whether they are inputs or outputs.
 Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRule& rule) {
   const auto views = headed(t);
   if (!views) return views.error();
@@ -176,7 +176,7 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
   p.dv = v.size(3);
   p.dtype = t.q.dtype;
   p.rule = rule;
-  if (p.dv == 0)  // which a problem written by hand has where it says nothing
+  if (p.dv == 0)  // a problem written by hand has 0 for the default
     return Status::invalid(op, "dv", "0", "1 to " + std::to_string(max_columns));
   RIDGE_TRY(check_shapes(p, t, *views));
   p.q = operand_of(q);
@@ -193,7 +193,7 @@ using Named = std::pair<const char*, const TensorView*>;
 
 const TensorView* if_given(const std::optional<TensorView>& v) { return v ? &*v : nullptr; }
 
-// Refuses outputs that overlap a tensor, or each other, and tensors of several devices.
+// Refuses outputs that overlap a tensor or each other, and tensors on different devices.
 Status apart(std::initializer_list<Named> inputs, std::initializer_list<Named> outputs) {
   const Device device = outputs.begin()->second->device;
   const auto differ = [&](const Named& out, const Named& other) -> Status {
@@ -247,7 +247,7 @@ Result<AttentionProblem> AttentionProblem::of_gradient(const AttentionGradientTe
                      rule);
   if (!p) return p;
   p->backward = true;
-  if (t.mask && p->mask_lies) p->mask_lies->phase = phase_of(*t.mask);  // a copy of it may need a workspace
+  if (t.mask && p->mask_layout) p->mask_layout->alignment_offset = alignment_offset_of(*t.mask);  // for a copy
   for (const auto& g : gradients) {
     if (!g.view->layout.same_shape(g.of->layout))
       return Status::invalid(op, std::string(g.name) + ".shape", g.view->layout.text(),
@@ -299,7 +299,7 @@ AttentionProblem with_operands(AttentionProblem p) {
   if (p.dv == 0) p.dv = p.d;
   struct Axis {
     std::int64_t batch, rows;
-    bool packed;  // rows of all sequences, [rows, heads, columns]
+    bool packed;  // rows of packed sequences, [rows, heads, columns]
   };
   const Axis queries = p.cu_q ? Axis{1, p.total_q, true} : Axis{p.b, p.sq, false};
   const Axis keys = p.block_table ? Axis{p.pages, p.page, true}
@@ -307,7 +307,7 @@ AttentionProblem with_operands(AttentionProblem p) {
                                   : Axis{p.b, p.sk, false};
   const auto stride = [](std::int64_t size, std::int64_t s) { return size <= 1 ? 0 : s; };
   const auto packed = [&](const Axis& of, std::int64_t heads, std::int64_t columns) {
-    const std::int64_t matrix = saturating_product(of.rows, columns);  // validate() has not seen these sizes yet
+    const std::int64_t matrix = saturating_product(of.rows, columns);  // before validate() has checked these sizes
     const std::int64_t head = of.packed ? columns : matrix,
                        row = of.packed ? saturating_product(heads, columns) : columns;
     return AttentionOperand{stride(of.batch, saturating_product(heads, matrix)), stride(heads, head),
@@ -317,7 +317,7 @@ AttentionProblem with_operands(AttentionProblem p) {
   if (!p.k) p.k = packed(keys, p.hkv, p.d);
   if (!p.v) p.v = packed(keys, p.hkv, p.dv);
   if (!p.o) p.o = packed(queries, p.hq, p.dv);
-  if (!p.mask_lies && p.mask != AttentionMask::none) p.mask_lies = packed({p.b, p.sq, false}, p.hq, p.sk);
+  if (!p.mask_layout && p.mask != AttentionMask::none) p.mask_layout = packed({p.b, p.sq, false}, p.hq, p.sk);
   if (p.backward) {
     p.lse = true;
     if (!p.grad_o) p.grad_o = packed(queries, p.hq, p.dv);
@@ -325,11 +325,11 @@ AttentionProblem with_operands(AttentionProblem p) {
     if (!p.grad_k) p.grad_k = packed(keys, p.hkv, p.d);
     if (!p.grad_v) p.grad_v = packed(keys, p.hkv, p.dv);
   }
-  if (!p.lse_lies && p.lse) p.lse_lies = packed({queries.batch, queries.rows, false}, p.hq, 1);
+  if (!p.lse_layout && p.lse) p.lse_layout = packed({queries.batch, queries.rows, false}, p.hq, 1);
   return p;
 }
 
-// What validate() asks: of types and sizes, ...
+// Checks of validate(): types and sizes, ...
 static Status check_sizes_of(const AttentionProblem& p) {
   const auto one_of = [](DType dtype, std::initializer_list<DType> list) {
     for (DType d : list)
@@ -358,7 +358,7 @@ static Status check_sizes_of(const AttentionProblem& p) {
   return {};
 }
 
-// ... of the tensors that say where sequences lie, ...
+// ... the tensors that describe sequences, ...
 static Status check_lengths_of(const AttentionProblem& p) {
   if (p.mask != AttentionMask::none && (p.cu_q || p.cu_k || p.lengths))
     return Status::invalid(op, "mask", "given with sequences of uneven lengths", "left out");
@@ -400,23 +400,25 @@ static Status check_mask_type(const AttentionProblem& p) {
   return {};
 }
 
-// ... and of outputs: no two elements are in one place.
+// ... and outputs: no two elements share an address.
 static Status check_outputs_apart(const AttentionProblem& p) {
   const struct {
     const char* name;
-    std::optional<AttentionOperand> lies;
+    std::optional<AttentionOperand> layout;
     std::int64_t batch, heads, rows, columns;
-  } outputs[] = {{"o", p.backward ? std::nullopt : p.o, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.dv},
-                 {"lse", p.backward ? std::nullopt : p.lse_lies, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, 1},
-                 {"dq", p.grad_q, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.d},
-                 {"dk", p.grad_k, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.d},
-                 {"dv", p.grad_v, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.dv}};
+  } outputs[] = {
+      {"o", p.backward ? std::nullopt : p.o, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.dv},
+      {"lse", p.backward ? std::nullopt : p.lse_layout, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, 1},
+      {"dq", p.grad_q, p.cu_q ? 1 : p.b, p.hq, p.cu_q ? p.total_q : p.sq, p.d},
+      {"dk", p.grad_k, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.d},
+      {"dv", p.grad_v, p.cu_k ? 1 : p.b, p.hkv, p.cu_k ? p.total_k : p.sk, p.dv}};
   for (const auto& out : outputs)
-    if (out.lies)
-      RIDGE_TRY(check_elements_apart(op, out.name,
-                                     {.rank = 4,
-                                      .shape = {out.batch, out.heads, out.rows, out.columns},
-                                      .stride = {out.lies->batch, out.lies->head, out.lies->row, out.lies->element}}));
+    if (out.layout)
+      RIDGE_TRY(check_elements_apart(
+          op, out.name,
+          {.rank = 4,
+           .shape = {out.batch, out.heads, out.rows, out.columns},
+           .stride = {out.layout->batch, out.layout->head, out.layout->row, out.layout->element}}));
   return {};
 }
 

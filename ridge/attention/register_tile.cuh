@@ -1,9 +1,9 @@
 // Attention in float32 with a tile of scores, and one of O, in the registers of each thread.
 //
-// Both products are sums of outer products: a thread reads 4 or 8 neighbours of either operand by 16-byte accesses, and
-// multiplies each with each. Q and K are turned on their way to shared memory, so that the neighbours are queries and
-// keys; the weights are written as they are read, and V lies as it is. While one product runs,
-// the other's operand is copied.
+// Both products are sums of outer products: a thread reads 4 or 8 neighbours of both operands by 16-byte accesses, and
+// multiplies all pairs. Q and K are transposed on the way to shared memory, so that the neighbours are queries and
+// keys; P is stored in the order in which it is read, and V keeps its layout. While one product runs, the other's
+// operand is copied.
 #pragma once
 #include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/outer_products.cuh>
@@ -11,27 +11,27 @@
 
 namespace ridge::attention_kernels {
 
-// A thread's place in a block. 2 lanes_n threads that follow each other have two groups of queries and lanes_n of keys:
-// lanes l and l ^ 1 share keys, which lets the hardware serve half a warp by one access of 128 bytes.
-template <class Row> struct RegisterTile {
-  static constexpr Config c = Row::config;
+// Position of a thread in a block. 2 lanes_n consecutive threads have two groups of queries and lanes_n groups of keys:
+// lanes l and l ^ 1 share keys, so that the hardware serves half a warp by one access of 128 bytes.
+template <class Policy> struct RegisterTile {
+  static constexpr Config c = Policy::config;
   static constexpr int F = fragment, LN = lanes_n(c), LM = lanes_m(c);
-  static constexpr int RM = c.rows, RN = c.bn / LN, RV = c.dv / LN;  // of a thread: queries, keys, columns of V
+  static constexpr int RM = c.rows, RN = c.bn / LN, RV = c.dv / LN;  // per thread: queries, keys, columns of V
   static constexpr int pitch_m = c.bm + pad, pitch_n = c.bn + pad;
   static_assert(RM % F == 0 && RN % F == 0 && RV % F == 0, "a thread's tiles are whole fragments");
   static_assert((LN & (LN - 1)) == 0 && LN <= 16 && LM % 2 == 0, "a query's threads are part of a warp");
 
-  int m, n;  // which group of queries and of keys
+  int m, n;  // index of the group of queries, and of keys
   __device__ __forceinline__ RegisterTile() {
     const int rank = simt::thread_rank();
     m = rank / (2 * LN) * 2 + rank % 2;
     n = rank / 2 % LN;
   }
-  // Number r of this thread's queries, and number j of its keys or columns, in the block's tile.
+  // Position of this thread's query r, and of its key or column j, in the block's tile.
   __device__ __forceinline__ int query(int r) const { return r / F * (F * LM) + m * F + r % F; }
   __device__ __forceinline__ int column(int j) const { return j / F * (F * LN) + n * F + j % F; }
 
-  // f over the threads that share this one's queries.
+  // Reduces with f over the threads that share this one's queries.
   template <class Combine> __device__ __forceinline__ static float reduce(float value, Combine f) {
     const simt::tile<2 * LN> lanes;
     RIDGE_UNROLL
@@ -40,7 +40,7 @@ template <class Row> struct RegisterTile {
   }
 };
 
-// The textbook's: sums[i][j] += sum over columns of row at_a(i) of a and row at_b(j) of b.    a, b: [rows][pitch]
+// The textbook product: sums[i][j] += sum over columns of a[at_a(i)] * b[at_b(j)].    a, b: [rows][pitch]
 template <int M, int N, class AtA, class AtB>
 __device__ __forceinline__ void add_products_of_rows(const float* a, int pitch_a, AtA at_a, const float* b, int pitch_b,
                                                      AtB at_b, int columns, float (&sums)[M][N]) {
@@ -57,17 +57,18 @@ __device__ __forceinline__ void add_products_of_rows(const float* a, int pitch_a
   }
 }
 
-// Starts to copy `Rows` rows of `width` columns, turned: to [width][pitch]. Rows past `rows` and columns past `width`
-// up to the next multiple of 4 become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, and banks apart.
+// Starts to copy and transpose `Rows` rows of `width` columns, to [width][pitch]. Rows past `rows`, and columns past
+// `width` up to the next multiple of 4, become 0. A warp's lanes copy 8 columns of 4 rows: whole sectors, different
+// banks.
 template <int Rows, int Width, int Threads>
-__device__ __forceinline__ void start_turned(float* to, int pitch, const float* from, const Strides& s, int rows,
-                                             int width) {
+__device__ __forceinline__ void start_transposed(float* to, int pitch, const float* from, const Strides& s, int rows,
+                                                 int width) {
   constexpr int across = 8, down = Threads / across;
   static_assert(Rows % down == 0 && Width % across == 0);
   const int row = simt::thread_rank() / across, column = simt::thread_rank() % across;
   float* place = to + column * pitch + row;
   const float* source = from + row * s.row + column * s.element;
-  if (rows >= Rows && width == Width && s.element == 1) {  // no bounds, and addresses that differ by constants
+  if (rows >= Rows && width == Width && s.element == 1) {  // no bounds checks, and constant address differences
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_UNROLL_ON_GPU
     for (int c = 0; c < Width; c += across) tile::copy_async<4>(place + c * pitch + r, source + c);
@@ -77,24 +78,25 @@ __device__ __forceinline__ void start_turned(float* to, int pitch, const float* 
   RIDGE_KEEP_LOOP
   for (int r = 0; r < Rows; r += down, source += down * s.row) RIDGE_KEEP_LOOP
   for (int c = 0; column + c < whole; c += across) {
-    const bool there = row + r < rows && column + c < width;
-    tile::copy_async<4>(place + c * pitch + r, there ? source + c * s.element : from, there ? 4 : 0);
+    const bool valid = row + r < rows && column + c < width;
+    tile::copy_async<4>(place + c * pitch + r, valid ? source + c * s.element : from, valid ? 4 : 0);
   }
 }
 
-//   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]; not turned, Q [bm][d]  K [bn][d]
+//   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]; not transposed, Q [bm][d]  K [bn][d]
 // Preconditions: gridDim.x is batch * heads * tiles of queries, at least 1; d and dv are at most the Config's.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_register_tile(Arguments<float> a) {
-  constexpr Config c = Row::config;
-  using Tile = RegisterTile<Row>;
+  constexpr Config c = Policy::config;
+  using Tile = RegisterTile<Policy>;
   constexpr int RM = Tile::RM, RN = Tile::RN, RV = Tile::RV, step_m = Tile::F * Tile::LM, step_n = Tile::F * Tile::LN;
   float* q = simt::dynamic_shared<float>();
   float *k = q + c.d * Tile::pitch_m, *v = k + c.d * Tile::pitch_n, *p = v + c.bn * c.dv;
+  static_assert((c.d * (Tile::pitch_m + Tile::pitch_n) + c.bn * (c.dv + Tile::pitch_m)) * 4 == register_tile_bytes(c));
 
-  const Place at((a.sq + c.bm - 1) / c.bm, a.heads);
-  take_sequence(a, at.batch);
+  const BlockCoord at((a.sq + c.bm - 1) / c.bm, a.heads);
+  select_sequence(a, at.batch);
   if (at.tile * c.bm >= a.sq) return;
   const int first_query = at.tile * c.bm, last_query = ::min(first_query + c.bm, a.sq) - 1;
   const float* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + first_query * a.at_q.row;
@@ -104,8 +106,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   [[maybe_unused]] const int steps_d = (a.d + 3) / 4 * 4;
   const auto start_k = [&](int first) {
     const float* from = from_k + first * a.at_k.row;
-    if constexpr (Row::config.turned)
-      start_turned<c.bn, c.d, c.threads>(k, Tile::pitch_n, from, a.at_k, a.sk - first, a.d);
+    if constexpr (Policy::config.transposed)
+      start_transposed<c.bn, c.d, c.threads>(k, Tile::pitch_n, from, a.at_k, a.sk - first, a.d);
     else start_rows<c.bn, c.d, c.threads>(k, from, a.at_k, a.sk - first, a.d, a.vectors);
   };
   const auto start_v = [&](int first) {
@@ -113,30 +115,30 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   };
   const Tile mine;
   const Scores<float> scores(a);
-  RunningRow running[RM];
+  SoftmaxState running[RM];
   bool is_far = false;  // whether a row is
   float o[RM][RV];
   RIDGE_UNROLL_ON_GPU
   for (int r = 0; r < RM; ++r) {
-    running[r] = RunningRow::nothing();
+    running[r] = SoftmaxState::empty();
     RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RV; ++j) o[r][j] = 0;
   }
 
-  if constexpr (Row::config.turned)
-    start_turned<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
+  if constexpr (Policy::config.transposed)
+    start_transposed<c.bm, c.d, c.threads>(q, Tile::pitch_m, from_q, a.at_q, a.sq - first_query, a.d);
   else start_rows<c.bm, c.d, c.threads>(q, from_q, a.at_q, a.sq - first_query, a.d, a.vectors);
   if (keys.first < keys.last) start_k(keys.first);
   RIDGE_KEEP_LOOP
   for (int first = keys.first; first < keys.last; first += c.bn) {
     tile::wait_for_copies();
-    __syncthreads();  // K is here; nobody still reads V and P of the tile before
+    __syncthreads();  // K is here; no thread still reads V and P of the tile before
     start_v(first);
-    float s[RM][RN];  // of [bm][bn]
+    float s[RM][RN];  // part of [bm][bn]
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RN; ++j) s[r][j] = 0;
-    if constexpr (Row::config.turned)
+    if constexpr (Policy::config.transposed)
       add_products<false, step_m, step_n>(q + mine.query(0), Tile::pitch_m, k + mine.column(0), Tile::pitch_n, steps_d,
                                           s);
     else
@@ -164,32 +166,32 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         for (int j = 0; j < RN; ++j) s[r][j] = span.contains(mine.column(j)) ? s[r][j] : minus_infinity;
       }
     }
-    float top[RM], change[RM];
+    float row_max[RM], change[RM];
     const bool was_far = is_far;
     is_far = false;
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) {
-      top[r] = running[r].top;
+      row_max[r] = running[r].row_max;
       RIDGE_UNROLL_ON_GPU
-      for (int j = 0; j < RN; ++j) top[r] = fmaxf(top[r], s[r][j]);
-      top[r] = Tile::reduce(top[r], [](float x, float y) { return fmaxf(x, y); });
-      is_far = is_far || Reference::is_far(top[r], scores.factor);
+      for (int j = 0; j < RN; ++j) row_max[r] = fmaxf(row_max[r], s[r][j]);
+      row_max[r] = Tile::reduce(row_max[r], [](float x, float y) { return fmaxf(x, y); });
+      is_far = is_far || Reference::is_far(row_max[r], scores.scale_log2);
     }
     if (is_far || was_far) {
       RIDGE_UNROLL_ON_GPU
       for (int r = 0; r < RM; ++r) {
-        change[r] = running[r].raise(top[r], scores.factor);
+        change[r] = running[r].update_max(row_max[r], scores.scale_log2);
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < RN; ++j) s[r][j] = running[r].relative(s[r][j]);
       }
     } else {
       RIDGE_UNROLL_ON_GPU
-      for (int r = 0; r < RM; ++r) change[r] = running[r].raise_near(top[r], scores.factor);
+      for (int r = 0; r < RM; ++r) change[r] = running[r].update_max_near(row_max[r], scores.scale_log2);
     }
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RN; ++j) {
-      s[r][j] = all ? running[r].weight(s[r][j], scores.factor) : running[r].weight_or_none(s[r][j], scores.factor);
+      s[r][j] = all ? running[r].p(s[r][j], scores.scale_log2) : running[r].p_or_masked(s[r][j], scores.scale_log2);
       running[r].sum += s[r][j];
     }
     RIDGE_UNROLL_ON_GPU
@@ -201,7 +203,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int r = 0; r < RM; ++r) RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RV; ++j) o[r][j] *= change[r];
     tile::wait_for_copies();
-    __syncthreads();  // V and P are here; nobody still reads K
+    __syncthreads();  // V and P are here; no thread still reads K
     if (first + c.bn < keys.last) start_k(first + c.bn);
     const float *my_p = p + mine.query(0), *my_v = v + mine.column(0);
     if (all) add_products<false, step_m, step_n>(my_p, Tile::pitch_m, my_v, c.dv, c.bn, o);
@@ -230,7 +232,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           if (column + e < a.dv) to[(column + e) * a.at_o.element] = values[e];
       }
     }
-    if (mine.n == 0) put_lse(a, at.batch, at.head, i, running[r].log_sum(scores.factor));
+    if (mine.n == 0) store_lse(a, at.batch, at.head, i, running[r].lse(scores.scale_log2));
   }
 }
 
@@ -241,7 +243,7 @@ namespace {
 
 struct RegisterTileRows : RowsOf<Algorithm::register_tile, float> {
   template <int I> static Status launch(const Call& call) {
-    return simt::launch(launch_config(call, call.plan.blocks), attention_register_tile<Row<I>>,
+    return simt::launch(launch_config(call, call.plan.blocks), attention_register_tile<Policy<I>>,
                         arguments_of<float>(call));
   }
 };

@@ -4,8 +4,8 @@
 
 namespace ridge::attention_kernels {
 
-// Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad] of float32: every product walks down columns of
-// both of its operands, whose neighbours 16-byte accesses read.
+// Q^T [d][bm + pad], K^T [d][bn + pad], V [bn][dv], P^T [bn][bm + pad] of float32: every product iterates down the
+// columns of both operands, and 16-byte accesses read neighbours.
 constexpr int register_tile_bytes(const Config& c) {
   return (c.d * (c.bm + pad) + c.d * (c.bn + pad) + c.bn * c.dv + c.bn * (c.bm + pad)) * 4;
 }

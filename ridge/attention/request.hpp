@@ -12,7 +12,7 @@ struct Request {
   AttentionRule rule;
   bool rows_first = false;  // layout bshd
   bool lse = false;
-  bool backward = false;  // takes do, q, k, v, o, lse and a mask, and gives dq, dk and dv
+  bool backward = false;  // takes do, q, k, v, o, lse and a mask; gives dq, dk and dv
   std::int64_t max_q = -1, max_k = -1;
 };
 

@@ -1,5 +1,5 @@
-// What several families ask of a problem: its sequences, operands and scores; refusals that they share; and how they
-// begin to model a launch.
+// Shared by several families: properties of a problem's sequences, operands and scores; common refusals; and the start
+// of a launch's model.
 #pragma once
 #include <ridge/attention/variants.hpp>
 #include <ridge/core/grid.hpp>
@@ -16,23 +16,23 @@ namespace ridge::attention_detail {
 using roofline::Footprint;
 using roofline::refuse_smem;
 
-inline int one_part(const Variant&, const AttentionProblem&, const DeviceInfo&) { return 1; }
+inline int one_split(const Variant&, const AttentionProblem&, const DeviceInfo&) { return 1; }
 inline std::size_t no_workspace(const Variant&, const AttentionProblem&, int) { return 0; }
 
 struct Family : roofline::Family<Variant, AttentionProblem> {
-  // Parts of the keys that blocks of their own attend to.
-  int (*splits)(const Variant&, const AttentionProblem&, const DeviceInfo&) = one_part;
-  // Bytes of so many parts.
+  // Number of splits of the keys.
+  int (*splits)(const Variant&, const AttentionProblem&, const DeviceInfo&) = one_split;
+  // Bytes of workspace for that number of splits.
   std::size_t (*workspace)(const Variant&, const AttentionProblem&, int splits) = no_workspace;
 };
 
 // ---- sequences and operands
 
-// Whether sequences are of uneven lengths; and the queries of all of them, of one head.
+// Whether sequences have different lengths; and the number of queries of all sequences, per head.
 constexpr bool has_lengths(const AttentionProblem& p) { return p.cu_q || p.cu_k || p.lengths; }
 constexpr std::int64_t query_rows(const AttentionProblem& p) { return p.cu_q ? p.total_q : p.b * p.sq; }
 
-// Queries and keys of one sequence; where lengths are uneven, of the mean one, as far as that is known.
+// Queries and keys of one sequence; with variable lengths, the mean, as far as it is known.
 struct Lengths {
   double queries, keys;
 };
@@ -43,11 +43,11 @@ inline Lengths lengths_of(const AttentionProblem& p) {
   return {p.cu_q ? mean(p.total_q) : static_cast<double>(p.sq), p.cu_k ? mean(p.total_k) : static_cast<double>(p.sk)};
 }
 
-// Whether rows are contiguous, start on 16 bytes, and follow each other upwards.
+// Whether rows are contiguous and aligned to 16 bytes, with nonnegative strides.
 constexpr bool has_vectors(const AttentionOperand& o, DType dtype) {
   const auto size = static_cast<std::int64_t>(size_of(dtype));
   const auto on_16 = [&](std::int64_t stride) { return stride >= 0 && stride * size % 16 == 0; };
-  return o.element == 1 && o.phase == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
+  return o.element == 1 && o.alignment_offset == 0 && on_16(o.row) && on_16(o.head) && on_16(o.batch);
 }
 
 // ---- tiles and blocks
@@ -59,16 +59,16 @@ constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {
 constexpr std::int64_t tiles_of(const Config& c, const AttentionProblem& p) {
   return ceil_div(p.sq * pack_of(c, p), c.bm);
 }
-// Of the forward pass, for each part of the keys.
+// Number of blocks of the forward pass, per split of the keys.
 constexpr std::int64_t blocks_of(const Config& c, const AttentionProblem& p) {
   return p.hq == 0 ? 0 : tiles_of(c, p) * p.b * (p.hq / pack_of(c, p));
 }
 
-// ---- refusals that families share; empty: none
+// ---- common refusals; empty: none
 
 enum class Computes : std::uint8_t { outputs, gradients, both };
 
-// Of what a row computes, for which elements, and for how many columns it has room.
+// Refuses by what a row computes, its element types, and its largest number of columns.
 inline std::string refuse_row(const Variant& row, const AttentionProblem& p, Computes computes) {
   const Config& c = row.config;
   if (p.backward && computes == Computes::outputs) return "it has no gradient";
@@ -83,13 +83,13 @@ inline std::string refuse_before_ampere(const DeviceInfo& device) {
   if (device.cc >= 80) return {};
   return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
 }
-// what: that is Hopper's.
+// what: the Hopper feature.
 inline std::string refuse_other_than_hopper(const DeviceInfo& device, const char* what) {
   if (device.cc == 90) return {};
   return std::string(what) + " of compute capability 9.0, and " + device.name + " is another device";
 }
 
-// who: takes operands in vectors alone.
+// who: takes only vector-aligned operands.
 inline std::string refuse_without_vectors(std::initializer_list<const std::optional<AttentionOperand>*> operands,
                                           const AttentionProblem& p, const char* who) {
   for (const auto* operand : operands)
@@ -106,7 +106,7 @@ inline std::string refuse_lengths(const AttentionProblem& p) {
   return has_lengths(p) ? "it takes sequences of one length alone" : "";
 }
 
-// Of more blocks than a grid has, in a kernel over tiles of queries, over single ones, or over tiles of keys.
+// Refuses more blocks than a grid has, for kernels over tiles of queries, single queries, or tiles of keys.
 inline std::string refuse_grid(const Config& c, const AttentionProblem& p) {
   if (tiles_of(c, p) > max_grid / std::max<std::int64_t>(1, p.b * p.hq)) return "more than 2^31 - 1 blocks";
   if ((c.split || p.backward) && std::max(p.sq * p.b, query_rows(p)) > max_grid / std::max<std::int64_t>(1, p.hq))
@@ -118,7 +118,7 @@ inline std::string refuse_grid(const Config& c, const AttentionProblem& p) {
 
 // ---- models
 
-// Pairs of a query and a key that may meet, of one head: what neither causal rule nor window excludes.
+// Number of (query, key) pairs per head that the causal rule and the window allow.
 inline double pairs(const AttentionProblem& p) {
   const AttentionRule& r = p.rule;
   const auto [sq, sk] = lengths_of(p);
@@ -134,13 +134,13 @@ inline double pairs(const AttentionProblem& p) {
   const double first = r.left < 0 ? 0 : below(shift - static_cast<double>(r.left));
   return std::max(last - first, 0.0);
 }
-// Of those of all queries and keys.
+// Their share of all pairs.
 inline double share_of_pairs(const AttentionProblem& p) {
   const auto [sq, sk] = lengths_of(p);
   return sq > 0 && sk > 0 ? pairs(p) / (sq * sk) : 0;
 }
 
-// Multiply-adds of a query and a key: of the forward pass, and of gradients, which need Q K^T, dO V^T and three sums.
+// Multiply-adds per query and key: of the forward pass, and of gradients, which need Q K^T, dO V^T and three sums.
 inline double multiply_adds(const AttentionProblem& p, std::int64_t d, std::int64_t dv) {
   return static_cast<double>(p.backward ? 3 * d + 2 * dv : d + dv);
 }
@@ -151,13 +151,13 @@ inline Cost cost(const AttentionProblem& p) {
   const auto [sq, sk] = lengths_of(p);
   Cost c;
   c.bytes_read = (heads * sq * n(p.d) + n(p.b) * n(p.hkv) * sk * (n(p.d) + n(p.dv))) * size;
-  if (p.mask != AttentionMask::none) {  // repeated axes are read once
-    const AttentionOperand& m = *p.mask_lies;
+  if (p.mask != AttentionMask::none) {  // broadcast axes are read once
+    const AttentionOperand& m = *p.mask_layout;
     c.bytes_read += (m.batch ? n(p.b) : 1) * (m.head ? n(p.hq) : 1) * (m.row ? n(p.sq) : 1) *
                     (m.element ? n(p.sk) : 1) * static_cast<double>(size_of(p.mask_dtype));
   }
   c.bytes_written = heads * sq * (n(p.dv) * size + (p.lse ? 4 : 0));
-  if (p.backward) {  // what was written is read, with dO; the gradients are as Q, K and V
+  if (p.backward) {  // the forward results are read, with dO; the gradients are as Q, K and V
     const double inputs = (heads * sq * n(p.d) + n(p.b) * n(p.hkv) * sk * (n(p.d) + n(p.dv))) * size;
     c.bytes_read += c.bytes_written + heads * sq * n(p.dv) * size;
     c.bytes_written = inputs;
@@ -165,11 +165,11 @@ inline Cost cost(const AttentionProblem& p) {
   const double operations = 2 * scores * multiply_adds(p, p.d, p.dv);
   if (p.rule.math == AttentionMath::bf16x6) c.on(Unit::fp16_tensor) = 6 * operations;
   else c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = operations;
-  c.on(Unit::special) = scores;  // an exponential
+  c.on(Unit::special) = scores;  // one exponential
   return c;
 }
 
-// What a row's blocks take, `grid` of them: as many registers as leave room for the residency that it asks for.
+// Footprint of `grid` blocks: registers as many as the requested occupancy allows.
 inline Footprint footprint_of(const Config& c, std::int64_t grid, int smem, std::size_t workspace = 0) {
   return {.grid = grid,
           .threads = c.threads,
@@ -178,13 +178,13 @@ inline Footprint footprint_of(const Config& c, std::int64_t grid, int smem, std:
           .workspace = workspace};
 }
 
-// Whether a window has a second edge: keys that are there lie before it.
+// Whether a window has a second edge: existing keys lie before it.
 inline bool has_far_edge(const AttentionProblem& p) {
   const auto [sq, sk] = lengths_of(p);
   return p.rule.left >= 0 && static_cast<double>(p.rule.left) + 1 < std::max(sq, sk);
 }
 
-// Queries of a head, or of as many as share a block; their tiles.
+// Queries per head, or of the heads that share a block; and their tiles.
 inline double packed_queries(const Config& c, const AttentionProblem& p) {
   return lengths_of(p).queries * static_cast<double>(pack_of(c, p));
 }
@@ -194,19 +194,19 @@ inline double key_tiles(const Config& c, const AttentionProblem& p, int splits) 
   return lengths_of(p).keys * share_of_pairs(p) / splits / c.bn;
 }
 
-// How a row's kernels take the products of queries and keys.
+// How a row's kernels compute the products of queries and keys.
 struct Products {
-  int rows;           // of queries that are worked on together, whether they exist or not
-  double columns;     // multiply-adds of a query and a key
-  double tflops;      // of the units that take them
-  int edge_keys = 0;  // that a query meets in vain at the edges of masks
+  int rows;           // queries that are computed together, whether they exist or not
+  double columns;     // multiply-adds per query and key
+  double tflops;      // of the units that compute them
+  int edge_keys = 0;  // wasted keys per query at the edges of masks
 };
 
-// Multiply-adds per clock of a multiprocessor, of which a row reaches its efficiency; 0: not known.
+// Multiply-adds per clock and multiprocessor, scaled by a row's efficiency; 0: unknown.
 inline double rate_of(const Products& products, const DeviceInfo& device) {
   return products.tflops * 1e3 / (2 * device.sms * std::max(device.clock_ghz, 0.1));
 }
-// Keys that a query meets.
+// Keys per query, with wasted ones.
 inline double keys_met(const AttentionProblem& p, const Products& products) {
   const auto [sq, sk] = lengths_of(p);
   return std::min(sk, pairs(p) / std::max(1.0, sq) + products.edge_keys);
@@ -214,7 +214,7 @@ inline double keys_met(const AttentionProblem& p, const Products& products) {
 
 inline double clocks_of(const Variant& row, const AttentionProblem& p, const Products& products,
                         const DeviceInfo& device) {
-  // Of whole tiles what covers the problem's sizes, and rows that do not exist; warps without any have nothing to do.
+  // Whole tiles that cover the problem's sizes, with rows that do not exist; warps without rows are idle.
   const double packed = packed_queries(row.config, p);
   const double rows = std::ceil(packed / products.rows) * products.rows / std::max(1.0, packed);
   const double scores = static_cast<double>(p.b * p.hq) * lengths_of(p).queries * keys_met(p, products) * rows;
@@ -222,11 +222,11 @@ inline double clocks_of(const Variant& row, const AttentionProblem& p, const Pro
   return rate > 0 ? scores * products.columns / (rate * row.efficiency) : scores * products.columns;
 }
 
-// What a kernel takes that has next to nothing to do, more than a launch: its code comes from memory a piece after the
-// other. Measured on an H100 with cold caches.
+// Adds the overhead of a kernel with little work, beyond a launch: its code is fetched from memory piece by piece.
+// Measured on an H100 with cold caches.
 inline void add_code(roofline::Kernel& k, double us) { k.serial_us += us; }
 
-// Tiles of queries, each of which goes through its part of the keys: what a family's model begins with.
+// Start of a family's model: tiles of queries, each of which goes through its split of the keys.
 inline roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const Footprint& launch,
                                   const Products& products, const DeviceInfo& device, int splits = 1) {
   const Config& c = row.config;
@@ -236,7 +236,7 @@ inline roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p,
                             static_cast<double>(size_of(p.dtype));
   k.l2_bytes = std::max(0.0, query_tiles(c, p) - 1) * keys_bytes * share_of_pairs(p);
   k.clocks = clocks_of(row, p, products, device);
-  // A block's life: a trip for the queries, and one for each tile of keys.
+  // Latency of a block: a trip for the queries, and one per tile of keys.
   k.trips = 1 + 2 * key_tiles(c, p, splits) * mma_stages / c.stages;
   k.trip_bytes = static_cast<double>(c.bn * (p.d + p.dv)) * static_cast<double>(size_of(p.dtype));
   k.tile_efficiency = roofline::tile_efficiency(p.sq, c.bm);

@@ -1,4 +1,4 @@
-// f16 and bf16 on the tensor cores that warps feed from registers, from Ampere on; few queries share the keys out.
+// f16 and bf16 with mma.sync, from Ampere on; with few queries, blocks split the keys.
 #pragma once
 #include <ridge/attention/parts.hpp>
 
@@ -24,14 +24,14 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
 
 inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const int splits = parts_of_keys(row, p, device);
+  const int splits = kv_splits_of(row, p, device);
   return footprint_of(c, blocks_of(c, p) * splits, mma_bytes(c), bytes_of_parts(row, p, splits));
 }
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const int splits = parts_of_keys(row, p, device);
-  // Its efficiencies have the edge of a causal mask in them; a window has another one.
+  const int splits = kv_splits_of(row, p, device);
+  // Its efficiencies include the edge of a causal mask; a window has another one.
   const Products products{.rows = c.rows,
                           .columns = multiply_adds(p, c.d, c.dv),
                           .tflops = device.fp16_tflops,
@@ -42,7 +42,7 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   if (c.split) {
     k.memory_share = 0.53;  // measured: a block's copies are two tiles, between barriers
   } else if (rate_of(products, device) > 0) {
-    // A tile's beginning and end, measured on an H100 with short sequences.
+    // Prologue and epilogue of a tile, measured on an H100 with short sequences.
     constexpr double tile_clocks = 7000;
     k.clocks += static_cast<double>(p.b * p.hq) * query_tiles(c, p) * tile_clocks;
   }
@@ -52,6 +52,6 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
 
 inline std::string_view lesson(const Variant&) { return "better maths"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}, parts_of_keys, bytes_of_parts};
+inline constexpr Family family{{fits, footprint, model, lesson}, kv_splits_of, bytes_of_parts};
 
 }  // namespace ridge::attention_detail::mma_sync

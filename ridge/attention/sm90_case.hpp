@@ -1,5 +1,5 @@
-// A case of the book on one of Hopper's rows of the forward pass, on the CPU runtime: launched as on a GPU, and held to
-// the book's tolerances. For tests.
+// Runs a case of the book with one of Hopper's rows of the forward pass on the CPU runtime: launches it as on a GPU,
+// and checks it with the book's tolerances. For tests.
 #pragma once
 #include <ridge/attention/cases.hpp>
 #include <ridge/attention/launch.hpp>
@@ -12,7 +12,7 @@
 
 namespace ridge::attention_detail {
 
-// Bytes on 256, as a device's allocations are, with a line behind them that nobody may write.
+// Bytes aligned to 256, like a device's allocations, with a canary line behind them.
 class Bytes {
  public:
   static constexpr std::size_t canary = 128;
@@ -31,8 +31,8 @@ class Bytes {
   std::vector<std::byte> data_;
 };
 
-// launch: of a Call, for the row's family. splits: parts of the keys; 0: as many as the plan says. hostile: what stands
-// in the place of input number `spoiled`; then any result will do, as long as it is in its place.
+// launch: of a Call, for the row's family. splits: of the keys; 0: as planned. hostile: replaces input number
+// `spoiled`; then any result is accepted if no other memory is written.
 template <class Launch>
 void check_on_hopper(const std::string& variant, const std::string& text, Launch launch, int splits = 0,
                      std::size_t spoiled = 0, const check::Hostile* hostile = nullptr) {
@@ -73,17 +73,17 @@ void check_on_hopper(const std::string& variant, const std::string& text, Launch
     data.emplace_back(static_cast<std::size_t>(count * size_of(type.dtype)), 0xff);  // poison: NaN
     out.push_back({data.back().get(), type.dtype, Layout::contiguous(type.shape), ridge::cpu().id});
   }
-  const auto lies = [&](const TensorView& v, bool of_pages) {
+  const auto as_bhsd = [&](const TensorView& v, bool of_pages) {
     return request.rows_first && v.rank() == 4 && !of_pages ? heads_first(v) : v;
   };
   const auto given = [&](std::string_view name) {
     const TensorView* found = find_view(in, *names, name);
     return found ? std::optional(*found) : std::nullopt;
   };
-  AttentionTensors t{.q = lies(in[0], false),
-                     .k = lies(in[1], paged),
-                     .v = lies(in[2], paged),
-                     .o = lies(out[0], false),
+  AttentionTensors t{.q = as_bhsd(in[0], false),
+                     .k = as_bhsd(in[1], paged),
+                     .v = as_bhsd(in[2], paged),
+                     .o = as_bhsd(out[0], false),
                      .cu_q = given("cu_q"),
                      .cu_k = given("cu_k"),
                      .lengths = given("lengths"),
@@ -131,8 +131,7 @@ void check_on_hopper(const std::string& variant, const std::string& text, Launch
   }
 }
 
-// run(input's number, what to put there): numbers that nobody should give, in each of a case's inputs that say where
-// sequences lie.
+// run(input number, contents): invalid numbers in each of a case's inputs that describe sequences.
 template <class Run> void for_each_hostile(const std::string& text, Run run) {
   if (!check::may_share_places) GTEST_SKIP() << "what wrong numbers have written twice is a race";
   const auto inputs =

@@ -1,11 +1,11 @@
-// Few queries against many keys, on Hopper, of f16 and bf16: warps share out the keys, and each has a ring of them.
+// Few queries against many keys, on Hopper, for f16 and bf16: warps share the keys, each with its own pipeline.
 #pragma once
 #include <ridge/attention/decoding.hpp>
 
 namespace ridge::attention_kernels {
 
 constexpr int decode_warps(const Config& c) { return c.threads / 32; }
-// Q [bm][d] in panels, each warp's ring of `stages` tiles, and a barrier for each stage.
+// Q [bm][d] in panels, each warp's `stages` tiles, and a barrier per stage.
 constexpr int decode_bytes(const Config& c) {
   const int rings = decode_warps(c) * c.stages;
   return mma_tile_bytes(c.bm, c.d) + rings * decode_stage_bytes(c) + rings * 8;
@@ -45,15 +45,15 @@ inline Footprint footprint(const Variant& row, const AttentionProblem& p, const 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const int parts = splits(row, p, device);
-  constexpr double ends_us = 8;  // measured on an H200, with windows
+  constexpr double block_overhead_us = 8;  // measured on an H200, with windows
   roofline::Kernel k =
-      decoding::kernel_of(row, p, footprint_in(parts, row, p), device, parts, decode_warps(c), ends_us);
+      decoding::kernel_of(row, p, footprint_in(parts, row, p), device, parts, decode_warps(c), block_overhead_us);
   k.launches = parts > 1 ? 2 : 1;
-  // Much code comes first, where there are few keys.
+  // With few keys, fetching the code dominates.
   constexpr double few_keys_us = 2;
   if (parts == 1) k.serial_us = few_keys_us;
-  // Many tiles of queries, each of which goes through all keys alone, are not what it is made for: measured on an H100
-  // with 197 of either.
+  // It is not made for many tiles of queries, each of which goes through all keys alone: measured on an H100 with 197
+  // of both.
   constexpr double many_tiles_us = 7;
   if (query_tiles(c, p) > 1 && parts == 1) k.block_us += many_tiles_us;
   return k;

@@ -1,12 +1,12 @@
-// One query against many keys, on Hopper: f16 and bf16. What sm90_decode.cuh does for up to 16 rows, any mask and keys
-// in pages, for a call that finds nothing in any cache: there, memory brings the code too, line by line, behind keys
-// that have been asked for.
+// One query against many keys, on Hopper: f16 and bf16. sm90_decode.cuh does this for up to 16 rows, any mask and paged
+// keys. This kernel is for calls with cold caches: there the code is fetched from memory too, line by line, behind keys
+// that have been requested.
 //
-// So a warp of its own asks for K and V from the kernel's first instructions on, and the code of the others is short:
-// up to 8 rows, heads that share K and V, are the columns of products whose rows are keys, and then columns of V,
-// which takes half of the products that 16 rows take; what a window leaves out lies outside of the maps, and is read as
-// zeros, as columns of K and V are that there are not. The block that is the last to arrive with its part of the keys
-// brings the parts together, by the code that brought its own warps' parts together.
+// So a producer warp requests K and V from the kernel's first instructions on, and the consumers' code is short.
+// Products are transposed (swap-AB): up to 8 rows, heads that share K and V, are columns; keys, and then columns of V,
+// are rows. This takes half of the products of a 16-row tile. What a window leaves out is outside of the tensor maps
+// and reads as zeros, like missing columns of K and V. The last block to arrive with its split of the keys merges the
+// splits, with the code that merged its own warps' parts.
 #pragma once
 #include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/sm80_warp.cuh>
@@ -19,30 +19,30 @@
 
 namespace ridge::attention_kernels {
 
-// q [batch, heads, d], o [batch, heads, dv], whose elements are neighbours. Row r of a block is its head number r.
+// q [batch, heads, d], o [batch, heads, dv], with contiguous elements. Row r of a block is its r-th head.
 template <class T> struct DecodeOneArguments {
   const T* q;
   T* o;
   float* lse;                     // [batch, heads]; may be null
-  Indices lengths;                // [batch]: keys, at most `keys`, where sequences are of uneven lengths
-  int keys;                       // of all sequences, or the most of one
-  int heads, blocks;              // that share K and V; blocks that have them, c.bm each
-  int d, dv;                      // columns that there are
-  int tiles;                      // of keys, of each part
-  float factor;                   // of scores, in the exponent of 2
+  Indices lengths;                // [batch]: keys, at most `keys`, for variable-length sequences
+  int keys;                       // of all sequences, or of the longest
+  int heads, blocks;              // heads that share K and V; blocks for them, c.bm heads each
+  int d, dv;                      // existing columns
+  int tiles;                      // tiles of keys per split
+  float scale_log2;               // applied to scores, in the exponent of 2
   float* parts;                   // [batch, blocks in x][parts][decode_part_floats]
   tile::Arrivals *arrivals, run;  // [batch, blocks in x]
   std::int64_t q_batch, q_head, o_batch, o_head, lse_batch, lse_head;
 };
 
-// K and V [batch, heads of K, keys, columns], in boxes of bn keys of 64 columns.
+// Tensor maps of K and V [batch, heads of K, keys, columns], in boxes of bn keys and 64 columns.
 struct DecodeOneMaps {
   tile::sm90::TensorMap k, v;
 };
 
-template <class Row> struct DecodeOneKernel {
-  static constexpr Config c = Row::config;
-  static constexpr int warps = decode_one_warps(c), threads = warps * 32;  // that multiply
+template <class Policy> struct DecodeOneKernel {
+  static constexpr Config c = Policy::config;
+  static constexpr int warps = decode_one_warps(c), threads = warps * 32;  // of the consumers
   static constexpr int ring = decode_ring_tiles(c);
   static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), tile_bytes = decode_stage_bytes(c);
   static constexpr int ring_at = mma_tile_bytes(c.bm, c.d), sums_at = ring_at + decode_ring_bytes(c);
@@ -52,23 +52,23 @@ template <class Row> struct DecodeOneKernel {
   static_assert(c.bm == 8 && c.bn % 16 == 0 && c.d % panel == 0 && c.dv % panel == 0);
 };
 
-// One warp's scores with the keys of a tile, turned: [keys][rows]; and its O, turned: [columns][rows].
-template <class Row, class T> class DecodeOneWarp {
-  static constexpr Config c = Row::config;
+// One consumer warp: transposed scores with the keys of a tile, [keys][rows]; and transposed O, [columns][rows].
+template <class Policy, class T> class DecodeOneWarp {
+  static constexpr Config c = Policy::config;
   static constexpr int N = c.bn / 16, D = c.d / 16, V = c.dv / 16;  // fragments
   using TileQ = PanelTile<c.bm>;
   using TileK = PanelTile<c.bn>;
   using Axis = tile::sm80::Axis;
 
  public:
-  static constexpr int columns = 2;  // rows of Q that this lane has a column for
+  static constexpr int columns = 2;  // rows of Q in this lane's fragments
 
   __device__ __forceinline__ DecodeOneWarp()
       : lane_(static_cast<int>(threadIdx.x) % 32),
         from_k_(TileK::origin(Axis::k, 0)),
         from_v_(TileK::origin(Axis::outer, 0)) {
 #pragma unroll
-    for (int r = 0; r < columns; ++r) running[r] = RunningRow::nothing();
+    for (int r = 0; r < columns; ++r) running[r] = SoftmaxState::empty();
 #pragma unroll
     for (int v = 0; v < V; ++v)
 #pragma unroll
@@ -77,15 +77,15 @@ template <class Row, class T> class DecodeOneWarp {
 
   __device__ __forceinline__ int row(int r) const { return lane_ % 4 * 2 + r; }
 
-  // Matrices of 8 rows and 8 columns, so that registers 0 and 2 are the first 16 columns, and 1 and 3 the next ones.
+  // Loads matrices of 8 rows and 8 columns; registers 0 and 2 are the first 16 columns, and 1 and 3 the next ones.
   __device__ __forceinline__ void read_q(unsigned q) {
     const unsigned piece = lane_ / 8 % 2 * 2 + lane_ / 16, from = q + TileQ::at(lane_ % 8, piece * 8);
 #pragma unroll
-    for (int d = 0; d < D / 2; ++d) tile::sm80::load_matrices<false>(q_[d], TileQ::further(from, 0, d * 32));
+    for (int d = 0; d < D / 2; ++d) tile::sm80::load_matrices<false>(q_[d], TileQ::advanced(from, 0, d * 32));
   }
 
   // s = k q^T
-  __device__ __forceinline__ void multiply_keys(unsigned k) {
+  __device__ __forceinline__ void multiply_qk(unsigned k) {
 #pragma unroll
     for (int n = 0; n < N; ++n)
 #pragma unroll
@@ -95,13 +95,13 @@ template <class Row, class T> class DecodeOneWarp {
 #pragma unroll
       for (int n = 0; n < N; ++n) {
         unsigned keys[4];
-        tile::sm80::load_matrices<false>(keys, TileK::further(k + from_k_, n * 16, d * 16));
+        tile::sm80::load_matrices<false>(keys, TileK::advanced(k + from_k_, n * 16, d * 16));
         tile::sm80::multiply<T>(s_[n], keys, q_[d / 2], d % 2);
       }
   }
 
-  // Leaves the first `keys` of them.
-  __device__ __forceinline__ void keep(int keys) {
+  // Sets scores past the first `keys` to -inf.
+  __device__ __forceinline__ void apply_mask(int keys) {
 #pragma unroll
     for (int n = 0; n < N; ++n)
 #pragma unroll
@@ -109,35 +109,36 @@ template <class Row, class T> class DecodeOneWarp {
         if (n * 16 + e / 2 * 8 + lane_ / 4 >= keys) s_[n][e] = minus_infinity;
   }
 
-  // Values behind the first `keys` become zeros: their weights are, and what lies there need not be a number.
+  // Sets values past the first `keys` to zero: their P is 0, but what lies there may be NaN.
   __device__ __forceinline__ void clear_values(unsigned char* v, int keys) const {
-    constexpr int unit = 16 / sizeof(T), units = c.dv / unit;
+    constexpr int vector = 16 / sizeof(T), row_vectors = c.dv / vector;
     RIDGE_KEEP_LOOP
-    for (int n = keys * units + lane_; n < c.bn * units; n += 32)
-      simt::store(reinterpret_cast<unsigned*>(v + TileK::at(n / units, n % units * unit)), simt::vec<unsigned, 4>{});
-    tile::sm90::fence_shared_for_copies();  // parts may come to this place
+    for (int n = keys * row_vectors + lane_; n < c.bn * row_vectors; n += 32)
+      simt::store(reinterpret_cast<unsigned*>(v + TileK::at(n / row_vectors, n % row_vectors * vector)),
+                  simt::vec<unsigned, 4>{});
+    tile::sm90::fence_shared_for_copies();  // the merge may load parts to this place
     __syncwarp();
   }
 
-  // Scores become weights. What they are relative to follows the greatest score where that is far above it: what a
-  // power of two all weights are multiplied with is the same to every sum.
-  __device__ __forceinline__ void weigh(float factor) {
+  // Replaces scores by P. The reference follows the maximum only when that is far above it: a common power-of-two
+  // factor of all P cancels.
+  __device__ __forceinline__ void compute_p(float scale_log2) {
     constexpr float above = 8;
-    float top[columns];
+    float row_max[columns];
     bool rise = false, far = false;
 #pragma unroll
     for (int r = 0; r < columns; ++r) {
-      top[r] = minus_infinity;
+      row_max[r] = minus_infinity;
 #pragma unroll
-      for (int n = 0; n < N; ++n) top[r] = fmaxf(top[r], fmaxf(s_[n][r], s_[n][2 + r]));
-      rise = rise || (top[r] - running[r].top) * factor > above;
+      for (int n = 0; n < N; ++n) row_max[r] = fmaxf(row_max[r], fmaxf(s_[n][r], s_[n][2 + r]));
+      rise = rise || (row_max[r] - running[r].row_max) * scale_log2 > above;
     }
     if (simt::tiles<32>().any(rise)) {
       float change[columns];
 #pragma unroll
       for (int r = 0; r < columns; ++r) {
-        const float of_row = over_keys(top[r], [](float x, float y) { return fmaxf(x, y); });
-        change[r] = running[r].raise(fmaxf(running[r].top, of_row), factor);
+        const float of_row = over_keys(row_max[r], [](float x, float y) { return fmaxf(x, y); });
+        change[r] = running[r].update_max(fmaxf(running[r].row_max, of_row), scale_log2);
       }
 #pragma unroll
       for (int v = 0; v < V; ++v)
@@ -156,34 +157,34 @@ template <class Row, class T> class DecodeOneWarp {
     for (int n = 0; n < N; ++n)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        s_[n][e] = running[e % 2].weight(s_[n][e], factor);
+        s_[n][e] = running[e % 2].p(s_[n][e], scale_log2);
         running[e % 2].sum += s_[n][e];
       }
   }
 
-  // o += v^T weights
-  __device__ __forceinline__ void add_values(unsigned v) {
+  // O^T += V^T P^T
+  __device__ __forceinline__ void add_pv(unsigned v) {
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      const unsigned first = tile::sm80::turn_matrix(tile::pack_pair<T>(s_[n][0], s_[n][1]));
-      const unsigned next = tile::sm80::turn_matrix(tile::pack_pair<T>(s_[n][2], s_[n][3]));
-      const unsigned weights[4] = {first, 0, next, 0};
+      const unsigned first = tile::sm80::transpose_matrix(tile::pack_pair<T>(s_[n][0], s_[n][1]));
+      const unsigned next = tile::sm80::transpose_matrix(tile::pack_pair<T>(s_[n][2], s_[n][3]));
+      const unsigned p[4] = {first, 0, next, 0};
 #pragma unroll
       for (int d = 0; d < V; ++d) {
         unsigned values[4];
-        tile::sm80::load_matrices<true>(values, TileK::further(v + from_v_, n * 16, d * 16));
-        tile::sm80::multiply<T>(o_[d], values, weights, 0);
+        tile::sm80::load_matrices<true>(values, TileK::advanced(v + from_v_, n * 16, d * 16));
+        tile::sm80::multiply<T>(o_[d], values, p, 0);
       }
     }
   }
 
-  // Leaves the warp's part, of `rows` rows.
-  __device__ __forceinline__ void put(float* part, int rows) {
+  // Stores the warp's part, with `rows` rows.
+  __device__ __forceinline__ void store(float* part, int rows) {
 #pragma unroll
     for (int r = 0; r < columns; ++r) {
       const float sum = over_keys(running[r].sum, [](float x, float y) { return x + y; });
       if (row(r) >= rows) continue;
-      if (lane_ < 4) simt::store(part + 2 * row(r), simt::vec<float, 2>{sum, running[r].top});
+      if (lane_ < 4) simt::store(part + 2 * row(r), simt::vec<float, 2>{sum, running[r].row_max});
 #pragma unroll
       for (int v = 0; v < V; ++v)
 #pragma unroll
@@ -192,10 +193,10 @@ template <class Row, class T> class DecodeOneWarp {
     }
   }
 
-  RunningRow running[columns];  // sum: of this lane's keys
+  SoftmaxState running[columns];  // sum: over this lane's keys
 
  private:
-  // Over the lanes that have other keys of the same rows.
+  // Reduces over the lanes that have other keys of the same rows.
   template <class F> __device__ __forceinline__ float over_keys(float value, F f) const {
 #pragma unroll
     for (int distance = 4; distance < 32; distance *= 2) value = f(value, simt::tiles<32>().shfl_xor(value, distance));
@@ -203,44 +204,44 @@ template <class Row, class T> class DecodeOneWarp {
   }
 
   int lane_;
-  unsigned from_k_, from_v_;  // where this lane reads in their tiles
+  unsigned from_k_, from_v_;  // offsets at which this lane reads in the tiles
   unsigned q_[D / 2][4];
   float s_[N][4], o_[V][4];  // [16 keys][8 rows], [16 columns][8 rows]
 };
 
-// Four neighbours of a row of O, of `count` parts that follow each other in shared memory, `step` floats apart. They
-// are not divided by the weights' sum.
-//   facts: each part's sum, and the score that its weights are relative to; -inf: it has none
+// Merges four neighbouring elements of a row of O over `count` parts in shared memory, `step` floats apart. Parts are
+// not normalized.
+//   stats: each part's sum, and the maximum that its P is relative to; -inf: it has none
 struct DecodePiece {
   simt::vec<float, 4> o;
-  RunningRow row;
+  SoftmaxState row;
 };
-__device__ __forceinline__ DecodePiece bring_together(const float* facts, const float* o, int count, int step,
-                                                      float factor) {
-  constexpr int batch = 4;  // that are read before the first of them is added
-  DecodePiece all{{}, RunningRow::nothing()};
+__device__ __forceinline__ DecodePiece merge_parts(const float* stats, const float* o, int count, int step,
+                                                   float scale_log2) {
+  constexpr int batch = 4;  // parts that are read before the first of them is added
+  DecodePiece all{{}, SoftmaxState::empty()};
   RIDGE_KEEP_LOOP
   for (int first = 0; first < count; first += batch) {
-    simt::vec<float, 2> fact[batch];
+    simt::vec<float, 2> part_stat[batch];
     simt::vec<float, 4> part[batch]{};
-    float top = all.row.top;
+    float row_max = all.row.row_max;
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
-      fact[i] = {0, minus_infinity};
+      part_stat[i] = {0, minus_infinity};
       if (first + i < count) {
-        fact[i] = simt::load<2>(facts + (first + i) * step);
+        part_stat[i] = simt::load<2>(stats + (first + i) * step);
         part[i] = simt::load<4>(o + (first + i) * step);
       }
-      top = fmaxf(top, fact[i][1]);
+      row_max = fmaxf(row_max, part_stat[i][1]);
     }
-    const float before = all.row.raise(top, factor);
+    const float before = all.row.update_max(row_max, scale_log2);
 #pragma unroll
     for (int e = 0; e < 4; ++e) all.o[e] *= before;
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
-      const Reference of_part = Reference::of(fact[i][1], factor);
-      const float change = fact[i][1] == minus_infinity ? 0 : of_part.change_to(all.row.reference(), factor);
-      all.row.sum += change * fact[i][0];
+      const Reference of_part = Reference::of(part_stat[i][1], scale_log2);
+      const float change = part_stat[i][1] == minus_infinity ? 0 : of_part.change_to(all.row.reference(), scale_log2);
+      all.row.sum += change * part_stat[i][0];
 #pragma unroll
       for (int e = 0; e < 4; ++e) all.o[e] += change * part[i][e];
     }
@@ -248,18 +249,18 @@ __device__ __forceinline__ DecodePiece bring_together(const float* facts, const 
   return all;
 }
 
-// o = softmax(factor q k^T) v                                                         shapes: see DecodeOneArguments
-// Preconditions: cc 90; gridDim is (heads of K x a.blocks, parts, batch), of whose parts number p has the tiles from
-// p a.tiles on; a.d is a multiple of 8, a.dv of 4; rows of Q and O begin on 16 bytes; a.factor > 0; there are at most
-// decode_most_parts.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// o = softmax(scale q k^T) v                                                          shapes: see DecodeOneArguments
+// Preconditions: cc 90; gridDim is (heads of K x a.blocks, splits, batch); split p has the tiles from p a.tiles on; a.d
+// is a multiple of 8, a.dv of 4; rows of Q and O are aligned to 16 bytes; a.scale_log2 > 0; at most decode_most_parts
+// splits.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
-    constexpr Config c = Row::config;
-    using K = DecodeOneKernel<Row>;
-    enum : int { ready = 1, summed, arrived, told };  // barriers: of all threads, but `summed`, of those that multiply
+    constexpr Config c = Policy::config;
+    using K = DecodeOneKernel<Policy>;
+    enum : int { ready = 1, summed, arrived, last_known };  // barriers of all threads; `summed`: of consumers
     unsigned char* const shared = sm90::swizzled_shared();
     auto* const full = reinterpret_cast<sm90::Barrier*>(shared + K::full_at);
     auto* const empty = reinterpret_cast<sm90::Barrier*>(shared + K::empty_at);
@@ -270,18 +271,18 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const int part = static_cast<int>(blockIdx.y);
     const int batch = static_cast<int>(blockIdx.z), parts = static_cast<int>(gridDim.y);
     const int head_of_k = static_cast<int>(blockIdx.x) / a.blocks,
-              first_head = static_cast<int>(blockIdx.x) % a.blocks * c.bm,  // of those that share K and V
+              first_head = static_cast<int>(blockIdx.x) % a.blocks * c.bm,  // among those that share K and V
         rows = ::min(c.bm, a.heads - first_head), head = head_of_k * a.heads + first_head;
     const int keys = a.lengths.data ? a.lengths(0, batch) : a.keys;
     const int first_tile = part * a.tiles, all_tiles = (keys + c.bn - 1) / c.bn;
-    const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // which is not among them
+    const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // exclusive
     const int part_floats = decode_part_floats(c, decode_part_rows(c, a.heads));
 
     if (warp_index == K::warps) {
       const bool elected = sm90::is_elected();
-      const auto bring = [&](int tile, int stage) {  // called by the elected lane
+      const auto load = [&](int tile, int stage) {  // called by the elected lane
         unsigned char* const to = shared + K::ring_at + stage * K::tile_bytes;
-        sm90::arrive_expecting(full + stage, K::tile_bytes);
+        sm90::arrive_and_expect_tx(full + stage, K::tile_bytes);
 #pragma unroll
         for (int p = 0; p < c.d / panel; ++p)
           sm90::load(&maps.k, to + mma_tile_bytes(c.bn, p * panel), full + stage, p * panel, tile * c.bn, head_of_k,
@@ -296,35 +297,35 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         for (int stage = 0; stage < K::ring; ++stage) {
           sm90::init(full + stage, 1);
           sm90::fence_init();
-          if (first_tile + stage < last_tile) bring(first_tile + stage, stage);
+          if (first_tile + stage < last_tile) load(first_tile + stage, stage);
         }
       }
       __syncwarp();
-      sm90::await_named<c.threads>(ready);
-      sm90::RingPlace<K::ring> at;
+      sm90::named_barrier_sync<c.threads>(ready);
+      sm90::PipelineState<K::ring> at;
       RIDGE_KEEP_LOOP
       for (int tile = first_tile + K::ring; tile < last_tile; ++tile, at.next()) {
         sm90::wait(empty + at.stage, at.parity);
-        if (elected) bring(tile, at.stage);
+        if (elected) load(tile, at.stage);
       }
       __syncwarp();
       if (parts == 1) return;
       const std::int64_t place = std::int64_t{batch} * gridDim.x + blockIdx.x;
       if (elected) tile::claim_arrivals(a.arrivals + place, a.run);
       __syncwarp();
-      sm90::await_named<c.threads>(arrived);  // the block's part has been written
+      sm90::named_barrier_sync<c.threads>(arrived);  // the block's part has been stored
       if (elected) {
         const bool am_last = sm90::arrives_last(a.arrivals + place, parts);
         *last = am_last;
         if (am_last) {
           const int floats = parts * part_floats;
           sm90::fence_global_for_copies();
-          sm90::arrive_expecting(gathered, static_cast<unsigned>(floats) * 4);
+          sm90::arrive_and_expect_tx(gathered, static_cast<unsigned>(floats) * 4);
           sm90::copy_bulk(shared + K::ring_at, a.parts + place * floats, static_cast<unsigned>(floats) * 4, gathered);
         }
       }
       __syncwarp();
-      sm90::arrive_named<c.threads>(told);
+      sm90::named_barrier_arrive<c.threads>(last_known);
       return;
     }
 
@@ -333,20 +334,20 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       for (int s = 0; s <= K::ring; ++s) sm90::init(empty + s, 1);  // and `gathered`
       sm90::fence_init();
     }
-    constexpr int unit = 16 / sizeof(T), units = c.d / unit;
+    constexpr int vector = 16 / sizeof(T), row_vectors = c.d / vector;
     const T* const from_q = a.q + batch * a.q_batch + head * a.q_head;
 #pragma unroll
-    for (int first = 0; first < c.bm * units; first += K::threads) {
-      const int n = first + static_cast<int>(threadIdx.x), r = n / units, column = n % units * unit;
-      const bool there = r < rows && column < a.d;
-      if (n < c.bm * units)
-        tile::copy_async<16>(shared + PanelTile<c.bm>::at(r, column), there ? from_q + r * a.q_head + column : from_q,
-                             there ? 16 : 0);
+    for (int first = 0; first < c.bm * row_vectors; first += K::threads) {
+      const int n = first + static_cast<int>(threadIdx.x), r = n / row_vectors, column = n % row_vectors * vector;
+      const bool valid = r < rows && column < a.d;
+      if (n < c.bm * row_vectors)
+        tile::copy_async<16>(shared + PanelTile<c.bm>::at(r, column), valid ? from_q + r * a.q_head + column : from_q,
+                             valid ? 16 : 0);
     }
     float* const sums = reinterpret_cast<float*>(shared + K::sums_at);
     tile::wait_for_copies();
-    sm90::await_named<c.threads>(ready);  // Q and barriers are there
-    DecodeOneWarp<Row, T> warp;
+    sm90::named_barrier_sync<c.threads>(ready);  // Q and barriers are ready
+    DecodeOneWarp<Policy, T> warp;
     warp.read_q(sm90::shared_address(shared));
     int stage = warp_index;
     unsigned parity = 0;
@@ -354,21 +355,21 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int tile = first_tile + warp_index; tile < last_tile; tile += K::warps) {
       const unsigned k = sm90::shared_address(shared + K::ring_at + stage * K::tile_bytes);
       sm90::wait(full + stage, parity);
-      warp.multiply_keys(k);
+      warp.multiply_qk(k);
       if (const int left = keys - tile * c.bn; left < c.bn) {
-        warp.keep(left);
+        warp.apply_mask(left);
         if (a.lengths.data) warp.clear_values(shared + K::ring_at + stage * K::tile_bytes + K::k_bytes, left);
       }
-      warp.weigh(a.factor);
-      warp.add_values(k + K::k_bytes);
+      warp.compute_p(a.scale_log2);
+      warp.add_pv(k + K::k_bytes);
       __syncwarp();  // all lanes have read the tile
       if (lane == 0) sm90::arrive(empty + stage);
       if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
     }
-    warp.put(sums + warp_index * decode_part_floats(c, c.bm), rows);
-    sm90::await_named<K::threads>(summed);
+    warp.store(sums + warp_index * decode_part_floats(c, c.bm), rows);
+    sm90::named_barrier_sync<K::threads>(summed);
 
-    // Of the block's warps; and, in the block that is the last of a sequence's heads, of all blocks.
+    // Merges the parts of the block's warps; then, in the last block of a sequence's heads, those of all splits.
     const float* from = sums;
     int count = K::warps, step = decode_part_floats(c, c.bm);
     const std::int64_t place = std::int64_t{batch} * gridDim.x + blockIdx.x;
@@ -379,7 +380,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         const int r = n / (c.dv / 4), column = n % (c.dv / 4) * 4;
         if (column >= a.dv) continue;
         const int o_at = 2 * c.bm + r * (c.dv + pad) + column;
-        const DecodePiece all = bring_together(from + 2 * r, from + o_at, count, step, a.factor);
+        const DecodePiece all = merge_parts(from + 2 * r, from + o_at, count, step, a.scale_log2);
         if (whole) {
           const float inverse = all.row.sum == 0 ? 0 : __fdividef(1, all.row.sum);
           simt::vec<T, 4> o;
@@ -389,17 +390,17 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           simt::store(a.o + batch * a.o_batch + h * a.o_head + column, o);
           if (a.lse && column == 0)
             a.lse[batch * a.lse_batch + h * a.lse_head] =
-                all.row.sum == 0 ? minus_infinity : all.row.reference().log_of(all.row.sum, a.factor);
+                all.row.sum == 0 ? minus_infinity : all.row.reference().log_of(all.row.sum, a.scale_log2);
         } else {
           float* const to = a.parts + (place * parts + part) * part_floats;
           simt::store(to + o_at, all.o);
-          if (column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.row.sum, all.row.top});
+          if (column == 0) simt::store(to + 2 * r, simt::vec<float, 2>{all.row.sum, all.row.row_max});
         }
       }
       if (whole) break;
       whole = true;
-      sm90::arrive_named<c.threads>(arrived);
-      sm90::await_named<c.threads>(told);
+      sm90::named_barrier_arrive<c.threads>(arrived);
+      sm90::named_barrier_sync<c.threads>(last_known);
       if (!*last) break;
       sm90::wait(gathered, 0);
       from = reinterpret_cast<const float*>(shared + K::ring_at);
@@ -415,7 +416,7 @@ namespace ridge::attention_detail {
 namespace {
 
 template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
-  // What the query does not attend to is outside of the maps.
+  // Keys that the query does not attend to are outside of the map.
   static Status make_map(tile::sm90::TensorMap* map, const Config& c, const AttentionProblem& p, const TensorView& view,
                          const AttentionOperand& at, std::int64_t columns) {
     const decode_one::KeyRange keys = decode_one::keys_of(p);
@@ -439,7 +440,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
                                .d = static_cast<int>(p.d),
                                .dv = static_cast<int>(p.dv),
                                .tiles = static_cast<int>(ceil_div(ceil_div(keys, c.bn), splits)),
-                               .factor = all.scale * log2_e,
+                               .scale_log2 = all.scale * log2_e,
                                .parts = nullptr,
                                .arrivals = nullptr,
                                .run = 0,
@@ -450,7 +451,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
                                .lse_batch = all.at_lse.batch,
                                .lse_head = all.at_lse.head};
     if (splits == 1) return args;
-    // The workspace is parts, on 16 bytes, and then words.
+    // The workspace has the parts, aligned to 16 bytes, and then the arrival counters.
     args.parts = static_cast<float*>(call.workspace.data);
     args.arrivals = reinterpret_cast<tile::Arrivals*>(
         args.parts + p.b * p.hkv * blocks * splits * decode_part_floats(c, decode_part_rows(c, heads)));
@@ -466,7 +467,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
     const DecodeOneArguments<T> args = decode_arguments_of(c, call);
     simt::Config at = launch_config(call, p.hkv * args.blocks);
     at.grid.z = static_cast<unsigned>(p.b);
-    return tile::sm90::launch_clusters(at, 1, attention_decode_one<Row<I>, T>, args, maps);
+    return tile::sm90::launch_clusters(at, 1, attention_decode_one<Policy<I>, T>, args, maps);
   }
 };
 

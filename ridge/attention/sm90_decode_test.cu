@@ -1,5 +1,5 @@
-// Decoding on Hopper on the CPU runtime, which emulates TMA, mbarrier and mma.sync: cases of the book, launched as on a
-// GPU and held to the book's tolerances.
+// Decoding on Hopper on the CPU runtime, which emulates TMA, mbarrier and mma.sync: runs cases of the book as on a GPU,
+// and checks them with the book's tolerances.
 #include <ridge/attention/sm90_case.hpp>
 #include <ridge/attention/sm90_decode.cuh>
 #include <ridge/attention/sm90_decode_one.cuh>
@@ -25,7 +25,7 @@ constexpr const char *narrow = "decode_64", *wide = "decode_128", *widest = "dec
 
 TEST(DecodingOnHopper, OneQueryOfSharedHeads) {
   check(narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=200,d=64:lse");
-  check(wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=530,d=128:lse", 1);  // more tiles of a warp than it has stages
+  check(wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=530,d=128:lse", 1);  // a warp has more tiles than stages
   check(wide, "bf16:b=1,hq=8,hkv=2,sq=1,sk=150,d=128", 3);
   check(widest, "bf16:b=1,hq=4,hkv=1,sq=1,sk=100,d=256:lse", 2);
 }
@@ -68,7 +68,7 @@ TEST(DecodingOnHopper, WhatIsMaskedDoesNotMatter) {
 }
 TEST(DecodingOnHopper, QueriesWithoutKeys) {
   check(wide, "f16:b=1,hq=4,hkv=1,sq=30,sk=20,d=128:causal=lower_right:lse", 2);
-  check(wide, "f16:b=1,hq=4,hkv=1,sq=3,sk=100,d=128:window=2,3:lse", 5);  // parts without keys
+  check(wide, "f16:b=1,hq=4,hkv=1,sq=3,sk=100,d=128:window=2,3:lse", 5);  // splits without keys
 }
 TEST(DecodingOnHopper, UnevenLengths) {
   for (const std::string kind : {"cu_q,cu_k", "lengths", "cu_k", "cu_q,lengths"}) {
@@ -105,7 +105,7 @@ constexpr const char *one_narrow = "decode_one_64", *one_wide = "decode_one_128"
 TEST(OneQueryOnHopper, SharedHeads) {
   check_one(one_narrow, "bf16:b=2,hq=4,hkv=2,sq=1,sk=200,d=64:lse");
   check_one(one_narrow, "f16:b=1,hq=8,hkv=1,sq=1,sk=300,d=64", 2);
-  check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=128:lse", 1);  // more tiles than the ring has
+  check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,sk=700,d=128:lse", 1);  // more tiles than the circular buffer has
   check_one(one_wide, "bf16:b=2,hq=8,hkv=2,sq=1,sk=600,d=128:lse", 3);
   check_one(one_wide, "bf16:b=1,hq=7,hkv=1,sq=1,sk=90,d=128:layout=bshd", 2);
   check_one(one_wide, "f16:b=3,hq=2,hkv=2,sq=1,sk=64,d=128:lse:layout=bshd");

@@ -1,32 +1,32 @@
-// Gradients of f16 and bf16 on Hopper's tensor cores: a block owns bm keys, and dQ is added to.
+// Gradients of f16 and bf16 on Hopper's tensor cores: a block owns bm keys, and adds to dQ.
 #pragma once
 #include <ridge/attention/gradient.hpp>
 
 namespace ridge::attention_kernels {
 
-// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dX [bm][bn], all in panels, and of two floats of each
-// query; of dQ [bn][d] in float32; a tile of the mask. Where multipliers have roles (sm90_gradient_wide.cuh) dQ leaves
-// from registers, and dX, in whose place weights were, has more stages.
+// K [bm][d] and V [bm][dv]; stages of Q [bn][d], dO [bn][dv] and dS [bm][bn], all in panels, and of two floats per
+// query; dQ [bn][d] in float32; a tile of the mask. Where consumers are specialized (sm90_gradient_wide.cuh) dQ leaves
+// from registers, and dS, which takes P's place, has more stages.
 
-// One tile of sums is added to dQ while the other is filled; the place of the second one is a mask's.
-constexpr int gradient_sums_stages(const Config& c) { return c.masks ? 1 : 2; }
-// Where there are roles: a block that waits for its turn goes on so long. The last one's place is a mask's.
-constexpr int gradient_x_stages(const Config& c) { return c.masks ? 3 : 4; }
-constexpr bool has_gradient_roles(const Config& c) { return c.bm == 64; }
-// Parts of a tile of dQ that blocks add to one after another: the next block begins when the first part is there.
-constexpr int gradient_turns_of_tile(const Config& c) { return has_gradient_roles(c) ? 2 : 1; }
-inline constexpr int mask_copy_unit = 8;  // elements of 16 bytes, on which rows of a mask's copy begin
+// One tile of dQ is added while the other is filled; a mask takes the place of the second one.
+constexpr int gradient_dq_stages(const Config& c) { return c.masks ? 1 : 2; }
+// With specialized consumers, stages let a block compute ahead while it waits. A mask takes the last stage's place.
+constexpr int gradient_ds_stages(const Config& c) { return c.masks ? 3 : 4; }
+constexpr bool specializes_consumers(const Config& c) { return c.bm == 64; }
+// Semaphores per tile of dQ: the next block begins when the first part of the tile has been added.
+constexpr int gradient_semaphores_of_tile(const Config& c) { return specializes_consumers(c) ? 2 : 1; }
+inline constexpr int mask_copy_vector = 8;  // elements of 16 bytes, the alignment of rows of a mask's copy
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
-  return has_gradient_roles(c) ? (5 + c.stages * 4) * 8 + 6 * 4 : 3 * 8 + c.stages * (6 * 8 + 4) + 2 * 4;
+  return specializes_consumers(c) ? (5 + c.stages * 4) * 8 + 6 * 4 : 3 * 8 + c.stages * (6 * 8 + 4) + 2 * 4;
 }
 // A tile of the mask tensor, [bn][bm] of the 16-bit type.
 constexpr int gradient_mask_bytes(const Config& c) { return c.masks ? mma_tile_bytes(c.bn, c.bm) : 0; }
 constexpr int wgmma_gradient_bytes(const Config& c) {
-  const int x_stages = has_gradient_roles(c) ? gradient_x_stages(c) : c.stages;
-  const int sums_stages = has_gradient_roles(c) ? 0 : gradient_sums_stages(c);
+  const int ds_stages = specializes_consumers(c) ? gradient_ds_stages(c) : c.stages;
+  const int dq_stages = specializes_consumers(c) ? 0 : gradient_dq_stages(c);
   return mma_tile_bytes(c.bm, c.d) + mma_tile_bytes(c.bm, c.dv) +
          c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv) + c.bn * 8) +
-         x_stages * mma_tile_bytes(c.bm, c.bn) + sums_stages * c.bn * c.d * 4 + gradient_mask_bytes(c) +
+         ds_stages * mma_tile_bytes(c.bm, c.bn) + dq_stages * c.bn * c.d * 4 + gradient_mask_bytes(c) +
          wgmma_gradient_barrier_bytes(c);
 }
 
@@ -34,9 +34,9 @@ constexpr int wgmma_gradient_bytes(const Config& c) {
 
 namespace ridge::attention_detail::wgmma_gradient {
 
-// The mask tensor as the kernel reads it. One that TMA cannot bring as it lies, or of which all queries have one row,
-// is copied before: boolean elements as 0 and -inf, repeated axes once, the row that all queries share as often as a
-// tile has queries.
+// The mask tensor as the kernel reads it. A mask that TMA cannot load, or with one row for all queries, is copied
+// first: boolean elements as 0 and -inf, broadcast axes once, and a row that all queries share as often as a tile has
+// queries.
 struct MaskShape {
   bool is_copied;
   std::int64_t batch, heads, rows, columns;  // of the copy
@@ -44,26 +44,26 @@ struct MaskShape {
 };
 constexpr MaskShape mask_shape(const Config& c, const AttentionProblem& p) {
   if (p.mask == AttentionMask::none) return {};
-  const AttentionOperand& m = *p.mask_lies;
+  const AttentionOperand& m = *p.mask_layout;
   const bool is_copied = p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype);
   return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
-          ceil_div(p.sk, mask_copy_unit) * mask_copy_unit};
+          ceil_div(p.sk, mask_copy_vector) * mask_copy_vector};
 }
 
-// The workspace, in the order of its parts' bytes: dQ in float32, facts and bases of queries, by whole tiles of these;
-// the copy of a mask; a word of each tile, and one.
+// Workspace, in this order: dQ in float32, statistics and bases of queries, for whole tiles of queries; the copy of a
+// mask; semaphores of each tile, and the block counter.
 struct WorkspaceParts {
-  std::int64_t tiles, sums, facts, bases, mask, words;  // tiles: of bn queries
-  std::int64_t bytes() const { return sums + facts + bases + mask + words; }
+  std::int64_t tiles, dq_accum, stats, bases, mask, words;  // tiles: with bn queries each
+  std::int64_t bytes() const { return dq_accum + stats + bases + mask + words; }
 };
 constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p) {
   const std::int64_t tiles = ceil_div(p.sq, c.bn), all = p.b * p.hq * tiles;
   return {.tiles = tiles,
-          .sums = all * c.bn * c.d * 4,
-          .facts = all * c.bn * 8,
+          .dq_accum = all * c.bn * c.d * 4,
+          .stats = all * c.bn * 8,
           .bases = all * c.bn * 4,
           .mask = mask_shape(c, p).elements() * 2,
-          .words = (all * gradient_turns_of_tile(c) + 1) * 4};
+          .words = (all * gradient_semaphores_of_tile(c) + 1) * 4};
 }
 
 inline std::string refuse_mask(const Config& c, const AttentionProblem& p) {
@@ -106,13 +106,13 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   const Config& c = row.config;
   const Products products{.rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
-  k.launches = c.masks && mask_shape(c, p).is_copied ? 4 : 3;  // a start, the sums, an end; before, a copy
-  add_code(k, has_gradient_roles(c) ? 12 : 7);
+  k.launches = c.masks && mask_shape(c, p).is_copied ? 4 : 3;  // pre-, main and post-processing; first a copy
+  add_code(k, specializes_consumers(c) ? 12 : 7);
   return k;
 }
 
 inline std::string_view lesson(const Variant&) { return "better maths"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}, one_part, workspace};
+inline constexpr Family family{{fits, footprint, model, lesson}, one_split, workspace};
 
 }  // namespace ridge::attention_detail::wgmma_gradient

@@ -1,5 +1,5 @@
-// Hopper's gradients on the CPU runtime, which emulates TMA, bulk copies, mbarrier and wgmma: cases of the book,
-// launched as on a GPU and held to the book's tolerances.
+// Hopper's gradients on the CPU runtime, which emulates TMA, bulk copies, mbarrier and wgmma: runs cases of the book as
+// on a GPU, and checks them with the book's tolerances.
 #include <ridge/attention/gradient_case.hpp>
 #include <ridge/attention/sm90_gradient.cuh>
 
@@ -34,7 +34,7 @@ TEST(AttentionGradientsOnHopper, PartsOfTiles) {
   check(widest, "f16:b=1,hq=4,hkv=2,sq=70,sk=65,d=192,dv=128:causal:layout=bshd");
   check(widest, "bf16:b=1,hq=1,hkv=1,sq=65,sk=63,d=136,dv=256");
   check(widest, "bf16:b=1,hq=1,hkv=1,sq=1,sk=130,d=256,dv=8");
-  check(widest, "f16:b=1,hq=1,hkv=1,sq=192,sk=64,d=136");  // an odd number of steps, the last one of which misses none
+  check(widest, "f16:b=1,hq=1,hkv=1,sq=192,sk=64,d=136");  // an odd number of steps, the last without masked pairs
 }
 TEST(AttentionGradientsOnHopper, Masks) {
   for (const char* mask : {":causal", ":causal=lower_right", ":window=40,3", ":window=200,-1", ":window=-1,150",
@@ -90,7 +90,7 @@ TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
 }
 TEST(AttentionGradientsOnHopper, LastHeadsFall) {
   EXPECT_EQ(falling_heads(8, 32, 132), 4);  // 128 blocks
-  EXPECT_EQ(falling_heads(8, 16, 132), 0);  // each has a multiprocessor
+  EXPECT_EQ(falling_heads(8, 16, 132), 0);  // one block per multiprocessor
   EXPECT_EQ(falling_heads(1, 500, 132), 0);
   EXPECT_EQ(falling_heads(4, 3, 2), 1);  // as below
   for (const int sms : {2, 4, 7}) {
@@ -100,7 +100,7 @@ TEST(AttentionGradientsOnHopper, LastHeadsFall) {
     check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
   }
 }
-// Brought as they lie; copied, for boolean ones, rows that do not begin on 16 bytes, and those that all queries share.
+// Masks loaded directly; copied: boolean ones, rows not aligned to 16 bytes, and rows that all queries share.
 TEST(AttentionGradientsOnHopper, MaskTensors) {
   const struct {
     const char *row, *d, *size;

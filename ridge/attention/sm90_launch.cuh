@@ -1,4 +1,4 @@
-// What launches on Hopper share. Internal to its unit, as launch_arguments.cuh is.
+// Helpers of launches on Hopper. Internal to its translation unit, like launch_arguments.cuh.
 #pragma once
 #include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/sm90_order.cuh>
@@ -8,7 +8,7 @@
 namespace ridge::attention_detail {
 namespace {
 
-// A tensor [batch, heads, rows, columns] as TMA reads it, `box` rows at a time.
+// Tensor map of [batch, heads, rows, columns], in boxes of `box` rows.
 template <class T>
 Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOperand& at, std::int64_t columns,
                 std::int64_t rows, std::int64_t heads, std::int64_t batch, int box) {
@@ -16,11 +16,12 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
                                      {{rows, at.row}, {heads, at.head}, {batch, at.batch}}, box);
 }
 
-// Of blocks that stay.
-[[maybe_unused]] WgmmaOrder order_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
-  return WgmmaOrder::of(static_cast<unsigned>((p.sq + c.bm - 1) / c.bm), static_cast<unsigned>(p.b * p.hq),
-                        static_cast<unsigned>(p.hq), static_cast<unsigned>(p.hq / std::max<std::int64_t>(1, p.hkv)),
-                        p.rule.right >= 0 && p.rule.left < 0, static_cast<unsigned>(device.sms));
+// Tile scheduler of persistent blocks.
+[[maybe_unused]] WgmmaTileScheduler scheduler_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
+  return WgmmaTileScheduler::of(static_cast<unsigned>(ceil_div(p.sq, c.bm)), static_cast<unsigned>(p.b * p.hq),
+                                static_cast<unsigned>(p.hq),
+                                static_cast<unsigned>(p.hq / std::max<std::int64_t>(1, p.hkv)),
+                                p.rule.right >= 0 && p.rule.left < 0, static_cast<unsigned>(device.sms));
 }
 
 }  // namespace

@@ -1,28 +1,28 @@
-// Which tiles blocks of Hopper's kernels take: of queries, block by block, and of their keys. Plain arithmetic, that
-// says nothing of how tiles come or what is made of them.
+// Tile scheduler of Hopper's kernels: which tiles of queries a block takes, and their tiles of keys. Plain arithmetic,
+// independent of how tiles are loaded and used.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 
 namespace ridge::attention_kernels {
 
-// The tiles of queries in the order in which blocks take them: heads one after the other, so that blocks share the keys
-// that the L2 cache holds; but not those that share K and V, of which as many blocks would ask for the same lines at
-// once, and wait: measured, 2 to 7 % with groups of four. Behind a causal mask a head's last queries take longest. Then
-// a block has one of the longer tiles and one of the shorter ones at a time, and all such pairs take alike; or, where
-// blocks have few of them, the longest of all heads come first, and of those that follow each block has the longer ones
-// that had the shorter ones before.
-struct WgmmaOrder {
-  unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles of a head; steps: pairs, or tiles
+// Persistent tile scheduler. Blocks take tiles of queries head by head, so that concurrent blocks share keys in the L2
+// cache. Heads that share K and V are not consecutive: blocks that ask for the same lines at once wait, measured
+// 2 to 7 % with groups of four. With a causal mask a head's last queries take longest. Then a block takes a long tile
+// and a short one as a pair, and all such pairs take the same time. Where blocks have few tiles, the longest tiles of
+// all heads come first instead (longest processing time first); among later ones, blocks that had shorter tiles get
+// longer ones.
+struct WgmmaTileScheduler {
+  unsigned tiles, group, kv_heads, steps_of_head, steps;  // tiles: per head; steps: pairs, or tiles
   bool pairs, longest_first;
   unsigned all_heads, blocks, places_on, kv_on, members_on,
-      batches_on;  // what a block goes on by, so that the device divides once
+      batches_on;  // increments of a block per step, so that the device divides once
 
-  // all_heads: in all of the batch; group: heads that share K and V; rises: later tiles of a head take longer
-  static RIDGE_HD WgmmaOrder of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool rises,
-                                unsigned most_blocks) {
+  // all_heads: of the whole batch; group: heads that share K and V; rises: later tiles of a head take longer
+  static RIDGE_HD WgmmaTileScheduler of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group,
+                                        bool rises, unsigned most_blocks) {
     if (all_heads == 0 || tiles == 0) return {};
     const unsigned all = all_heads * tiles;
-    const bool share = rises && all > most_blocks;  // else each has a block
+    const bool share = rises && all > most_blocks;  // else each tile has a block
     const bool longest_first = share && is_longest_first_better(tiles, all_heads, most_blocks);
     const bool pairs = share && !longest_first;
     const unsigned of_head = pairs ? (tiles + 1) / 2 : tiles, steps = all_heads * of_head;
@@ -42,13 +42,13 @@ struct WgmmaOrder {
             .members_on = heads_on / kv_heads % group,
             .batches_on = heads_on / heads_of_batch};
   }
-  // f(Place) of the tiles of this block.
+  // f(BlockCoord) for each tile of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
     unsigned place = blockIdx.x % steps_of_head, kv = blockIdx.x / steps_of_head;
     unsigned member = kv / kv_heads, batch = member / group, round = 0;
     kv %= kv_heads;
     member %= group;
-    bool shorter = false;  // the second of a pair
+    bool shorter = false;  // the second tile of a pair
 #pragma unroll 1
     for (unsigned step = blockIdx.x; step < steps;) {
       if (longest_first) {
@@ -60,7 +60,7 @@ struct WgmmaOrder {
         member %= group;
       }
       const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
-      f(Place(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
+      f(BlockCoord(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
       if (longest_first) {
         step = step_of(++round, blockIdx.x, blocks);
         continue;
@@ -79,15 +79,15 @@ struct WgmmaOrder {
   }
 
  private:
-  // The step that a block has in a round: every other round the blocks stand the other way round.
+  // Step of a block in a round: the order of blocks is reversed every other round.
   static RIDGE_HD unsigned step_of(unsigned round, unsigned block, unsigned blocks) {
     return round * blocks + (round % 2 ? blocks - 1 - block : block);
   }
-  // By what the fullest block has, in tiles of keys as a head's shortest tile has one. Pairs have all the same, and the
-  // longest first leave most to a block at an end, of all or of those that the last round has a tile for. Even pairs
-  // share keys, and are left by a sixteenth.
+  // Compares the load of the fullest block, in tiles of keys where a head's shortest tile has one. Pairs are all equal.
+  // With the longest first, the fullest block is the first or last of all, or of those with a tile in the last round.
+  // Pairs share keys: they are kept unless the gain is over a sixteenth.
   static RIDGE_HD bool is_longest_first_better(unsigned tiles, unsigned all_heads, unsigned blocks) {
-    constexpr unsigned few = 8;  // tiles of a block; of more of them pairs are even
+    constexpr unsigned few = 8;  // tiles per block; with more, pairs are balanced
     const unsigned all = all_heads * tiles, pairs = all_heads * ((tiles + 1) / 2);
     if (all > few * blocks) return false;
     unsigned most = 0;
@@ -101,8 +101,8 @@ struct WgmmaOrder {
   }
 };
 
-// A tile's sequence: its arguments, and where it lies in the tensors that maps show.
-template <class T, bool Uneven> struct WgmmaSequence {
+// Sequence of a tile: its arguments, and its coordinates in the tensor maps.
+template <class T, bool Varlen> struct WgmmaSequence {
   const Arguments<T>& given;
   int batch_q, batch_k;
   Begin begin{0, 0};
@@ -118,16 +118,16 @@ template <class T> struct WgmmaSequence<T, true> {
       : own(all),
         batch_q(all.sequences.from_q.data ? 0 : batch),
         batch_k(all.sequences.from_k.data ? 0 : batch),
-        begin(take_sequence(own, batch)) {}
+        begin(select_sequence(own, batch)) {}
   __device__ __forceinline__ const Arguments<T>& arguments() const { return own; }
 };
 
-// The keys of a tile of queries: tiles of bn, the last one first. It is an edge of a causal mask and of sequences, and
-// its values are looked through while its scores are computed.
-template <class Row, class T> struct WgmmaWalk {
-  static constexpr Config c = Row::config;
+// Tiles of bn keys for a tile of queries, last tile first. The last one is an edge of a causal mask and of sequences,
+// and its values are checked while its scores are computed.
+template <class Policy, class T> struct WgmmaWalk {
+  static constexpr Config c = Policy::config;
   static constexpr int bn = c.bn;
-  // From one tile to another, which is not among them.
+  // Range of tiles [from, to).
   struct Tiles {
     int from, to;
     __device__ __forceinline__ bool contains(int tile) const { return tile >= from && tile < to; }
@@ -137,9 +137,9 @@ template <class Row, class T> struct WgmmaWalk {
   int first_query, last_query;
   Keys keys;
   int tiles;
-  Tiles whole;  // that all queries attend to, key by key
+  Tiles whole;  // tiles without masking: all queries attend to all keys
 
-  // masked: which keys they attend to a mask tensor says too.
+  // masked: a mask tensor applies as well.
   __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query, bool masked = false)
       : a(args), first_query(query), last_query(::min(query + c.bm, args.sq) - 1) {
     keys = keys_of(a, first_query, last_query);
@@ -147,13 +147,13 @@ template <class Row, class T> struct WgmmaWalk {
     whole = masked ? Tiles{0, 0} : whole_of(first_query, last_query);
   }
   __device__ __forceinline__ int first(int tile) const { return keys.first + (tiles - 1 - tile) * bn; }
-  // The tiles that queries i to j attend to all of.
+  // Tiles in which queries i to j attend to all keys.
   __device__ __forceinline__ Tiles whole_of(int i, int j) const {
     const int last = ::min(keys.last, keys_of(a, i).last), begin = keys_of(a, j).first;
     return {tiles - ::max(0, last - keys.first) / bn, tiles - ::max(0, begin - keys.first + bn - 1) / bn};
   }
-  // The tiles that any of a multiplier's queries attends to, from `first_row` of the tile on. Where they are as many
-  // keys as a block has queries, multipliers have about the same.
+  // Tiles that any query of a consumer attends to, from `first_row` of the tile on. If a tile has at least as many keys
+  // as a block has queries, consumers have about the same tiles.
   __device__ __forceinline__ Tiles own(int first_row) const {
     if constexpr (c.bm <= bn) {
       return {0, tiles};

@@ -1,19 +1,19 @@
-// float32 on Hopper's tensor cores, each number as three of bf16, where it is asked for.
+// float32 on Hopper's tensor cores, each number split into three bf16 components, where it is asked for.
 #pragma once
 #include <ridge/attention/scores.hpp>
 
 namespace ridge::attention_kernels {
 
-// Tiles of bf16, three of each tile of float32: wide Q [bm][d], that of narrow heads is in registers; and a ring of
-// `stages` panels [bn][64], a tile's of K and then those of V. Two barriers and a mark for each panel of the ring.
+// Tiles of bf16, three per tile of float32: wide Q [bm][d] (narrow Q is in registers); and a circular buffer of
+// `stages` panels [bn][64], those of a tile of K and then those of V. Two barriers and a flag per panel of the buffer.
 
-inline constexpr int terms = 3;  // of 8 bits each, as many as float32 has
-constexpr int terms_tile_bytes(int rows, int columns) { return terms * mma_tile_bytes(rows, columns); }
+inline constexpr int components = 3;  // of 8 bits each, for the 24 bits of float32
+constexpr int terms_tile_bytes(int rows, int columns) { return components * mma_tile_bytes(rows, columns); }
 constexpr bool terms_keep_q(const Config& c) { return c.d <= panel; }  // in registers
 constexpr int terms_q_bytes(const Config& c) { return terms_keep_q(c) ? 0 : terms_tile_bytes(c.bm, c.d); }
-constexpr int terms_slot_bytes(const Config& c) { return terms_tile_bytes(c.bn, panel); }
+constexpr int terms_stage_bytes(const Config& c) { return terms_tile_bytes(c.bn, panel); }
 constexpr int terms_bytes(const Config& c) {
-  return terms_q_bytes(c) + c.stages * (terms_slot_bytes(c) + 2 * 8 + 4) + c.stages % 2 * 4;
+  return terms_q_bytes(c) + c.stages * (terms_stage_bytes(c) + 2 * 8 + 4) + c.stages % 2 * 4;
 }
 
 }  // namespace ridge::attention_kernels
@@ -40,8 +40,8 @@ inline Footprint footprint(const Variant& row, const AttentionProblem& p, const 
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  constexpr double emulation = 6;  // products of bf16 for one of float32
-  // Efficiencies have the edge of a causal mask in them; a window has another one.
+  constexpr double emulation = 6;  // bf16 products per float32 product
+  // Efficiencies include the edge of a causal mask; a window has another one.
   const Products products{.rows = c.bm,
                           .columns = multiply_adds(p, c.d, c.dv),
                           .tflops = device.fp16_tflops / emulation,

@@ -1,4 +1,4 @@
-// Float32 on Hopper's tensor cores on the CPU runtime, which emulates mbarrier and wgmma: cases of the book, held to
+// Float32 on Hopper's tensor cores on the CPU runtime, which emulates mbarrier and wgmma: checks cases of the book with
 // the tolerances of float32.
 #include <ridge/attention/sm90_case.hpp>
 #include <ridge/attention/sm90_terms.cuh>
@@ -18,13 +18,13 @@ constexpr const char *narrow = "wgmma_bf16x6_64", *wide = "wgmma_bf16x6_128";
 TEST(TermsOfFloat32, AreTheNumberItself) {
   std::mt19937 random(3);
   for (int i = 0; i < 10000; ++i) {
-    const auto number = [&] {  // of any magnitude whose last terms bf16 has
+    const auto number = [&] {  // of any magnitude whose last components bf16 represents
       const float x = std::ldexp(std::uniform_real_distribution<float>(1, 2)(random),
                                  std::uniform_int_distribution<int>(-110, 127)(random));
       return random() % 2 ? x : -x;
     };
     const float x = number(), y = number();
-    const auto of = attention_kernels::terms_of(x, y);
+    const auto of = attention_kernels::components_of(x, y);
     double sum_x = 0, sum_y = 0;
     for (unsigned word : of.word) {
       sum_x += double{__uint_as_float(word << 16)};

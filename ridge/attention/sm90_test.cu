@@ -1,4 +1,4 @@
-// Hopper's forward on the CPU runtime, which emulates TMA, mbarrier and wgmma: against a product in double.
+// Hopper's forward pass on the CPU runtime, which emulates TMA, mbarrier and wgmma, against a product in double.
 #include <ridge/attention/sm90_wgmma.cuh>
 
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@ struct Case {
   float softcap = 0;
   bool special_values = false;
   std::vector<std::pair<int, int>> sequences =
-      {};                                // queries and keys of each, behind each other; none: one, of sq and sk
+      {};                                // queries and keys of each packed sequence; none: one sequence of sq and sk
   std::optional<DType> mask = {};        // boolean, f32, or else the tensors' type
-  int mask_pitch = 0, mask_queries = 0;  // of its rows; 1: all queries have one row
-  float far = 0;                         // what the mask adds, or part of it, to products that are 0
+  int mask_pitch = 0, mask_queries = 0;  // row pitch; 1: all queries share one row
+  float far = 0;                         // value that the mask adds, or part of it, to products that are 0
 };
 
 constexpr int all_keys = (1 << 30) - 1;
@@ -36,7 +36,7 @@ bool attends(const Case& c, int sq, int sk, int i, int j) {
   return (c.causal == Causal::no || j <= at) && (c.left < 0 || j >= at - c.left);
 }
 
-// Rows of 16 bytes, so that TMA takes them.
+// Rows of whole 16-byte vectors, as TMA requires.
 int pitch_of(int columns) { return (columns + 7) / 8 * 8; }
 
 template <class T> struct Tensor {
@@ -59,7 +59,7 @@ template <class T> struct Tensor {
   }
 };
 
-// As the table has them, but for the tiles' sizes.
+// Rows of the table, except for the tile sizes.
 template <int BM, int BN, int D, int DV, int Stages = 2> struct Tiles {
   static constexpr Config config = {.algorithm = Algorithm::wgmma,
                                     .bm = BM,
@@ -79,7 +79,7 @@ template <Schedule S> struct Step {
                                     .schedule = S};
 };
 
-// A mask tensor [heads, queries, keys], some of whose keys are not attended to, and what it adds.
+// A mask tensor [heads, queries, keys] that hides some keys, and its additive values.
 template <class T> struct Mask {
   DType dtype;
   int pitch, queries;
@@ -119,13 +119,13 @@ template <class T> struct Mask {
   }
 };
 
-template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> void check(const Case& c) {
+template <class Policy, class T, bool Varlen = false, MaskLoad By = MaskLoad::none> void check(const Case& c) {
   SCOPED_TRACE(c.about);
-  constexpr Config config = Row::config;
+  constexpr Config config = Policy::config;
   constexpr float untouched = 7;
   std::mt19937 bits(1);
   const int kv_heads = c.heads / c.group;
-  constexpr bool uneven = Uneven;
+  constexpr bool uneven = Varlen;
   const auto sequences = uneven ? c.sequences : std::vector{std::pair(c.sq, c.sk)};
   std::vector<int> from_q{0}, from_k{0};
   for (const auto& [queries, keys] : sequences) {
@@ -169,24 +169,26 @@ template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> voi
   a.mask = mask.data(), a.mask_dtype = mask.dtype, a.at_mask = mask.strides();
   const WgmmaMaps maps{q.map(64), k.map(config.bn), v.map(config.bn), o.map(64)};
   const int tiles = (c.sq + config.bm - 1) / config.bm;
-  // Fewer blocks than there are steps.
-  const auto order =
-      WgmmaOrder::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
-                     static_cast<unsigned>(c.heads), static_cast<unsigned>(c.group), c.causal != Causal::no, 2);
+  // Fewer blocks than tiles.
+  const auto scheduler =
+      WgmmaTileScheduler::of(static_cast<unsigned>(tiles), static_cast<unsigned>(c.heads * a.batch),
+                             static_cast<unsigned>(c.heads), static_cast<unsigned>(c.group), c.causal != Causal::no, 2);
   const bool alone = config.schedule == Schedule::alone;
   const simt::Config at{
-      .grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : order.blocks),
+      .grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : scheduler.blocks),
       .block = dim3(config.threads),
-      .smem = static_cast<std::size_t>(wgmma_bytes(config)) + (By == MaskBy::copies ? wgmma_mask_bytes(config) : 0),
+      .smem = static_cast<std::size_t>(wgmma_bytes(config)) + (By == MaskLoad::tma ? wgmma_mask_bytes(config) : 0),
       .warp = 32};
   Status status;
-  if constexpr (config.schedule == Schedule::alone) status = simt::launch(at, attention_wgmma_alone<Row, T>, maps, a);
-  else if constexpr (By == MaskBy::copies)
-    status = simt::launch(at, attention_wgmma<Row, T, uneven, By>, maps, a, order, WgmmaMaskMap{mask.map(c), 0, 1});
-  else status = simt::launch(at, attention_wgmma<Row, T, uneven, By>, maps, a, order, NoWgmmaMask{});
+  if constexpr (config.schedule == Schedule::alone)
+    status = simt::launch(at, attention_wgmma_alone<Policy, T>, maps, a);
+  else if constexpr (By == MaskLoad::tma)
+    status =
+        simt::launch(at, attention_wgmma<Policy, T, uneven, By>, maps, a, scheduler, WgmmaMaskMap{mask.map(c), 0, 1});
+  else status = simt::launch(at, attention_wgmma<Policy, T, uneven, By>, maps, a, scheduler, NoWgmmaMask{});
   ASSERT_TRUE(status.ok()) << status.message();
 
-  // Weights and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
+  // P and O are rounded to T; the error of a weighted mean of numbers around 1 stays below that of one of them.
   const double tolerance = 4 * (std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8);
   for (std::size_t b = 0; b < sequences.size(); ++b)
     for (int h = 0; h < c.heads; ++h)
@@ -203,7 +205,7 @@ template <class Row, class T, bool Uneven = false, MaskBy By = MaskBy::none> voi
           if (c.softcap != 0) s = c.softcap * std::tanh(s / c.softcap);
           const double more = double{mask.at(h, i, j)};
           s = !attends(c, sq, sk, i, j) || more == -INFINITY ? -INFINITY : s + more;
-          top = std::fmax(top, s);  // a NaN comes through the weights
+          top = std::fmax(top, s);  // NaN reaches the weights
         }
         std::vector<double> want(static_cast<std::size_t>(c.dv));
         for (int j = 0; j < sk; ++j) {
@@ -264,7 +266,7 @@ TEST(AttentionOnHopper, WindowAndSoftcap) {
                      .softcap = 5,
                      .special_values = true});
 }
-TEST(AttentionOnHopper, ThreeMultipliers) {
+TEST(AttentionOnHopper, ThreeConsumers) {
   using Narrow = Tiles<192, 128, 64, 64>;
   check<Narrow, half>({.about = "causal",
                        .sq = 200,
@@ -275,7 +277,7 @@ TEST(AttentionOnHopper, ThreeMultipliers) {
                        .special_values = true});
   check<Narrow, bfloat16>({.about = "many tiles", .heads = 1, .sq = 193, .sk = 700, .d = 40, .dv = 64});
 }
-TEST(AttentionOnHopper, FourMultipliersSomeOfWhichHaveNothing) {
+TEST(AttentionOnHopper, FourConsumersSomeOfWhichHaveNothing) {
   using Four = Tiles<256, 64, 64, 64, 4>;
   for (const int queries : {1, 64, 65, 192, 257, 600})
     check<Four, bfloat16>({.about = "few queries", .sq = queries, .sk = 300, .d = 64, .dv = 64});
@@ -316,7 +318,7 @@ TEST(AttentionOnHopper, WideHeads) {
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }
-// Products of the last panel take the columns that there are.
+// Products of the last panel read only the existing columns.
 TEST(AttentionOnHopper, HeadsOfPartOfAPanel) {
   using Tile = Tiles<128, 128, 96, 96>;
   check<Tile, half>({.about = "all of it", .sq = 130, .sk = 260, .d = 96, .dv = 96, .special_values = true});
@@ -337,89 +339,90 @@ TEST(AttentionOnHopper, SequencesOfUnevenLengths) {
                              .special_values = true,
                              .sequences = sequences});
   check<Tiles<192, 128, 64, 64>, bfloat16, true>(
-      {.about = "three multipliers", .sq = 200, .sk = 260, .d = 64, .dv = 64, .sequences = sequences});
+      {.about = "three consumers", .sq = 200, .sk = 260, .d = 64, .dv = 64, .sequences = sequences});
 }
 TEST(AttentionOnHopper, MaskTensors) {
   using Narrow = Tiles<192, 128, 64, 64>;
   for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
     for (const int pitch : {300, 301})
-      check<Narrow, half, false, MaskBy::threads>({.about = "of all kinds",
-                                                   .sq = 200,
-                                                   .sk = 300,
-                                                   .d = 64,
-                                                   .dv = 64,
-                                                   .special_values = true,
-                                                   .mask = dtype,
-                                                   .mask_pitch = pitch});
-  // Tiles of keys that a window has begin at an odd one.
+      check<Narrow, half, false, MaskLoad::threads>({.about = "of all kinds",
+                                                     .sq = 200,
+                                                     .sk = 300,
+                                                     .d = 64,
+                                                     .dv = 64,
+                                                     .special_values = true,
+                                                     .mask = dtype,
+                                                     .mask_pitch = pitch});
+  // A window's tiles of keys begin at an odd key.
   for (const DType dtype : {DType::boolean, DType::f32, DType::f16})
-    check<Narrow, half, false, MaskBy::threads>(
+    check<Narrow, half, false, MaskLoad::threads>(
         {.about = "behind a window", .sq = 400, .sk = 400, .d = 64, .dv = 64, .left = 5, .mask = dtype});
-  check<Wide, bfloat16, false, MaskBy::threads>({.about = "one row, causal too",
-                                                 .heads = 4,
-                                                 .group = 2,
-                                                 .sq = 140,
-                                                 .sk = 131,
-                                                 .d = 128,
-                                                 .dv = 120,
-                                                 .causal = Causal::lower_right,
-                                                 .softcap = 5,
-                                                 .special_values = true,
-                                                 .mask = DType::f32,
-                                                 .mask_queries = 1});
+  check<Wide, bfloat16, false, MaskLoad::threads>({.about = "one row, causal too",
+                                                   .heads = 4,
+                                                   .group = 2,
+                                                   .sq = 140,
+                                                   .sk = 131,
+                                                   .d = 128,
+                                                   .dv = 120,
+                                                   .causal = Causal::lower_right,
+                                                   .softcap = 5,
+                                                   .special_values = true,
+                                                   .mask = DType::f32,
+                                                   .mask_queries = 1});
 }
 TEST(AttentionOnHopper, MasksThatAreBrought) {
   using Pair = Tiles<128, 128, 64, 64>;
-  check<Pair, half, false, MaskBy::copies>({.about = "odd lengths",
-                                            .heads = 3,
-                                            .sq = 300,
-                                            .sk = 301,
-                                            .d = 64,
-                                            .dv = 56,
-                                            .special_values = true,
-                                            .mask = DType::f16,
-                                            .mask_pitch = 304});
-  check<Pair, bfloat16, false, MaskBy::copies>(
+  check<Pair, half, false, MaskLoad::tma>({.about = "odd lengths",
+                                           .heads = 3,
+                                           .sq = 300,
+                                           .sk = 301,
+                                           .d = 64,
+                                           .dv = 56,
+                                           .special_values = true,
+                                           .mask = DType::f16,
+                                           .mask_pitch = 304});
+  check<Pair, bfloat16, false, MaskLoad::tma>(
       {.about = "few", .heads = 1, .sq = 3, .sk = 5, .d = 64, .dv = 64, .mask = DType::bf16, .mask_pitch = 8});
-  check<Wide, bfloat16, false, MaskBy::copies>({.about = "softcap, behind a window that begins at odd keys",
-                                                .heads = 4,
-                                                .group = 2,
-                                                .sq = 260,
-                                                .sk = 500,
-                                                .d = 128,
-                                                .dv = 120,
-                                                .causal = Causal::lower_right,
-                                                .left = 133,
-                                                .softcap = 5,
-                                                .special_values = true,
-                                                .mask = DType::bf16,
-                                                .mask_pitch = 512});
+  check<Wide, bfloat16, false, MaskLoad::tma>({.about = "softcap, behind a window that begins at odd keys",
+                                               .heads = 4,
+                                               .group = 2,
+                                               .sq = 260,
+                                               .sk = 500,
+                                               .d = 128,
+                                               .dv = 120,
+                                               .causal = Causal::lower_right,
+                                               .left = 133,
+                                               .softcap = 5,
+                                               .special_values = true,
+                                               .mask = DType::bf16,
+                                               .mask_pitch = 512});
 }
-// Scores are the mask's, exactly: none of its numbers is too large for weights.
+// Scores equal the mask exactly: none of its values is too large for P.
 TEST(AttentionOnHopper, MasksFarFromZero) {
   for (const float far : {-1e4f, -1e9f, 4.5e9f, -3.3e38f, 3.3e38f})
     for (const DType mask : {DType::f32, DType::bf16})
-      check<Wide, bfloat16, false, MaskBy::threads>(
+      check<Wide, bfloat16, false, MaskLoad::threads>(
           {.about = "far", .heads = 1, .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = mask, .far = far});
-  check<Wide, half, false, MaskBy::threads>(
+  check<Wide, half, false, MaskLoad::threads>(
       {.about = "f16", .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = DType::f16, .far = -65504});
-  check<Wide, half, false, MaskBy::threads>(
+  check<Wide, half, false, MaskLoad::threads>(
       {.about = "f32 beside f16", .sq = 70, .sk = 300, .d = 64, .dv = 64, .mask = DType::f32, .far = -4e8f});
-  check<Wide, bfloat16, false, MaskBy::copies>({.about = "brought",
-                                                .sq = 70,
-                                                .sk = 304,
-                                                .d = 64,
-                                                .dv = 64,
-                                                .mask = DType::bf16,
-                                                .mask_pitch = 304,
-                                                .far = -3.3e38f});
+  check<Wide, bfloat16, false, MaskLoad::tma>({.about = "brought",
+                                               .sq = 70,
+                                               .sk = 304,
+                                               .d = 64,
+                                               .dv = 64,
+                                               .mask = DType::bf16,
+                                               .mask_pitch = 304,
+                                               .far = -3.3e38f});
 }
 TEST(AttentionOnHopper, NoKeys) { check<Wide, half>({.sq = 10, .sk = 0, .d = 128, .dv = 128}); }
 
-// How often each tile of each head is taken, and what the fullest block has, in tiles of keys behind a causal mask.
-__global__ void count_places(const __grid_constant__ WgmmaOrder order, int heads, int tiles, int* times, int* fullest) {
+// How often each tile of each head is taken, and the load of the fullest block, in tiles of keys with a causal mask.
+__global__ void count_places(const __grid_constant__ WgmmaTileScheduler scheduler, int heads, int tiles, int* times,
+                             int* fullest) {
   int taken = 0;
-  order.for_each([&](const Place& at) {
+  scheduler.for_each([&](const BlockCoord& at) {
     ++times[(at.batch * heads + at.head) * tiles + at.tile];
     taken += at.tile + 1;
   });
@@ -436,48 +439,48 @@ TEST(AttentionOnHopper, EachTileIsTakenOnce) {
             SCOPED_TRACE(std::to_string(tiles) + " tiles of " + std::to_string(heads) + " heads, groups of " +
                          std::to_string(group) + ", " + std::to_string(most) + " blocks");
             const auto count = [](int n) { return static_cast<unsigned>(n); };
-            const auto order =
-                WgmmaOrder::of(count(tiles), count(batch * heads), count(heads), count(group), rises, count(most));
+            const auto scheduler = WgmmaTileScheduler::of(count(tiles), count(batch * heads), count(heads),
+                                                          count(group), rises, count(most));
             std::vector<int> times(static_cast<std::size_t>(batch * heads * tiles));
             int fullest = 0;
-            const simt::Config at{.grid = dim3(order.blocks), .block = dim3(1), .warp = 32};
-            ASSERT_TRUE(simt::launch(at, count_places, order, heads, tiles, times.data(), &fullest).ok());
+            const simt::Config at{.grid = dim3(scheduler.blocks), .block = dim3(1), .warp = 32};
+            ASSERT_TRUE(simt::launch(at, count_places, scheduler, heads, tiles, times.data(), &fullest).ok());
             for (const int n : times) EXPECT_EQ(n, 1);
-            if (order.longest_first) {
+            if (scheduler.longest_first) {
               const int pairs = batch * heads * ((tiles + 1) / 2);
               EXPECT_LT(fullest, (pairs + most - 1) / most * (tiles + 1));
             }
           }
-  EXPECT_TRUE(WgmmaOrder::of(13, 24, 12, 1, true, 132).longest_first);    // 18 tiles of keys, and not two pairs' 28
-  EXPECT_FALSE(WgmmaOrder::of(13, 384, 12, 1, true, 132).longest_first);  // of many, pairs are even
+  EXPECT_TRUE(WgmmaTileScheduler::of(13, 24, 12, 1, true, 132).longest_first);    // 18 tiles of keys, not two pairs' 28
+  EXPECT_FALSE(WgmmaTileScheduler::of(13, 384, 12, 1, true, 132).longest_first);  // with many, pairs are balanced
 }
 
-// The ladder's steps, in their order.
-template <class Row> void check_step() {
-  check<Row, bfloat16>({.about = "few", .heads = 1, .sq = 3, .sk = 17, .d = 128, .dv = 128});
-  check<Row, bfloat16>({.about = "no keys", .sq = 10, .sk = 0, .d = 128, .dv = 128});
+// The ladder's steps, in order.
+template <class Policy> void check_step() {
+  check<Policy, bfloat16>({.about = "few", .heads = 1, .sq = 3, .sk = 17, .d = 128, .dv = 128});
+  check<Policy, bfloat16>({.about = "no keys", .sq = 10, .sk = 0, .d = 128, .dv = 128});
   for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
-    check<Row, bfloat16>({.about = "many tiles",
-                          .heads = 4,
-                          .group = 2,
-                          .sq = 300,
-                          .sk = 500,
-                          .d = 120,
-                          .dv = 104,
-                          .causal = causal,
-                          .special_values = true});
-  check<Row, bfloat16>({.about = "window and softcap",
-                        .heads = 1,
-                        .sq = 260,
-                        .sk = 200,
-                        .d = 64,
-                        .dv = 128,
-                        .causal = Causal::lower_right,
-                        .left = 100,
-                        .softcap = 5});
+    check<Policy, bfloat16>({.about = "many tiles",
+                             .heads = 4,
+                             .group = 2,
+                             .sq = 300,
+                             .sk = 500,
+                             .d = 120,
+                             .dv = 104,
+                             .causal = causal,
+                             .special_values = true});
+  check<Policy, bfloat16>({.about = "window and softcap",
+                           .heads = 1,
+                           .sq = 260,
+                           .sk = 200,
+                           .d = 64,
+                           .dv = 128,
+                           .causal = Causal::lower_right,
+                           .left = 100,
+                           .softcap = 5});
 }
 TEST(AttentionOnHopper, WarpgroupsWithoutRoles) { check_step<Step<Schedule::alone>>(); }
-TEST(AttentionOnHopper, MultipliersTakeTurns) { check_step<Step<Schedule::turns>>(); }
+TEST(AttentionOnHopper, ConsumersPingPong) { check_step<Step<Schedule::ping_pong>>(); }
 
 }  // namespace
 }  // namespace ridge::attention_kernels

@@ -1,5 +1,4 @@
-// Tiles of 16-bit elements in shared memory, as kernels on Hopper have TMA bring them and look through them for NaN and
-// infinite values.
+// Tiles of 16-bit elements in shared memory: loads by TMA, and the search for NaN and infinity, for kernels on Hopper.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/special.cuh>
@@ -8,7 +7,7 @@
 
 namespace ridge::attention_kernels {
 
-// The parities of barriers of which a thread waits for each phase, but not one in each round of the stages.
+// Parities of barriers: a thread waits for each phase of a barrier, but does not use every stage in every round.
 struct Parities {
   unsigned bits = 0;
   __device__ __forceinline__ void await(tile::sm90::Barrier* barriers, int stage) {
@@ -17,22 +16,22 @@ struct Parities {
   }
 };
 
-// Brings Rows x Columns from (row, column) on, panel by panel, which lie `apart` bytes from each other.
+// Loads Rows x Columns from (row, column) on, panel by panel; panels are `apart` bytes apart.
 template <int Rows, int Columns>
 __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
                                             tile::sm90::Barrier* full, int row, int head, int batch,
                                             int apart = mma_tile_bytes(Rows, panel), int column = 0) {
-  tile::sm90::arrive_expecting(full, mma_tile_bytes(Rows, Columns));
+  tile::sm90::arrive_and_expect_tx(full, mma_tile_bytes(Rows, Columns));
 #pragma unroll
   for (int p = 0; p < panels(Columns); ++p)
     tile::sm90::load(map, to + p * apart, full, column + p * panel, row, head, batch);
 }
 
-// Whether a tile in shared memory has NaN or infinite values in what this one of `Threads` threads looks at.
+// Whether the part of a tile that belongs to this one of `Threads` threads has NaN or infinite values.
 template <int Bytes, int Threads, class T>
 __device__ __forceinline__ bool finds_special(const unsigned char* tile, int thread) {
   unsigned marks = 0;
-#pragma unroll 2  // few registers
+#pragma unroll 2  // saves registers
   for (int at = thread * 16; at < Bytes; at += Threads * 16) {
     const auto words = simt::load<4>(reinterpret_cast<const unsigned*>(tile + at));
 #pragma unroll
@@ -41,7 +40,7 @@ __device__ __forceinline__ bool finds_special(const unsigned char* tile, int thr
   return marks != 0;
 }
 
-// 0 in the place of such values.
+// Replaces such values by 0.
 template <int Bytes, int Threads, class T>
 __device__ __forceinline__ void clear_special(unsigned char* tile, int thread) {
 #pragma unroll 1

@@ -1,15 +1,14 @@
 // Attention on Hopper's tensor cores, which read tiles from shared memory by themselves (wgmma): f16 and bf16.
 //
-// A block has one warpgroup that brings K and V by TMA, and two to four that multiply, each with 64 queries of its own.
-// Blocks stay, and take tiles of queries one after the other: the next one's first copies are under way while O of the
-// last is divided and stored.
-// A multiplier starts the product of the next keys before it adds the values of the last ones, and exponentiates while
-// both run (Shah et al., "FlashAttention-3", 2024). Multipliers do not take turns in starting products, as they do
-// there: measured, they fall into step by themselves, and turns cost up to 5 %.
+// A block has one producer warpgroup, which loads K and V by TMA, and two to four consumers with 64 queries each.
+// Blocks are persistent and take one tile of queries after another: the first loads of the next tile are in flight
+// while O of the last is divided and stored. A consumer starts Q K^T of the next keys before P V of the last ones, and
+// computes exponentials while both run (Shah et al., "FlashAttention-3", 2024). Consumers do not ping-pong, as they do
+// there: measured, they fall into step by themselves, and ping-pong costs up to 5 %.
 //
-// Zero times NaN would reach O from values that a query may not attend to. Where that can be, at the edges of masks,
-// spare warps look through the tile first: they put 0 in the place of values that are NaN or infinite, and multipliers
-// add such values one by one, to the queries that attend to them.
+// Zero times NaN would reach O from values that a query may not attend to. Where that can happen, at the edges of
+// masks, spare warps check the tile first: they replace NaN and infinite values by 0, and consumers add such values one
+// by one to the queries that attend to them.
 #pragma once
 #include <ridge/attention/sm90_launch.cuh>
 #include <ridge/attention/sm90_steps.cuh>
@@ -21,68 +20,68 @@
 namespace ridge::attention_kernels {
 
 // How a mask tensor reaches the scores.
-enum class MaskBy : std::uint8_t {
+enum class MaskLoad : std::uint8_t {
   none,     // there is none
-  threads,  // they read it where it lies
-  copies,   // TMA brings tiles of it: of the tensors' type, in rows that start on 16 bytes
+  threads,  // threads read it from global memory
+  tma,      // TMA loads tiles of it: of the tensors' type, in rows aligned to 16 bytes
 };
 
-// With MaskBy::copies. per_batch and per_head: 1; 0: shared by all of them.
+// For MaskLoad::tma. per_batch and per_head: 1; 0: broadcast.
 struct WgmmaMaskMap {
   tile::sm90::TensorMap map;
   int per_batch, per_head;
 };
 struct NoWgmmaMask {};
-template <MaskBy By> using WgmmaMaskOf = std::conditional_t<By == MaskBy::copies, WgmmaMaskMap, NoWgmmaMask>;
+template <MaskLoad By> using WgmmaMaskOf = std::conditional_t<By == MaskLoad::tma, WgmmaMaskMap, NoWgmmaMask>;
 
-// Barriers and marks in shared memory. Q and the mask are each multiplier's own; K and V have stages of their own.
-// Values that are to be looked through arrive at the checkers, who say that they are full.
-template <int Multipliers, int Stages> struct WgmmaSync {
-  tile::sm90::Barrier full_q[Multipliers], empty_q[Multipliers], full_mask[Multipliers], empty_mask[Multipliers],
+// Barriers and flags in shared memory. Each consumer has barriers of its own for Q and the mask; K and V have stages.
+// Values that need a check signal `arrived`; the checkers then signal full_v.
+template <int Consumers, int Stages> struct WgmmaSync {
+  tile::sm90::Barrier full_q[Consumers], empty_q[Consumers], full_mask[Consumers], empty_mask[Consumers],
       full_k[Stages], full_v[Stages], empty_k[Stages], empty_v[Stages], arrived[Stages];
-  unsigned special[Stages];  // the block's latest tile of this stage, counted from 1, that had NaN or infinite values
+  unsigned special[Stages];  // the block's latest tile in this stage, counted from 1, with NaN or infinite values
 };
 
-// Of stages that are gone through one after the other: where the next tile is.
-template <int Stages> struct Counted {
+// Count of tiles that went through the stages: gives the next tile's stage and parity.
+template <int Stages> struct TileCounter {
   unsigned tiles;
   __device__ __forceinline__ unsigned stage() const { return tiles % Stages; }
   __device__ __forceinline__ unsigned parity() const { return tiles / Stages & 1; }
 };
 
-// MaskBy::threads. The mask is read where scores are, pair by pair: lines of it come to the L1 cache once.
+// For MaskLoad::threads. The mask is read pair by pair in the layout of scores: lines of it come to the L1 cache once.
 template <class T> struct WgmmaMask {
   const Arguments<T>& a;
-  std::int64_t matrix;  // where that of this batch and head begins
-  bool pairs;           // pairs of neighbours start on their own size
+  std::int64_t matrix;  // offset of this batch and head
+  bool pairs;           // pairs of neighbours are aligned to their size
 
-  __device__ __forceinline__ WgmmaMask(const Arguments<T>& args, const Place& at)
+  __device__ __forceinline__ WgmmaMask(const Arguments<T>& args, const BlockCoord& at)
       : a(args), matrix(at.batch * args.at_mask.batch + at.head * args.at_mask.head) {
     const auto size = a.mask_dtype == DType::boolean ? 1 : a.mask_dtype == DType::f32 ? 4 : 2;
     pairs = a.at_mask.element == 1 && a.at_mask.row % 2 == 0 && matrix % 2 == 0 &&
             reinterpret_cast<std::uintptr_t>(a.mask) % (2 * size) == 0;
   }
-  template <class M> __device__ __forceinline__ static float more(M x) {
+  template <class M> __device__ __forceinline__ static float bias(M x) {
     if constexpr (std::is_same_v<M, unsigned char>) return x ? 0.0f : minus_infinity;
     else return static_cast<float>(x);
   }
-  __device__ __forceinline__ static float masked(float score, float more) {
-    return more == minus_infinity ? more : score + more;  // and not NaN, if a NaN is not attended to
+  __device__ __forceinline__ static float masked(float score, float bias) {
+    return bias == minus_infinity ? bias : score + bias;  // not NaN where a NaN is not attended to
   }
-  // To the scores of queries from `query` on and keys from `first` on. Of queries and keys that there are not the last
-  // one's is read, and their scores do not matter.
-  template <class Multiplier> __device__ __forceinline__ void add_to(Multiplier& m, int query, int first) const {
+  // Adds the mask to scores of queries from `query` on and keys from `first` on. Indices past the end are clamped to
+  // the last query or key; those scores do not matter.
+  template <class Consumer> __device__ __forceinline__ void add_to(Consumer& m, int query, int first) const {
     const auto add = [&](auto tag) {
       using M = decltype(tag);
-      const M* row[Multiplier::rows];
+      const M* row[Consumer::rows];
 #pragma unroll
-      for (int r = 0; r < Multiplier::rows; ++r)
+      for (int r = 0; r < Consumer::rows; ++r)
         row[r] = static_cast<const M*>(a.mask) + matrix + ::min(query + m.row(r), a.sq - 1) * a.at_mask.row;
       const auto mask_pair = [](const simt::vec<M, 2>& both, float& x, float& y) {
-        x = masked(x, more(both[0]));
-        y = masked(y, more(both[1]));
+        x = masked(x, bias(both[0]));
+        y = masked(y, bias(both[1]));
       };
-      if (pairs && first % 2 == 0 && first + Multiplier::tile_keys <= a.sk)
+      if (pairs && first % 2 == 0 && first + Consumer::tile_keys <= a.sk)
         m.for_score_pairs([&](int r, int key) { return simt::load<2>(row[r] + first + key); }, mask_pair);
       else
         m.for_score_pairs(
@@ -100,40 +99,40 @@ template <class T> struct WgmmaMask {
 };
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
-// Preconditions: cc 90; maps in boxes of 64 (q, o, mask) and bn (k, v) rows; rows of o are whole units of 16 bytes; one
-// split, pack 1; d and dv are at most the Config's; the grid has a block at least, and none without a tile;
-// without Uneven, all sequences are of one length; Mask says what the mask tensor needs; no pages.
-template <class Row, class T, bool Uneven = false, MaskBy Mask = MaskBy::none>
-__global__ void __launch_bounds__(Row::config.threads, 1)
+// Preconditions: cc 90; maps in boxes of 64 (q, o, mask) and bn (k, v) rows; rows of o are whole 16-byte vectors; one
+// split, pack 1; d and dv are at most the Config's; the grid has at least one block, and each block a tile;
+// without Varlen, all sequences have one length; Mask says how the mask tensor is read; no pages.
+template <class Policy, class T, bool Varlen = false, MaskLoad Mask = MaskLoad::none>
+__global__ void __launch_bounds__(Policy::config.threads, 1)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
-                    const __grid_constant__ WgmmaOrder order,
+                    const __grid_constant__ WgmmaTileScheduler scheduler,
                     [[maybe_unused]] const __grid_constant__ WgmmaMaskOf<Mask> mask) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
-    constexpr Config c = Row::config;
-    using K = WgmmaKernel<Row>;
-    using Walk = WgmmaWalk<Row, T>;
-    constexpr bool has_mask = Mask != MaskBy::none, brings_mask = Mask == MaskBy::copies;
-    static_assert(!brings_mask || (brings_masks(c) && !Uneven));
+    constexpr Config c = Policy::config;
+    using K = WgmmaKernel<Policy>;
+    using Walk = WgmmaWalk<Policy, T>;
+    constexpr bool has_mask = Mask != MaskLoad::none, loads_mask = Mask == MaskLoad::tma;
+    static_assert(!loads_mask || (loads_masks(c) && !Varlen));
     unsigned char* shared = sm90::swizzled_shared();
-    constexpr int barriers_at = K::mask_at + (brings_mask ? wgmma_mask_bytes(c) : 0);
-    auto& sync = *reinterpret_cast<WgmmaSync<K::multipliers, c.stages>*>(shared + barriers_at);
+    constexpr int barriers_at = K::mask_at + (loads_mask ? wgmma_mask_bytes(c) : 0);
+    auto& sync = *reinterpret_cast<WgmmaSync<K::consumers, c.stages>*>(shared + barriers_at);
     const auto stage_k = [=](unsigned stage) { return shared + K::k_at + stage * K::k_bytes; };
     const auto stage_v = [=](unsigned stage) { return shared + K::v_at + stage * K::v_bytes; };
     const int group = sm90::warpgroup_index();
 
     if (threadIdx.x == 0) {
-      for (int m = 0; m < K::multipliers; ++m) {
+      for (int m = 0; m < K::consumers; ++m) {
         sm90::init(sync.full_q + m, 1);
         sm90::init(sync.empty_q + m, 1);
         sm90::init(sync.full_mask + m, 1);
-        sm90::init(sync.empty_mask + m, 4);  // a multiplier's warps
+        sm90::init(sync.empty_mask + m, 4);  // one per warp of the consumer
       }
       for (int s = 0; s < c.stages; ++s) {
         sm90::init(sync.full_k + s, 1);
         sm90::init(sync.full_v + s, 1);
-        sm90::init(sync.empty_k + s, K::multipliers);
-        sm90::init(sync.empty_v + s, K::multipliers);
+        sm90::init(sync.empty_k + s, K::consumers);
+        sm90::init(sync.empty_v + s, K::consumers);
         sm90::init(sync.arrived + s, 1);
         sync.special[s] = 0;
       }
@@ -141,21 +140,21 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       sm90::prefetch(&maps.q);
       sm90::prefetch(&maps.k);
       sm90::prefetch(&maps.v);
-      if constexpr (brings_mask) sm90::prefetch(&mask.map);
+      if constexpr (loads_mask) sm90::prefetch(&mask.map);
     }
     __syncthreads();
 
     if (group == 0) {
-      sm90::keep_registers<K::loader_registers>();
+      sm90::dealloc_registers<K::producer_registers>();
       if (threadIdx.x == 0) {
         // K of a tile, then V of the one before, which is needed later.
-        sm90::RingPlace<c.stages> k, v;
-        sm90::RingPlace<1> q;
-        [[maybe_unused]] sm90::RingPlace<1> of_mask;
-        order.for_each([&](const Place& at) {
-          const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+        sm90::PipelineState<c.stages> k, v;
+        sm90::PipelineState<1> q;
+        [[maybe_unused]] sm90::PipelineState<1> of_mask;
+        scheduler.for_each([&](const BlockCoord& at) {
+          const WgmmaSequence<T, Varlen> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
-          if (Uneven && at.tile * c.bm >= a.sq) return;
+          if (Varlen && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm, has_mask);
           const int kv_head = at.head / a.group;
           for (int tile = 0; tile <= walk.tiles; ++tile) {
@@ -166,7 +165,7 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               k.next();
             }
             if (tile == 0) {
-              for (int m = 0; m < K::multipliers; ++m) {
+              for (int m = 0; m < K::consumers; ++m) {
                 sm90::wait(sync.empty_q + m, q.parity ^ 1);
                 load_panels<64, c.d>(&maps.q, shared + sm90::outer_offset(m * 64), sync.full_q + m,
                                      sequence.begin.query + walk.first_query + m * 64, at.head, sequence.batch_q,
@@ -180,9 +179,9 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                                       sequence.begin.key + walk.first(tile - 1), kv_head, sequence.batch_k);
               v.next();
             }
-            if constexpr (brings_mask) {
+            if constexpr (loads_mask) {
               if (tile == walk.tiles) continue;
-              for (int m = 0; m < K::multipliers; ++m) {
+              for (int m = 0; m < K::consumers; ++m) {
                 sm90::wait(sync.empty_mask + m, of_mask.parity ^ 1);
                 load_panels<64, c.bn>(&mask.map, shared + K::mask_at + sm90::outer_offset(m * 64), sync.full_mask + m,
                                       walk.first_query + m * 64, at.head * mask.per_head, at.batch * mask.per_batch,
@@ -193,13 +192,13 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           }
         });
       } else if (threadIdx.x >= 32) {
-        sm90::RingPlace<c.stages> v;
+        sm90::PipelineState<c.stages> v;
         Parities arrived;
         unsigned seen = 0;
-        order.for_each([&](const Place& at) {
-          const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+        scheduler.for_each([&](const BlockCoord& at) {
+          const WgmmaSequence<T, Varlen> sequence(given, at.batch);
           const Arguments<T>& a = sequence.arguments();
-          if (Uneven && at.tile * c.bm >= a.sq) return;
+          if (Varlen && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm, has_mask);
           for (int tile = 0; tile < walk.tiles; ++tile, v.next()) {
             ++seen;
@@ -210,8 +209,8 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
               clear_special<K::v_bytes, K::checkers, T>(stage_v(v.stage), thread);
               atomicMax(sync.special + v.stage, seen);
             }
-            sm90::fence_shared_for_copies();  // and before products
-            sm90::await_named<K::checkers>(K::all_checkers);
+            sm90::fence_shared_for_copies();  // orders the stores before products
+            sm90::named_barrier_sync<K::checkers>(K::all_checkers);
             if (threadIdx.x == 32) sm90::arrive(sync.full_v + v.stage);
           }
         });
@@ -219,25 +218,25 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
       return;
     }
 
-    sm90::take_registers<K::multiplier_registers>();
-    const int multiplier = group - 1, first_row = multiplier * 64;
-    const bool speaks = threadIdx.x % 128 == 0;
-    WgmmaMultiplier<Row, T> m(first_row);
+    sm90::alloc_registers<K::consumer_registers>();
+    const int consumer = group - 1, first_row = consumer * 64;
+    const bool is_leader = threadIdx.x % 128 == 0;
+    WgmmaConsumer<Policy, T> m(first_row);
     const Scores<T> scores(given);
     unsigned parity_q = 0;
     [[maybe_unused]] unsigned parity_mask = 0;
-    const auto give_turn = [&](int to) {
-      if constexpr (K::in_turns) sm90::arrive_named<256>(K::turn + to);
+    const auto arrive_order = [&](int to) {
+      if constexpr (K::ping_pong) sm90::named_barrier_arrive<256>(K::order + to);
     };
-    const auto await_turn = [&] {
-      if constexpr (K::in_turns) sm90::await_named<256>(K::turn + multiplier);
+    const auto wait_order = [&] {
+      if constexpr (K::ping_pong) sm90::named_barrier_sync<256>(K::order + consumer);
     };
-    if (multiplier == 1) give_turn(0);
-    Counted<c.stages> scored{0}, added{0};  // tiles of K and of V that this multiplier is through with
-    order.for_each([&](const Place& at) {
-      const WgmmaSequence<T, Uneven> sequence(given, at.batch);
+    if (consumer == 1) arrive_order(0);
+    TileCounter<c.stages> scored{0}, added{0};  // tiles of K and of V that this consumer has released
+    scheduler.for_each([&](const BlockCoord& at) {
+      const WgmmaSequence<T, Varlen> sequence(given, at.batch);
       const Arguments<T>& a = sequence.arguments();
-      if (Uneven && at.tile * c.bm >= a.sq) return;
+      if (Varlen && at.tile * c.bm >= a.sq) return;
       const Walk walk(a, at.tile * c.bm, has_mask);
       const auto own = walk.own(first_row),
                  whole = walk.whole_of(walk.first_query + first_row, walk.first_query + first_row + 63);
@@ -246,50 +245,50 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
         };
       };
-      // What becomes of the scores of a tile.
-      const auto weigh = [&](int tile) {
-        const bool adds_scaled = brings_mask && scores.softcap == 0;
+      // Computes P of a tile from its scores.
+      const auto compute_p = [&](int tile) {
+        const bool adds_scaled = loads_mask && scores.softcap == 0;
         if (!scores.as_is && !adds_scaled) m.for_scores([&](int, int, float product) { return scores.of(product); });
-        if constexpr (Mask == MaskBy::threads) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
-        if constexpr (brings_mask) {
-          sm90::wait(sync.full_mask + multiplier, parity_mask);
+        if constexpr (Mask == MaskLoad::threads) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
+        if constexpr (loads_mask) {
+          sm90::wait(sync.full_mask + consumer, parity_mask);
           parity_mask ^= 1;
           m.add_elements(sm90::shared_address(shared + K::mask_at), adds_scaled ? scores.scale : 1);
           __syncwarp();
-          if (threadIdx.x % 32 == 0) sm90::arrive(sync.empty_mask + multiplier);
+          if (threadIdx.x % 32 == 0) sm90::arrive(sync.empty_mask + consumer);
         }
-        // Written twice: after a common one, nvcc's order of instructions costs 5 %.
+        // Written twice: after a shared call, nvcc's instruction order costs 5 %.
         if (whole.contains(tile)) {
-          m.weigh(scores.factor);
+          m.compute_p(scores.scale_log2);
         } else {
-          m.keep_spans(span(tile));
-          m.weigh(scores.factor);
+          m.apply_mask(span(tile));
+          m.compute_p(scores.scale_log2);
         }
       };
-      const auto start_scores = [&] {
+      const auto start_qk = [&] {
         sm90::wait(sync.full_k + scored.stage(), scored.parity());
         sm90::fence_sums();
-        m.start_scores(sm90::shared_address(shared), sm90::shared_address(stage_k(scored.stage())));
+        m.start_qk(sm90::shared_address(shared), sm90::shared_address(stage_k(scored.stage())));
       };
-      const auto end_scores = [&](int tile) {
-        if (speaks) {
+      const auto end_qk = [&](int tile) {
+        if (is_leader) {
           sm90::arrive(sync.empty_k + scored.stage());
-          if (tile == own.to - 1) sm90::arrive(sync.empty_q + multiplier);
+          if (tile == own.to - 1) sm90::arrive(sync.empty_q + consumer);
         }
         ++scored.tiles;
       };
-      const auto start_values = [&] {
+      const auto start_pv = [&] {
         sm90::wait(sync.full_v + added.stage(), added.parity());
         sm90::fence_sums();
-        m.start_values(sm90::shared_address(stage_v(added.stage())));
+        m.start_pv(sm90::shared_address(stage_v(added.stage())));
       };
-      const auto end_values = [&](int tile) {
+      const auto end_pv = [&](int tile) {
         if (!walk.whole.contains(tile)) {
           if (sync.special[added.stage()] == added.tiles + 1) {
             const int first = walk.first(tile);
             const T* values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head + first * a.at_v.row;
-            const auto of = span(tile);
-            const Span spans[] = {of(0), of(1)};
+            const auto span_of_row = span(tile);
+            const Span spans[] = {span_of_row(0), span_of_row(1)};
             m.add_special(
                 ::min(c.bn, walk.keys.last - first),
                 [&](int key, int column) {
@@ -301,84 +300,84 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
                   else return mask_at(a, at.batch, at.head, walk.first_query + m.row(r), first + key) != minus_infinity;
                 });
           }
-          sm90::sync_warpgroup(K::own + multiplier);  // all have read the mark
+          sm90::sync_warpgroup(K::own + consumer);  // all have read the flag
         }
-        if (speaks) sm90::arrive(sync.empty_v + added.stage());
+        if (is_leader) sm90::arrive(sync.empty_v + added.stage());
         ++added.tiles;
       };
 
-      // Tiles that other multipliers alone attend to. Until one thread has seen them arrive, none may look for later
-      // ones: a barrier tells only two phases apart.
+      // Skips tiles that only other consumers attend to. No thread may wait for later tiles before one thread has seen
+      // these arrive: a barrier distinguishes only two phases.
       const auto pass = [&](int count) {
         if (count == 0) return;
-        if (speaks)
+        if (is_leader)
           for (int n = 0; n < count; ++n) {
-            const Counted<c.stages> k{scored.tiles + n}, v{added.tiles + n};
+            const TileCounter<c.stages> k{scored.tiles + n}, v{added.tiles + n};
             sm90::wait(sync.full_k + k.stage(), k.parity());
             sm90::arrive(sync.empty_k + k.stage());
             sm90::wait(sync.full_v + v.stage(), v.parity());
             sm90::arrive(sync.empty_v + v.stage());
           }
-        sm90::sync_warpgroup(K::own + multiplier);
+        sm90::sync_warpgroup(K::own + consumer);
         scored.tiles += count;
         added.tiles += count;
       };
 
       m.clear();
       pass(own.from);
-      sm90::wait(sync.full_q + multiplier, parity_q);
+      sm90::wait(sync.full_q + consumer, parity_q);
       parity_q ^= 1;
       if (own.from < own.to) {
-        start_scores();
+        start_qk();
         sm90::wait_products<0>();
-        end_scores(own.from);
-        weigh(own.from);
-        m.keep_weights();
+        end_qk(own.from);
+        compute_p(own.from);
+        m.pack_p();
         for (int tile = own.from + 1; tile < own.to; ++tile) {
-          await_turn();
-          start_scores();
-          start_values();
-          give_turn(1 - multiplier);
-          sm90::wait_products<K::in_turns ? 0 : 1>();
-          end_scores(tile);
-          weigh(tile);
+          wait_order();
+          start_qk();
+          start_pv();
+          arrive_order(1 - consumer);
+          sm90::wait_products<K::ping_pong ? 0 : 1>();
+          end_qk(tile);
+          compute_p(tile);
           sm90::wait_products<0>();
-          end_values(tile - 1);
+          end_pv(tile - 1);
           m.rescale();
-          m.keep_weights();
+          m.pack_p();
         }
-        start_values();
+        start_pv();
         sm90::wait_products<0>();
-        end_values(own.to - 1);
+        end_pv(own.to - 1);
       }
       pass(walk.tiles - own.to);
       m.finish();
 
-      // O goes through this multiplier's rows of its place.
+      // O goes through this consumer's rows of the staging buffer.
       unsigned char* const out = shared + K::o_at;
-      const int first_query = walk.first_query + first_row;  // this multiplier's
-      const bool ends = Uneven && first_query + 64 > a.sq;   // behind its rows are another sequence's
+      const int first_query = walk.first_query + first_row;  // of this consumer
+      const bool ends = Varlen && first_query + 64 > a.sq;   // the rows behind belong to another sequence
 #pragma unroll
       for (int first = 0; first < c.dv; first += K::o_columns) {
-        if (speaks) sm90::wait_stores_read<0>();  // the last one has left
-        sm90::sync_warpgroup(K::own + multiplier);
-        m.put(sm90::shared_address(out), first);
+        if (is_leader) sm90::wait_stores_read<0>();  // the last store has read the buffer
+        sm90::sync_warpgroup(K::own + consumer);
+        m.store(sm90::shared_address(out), first);
         sm90::fence_shared_for_copies();
-        sm90::sync_warpgroup(K::own + multiplier);
+        sm90::sync_warpgroup(K::own + consumer);
         if (ends) {
-          constexpr int unit = 16 / sizeof(T), units = K::o_columns / unit;
-          for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * units; n += 128) {
-            const int row = n / units, column = n % units * unit;
+          constexpr int vector = 16 / sizeof(T), row_vectors = K::o_columns / vector;
+          for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * row_vectors; n += 128) {
+            const int row = n / row_vectors, column = n % row_vectors * vector;
             if (first + column >= a.dv) continue;
             const unsigned char* from =
                 out + column / panel * K::q_panel +
                 sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
             simt::store_global(a.o + at.batch * a.at_o.batch + at.head * a.at_o.head +
                                    (first_query + row) * a.at_o.row + first + column,
-                               simt::load<unit>(reinterpret_cast<const T*>(from)));
+                               simt::load<vector>(reinterpret_cast<const T*>(from)));
           }
         }
-        if (speaks) {
+        if (is_leader) {
           if (!ends && first_query < a.sq)
 #pragma unroll
             for (int p = 0; p < panels(K::o_columns); ++p)
@@ -387,16 +386,16 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
           sm90::commit_stores();
         }
       }
-      if (speaks && own.from == own.to) sm90::arrive(sync.empty_q + multiplier);
+      if (is_leader && own.from == own.to) sm90::arrive(sync.empty_q + consumer);
 #pragma unroll
       for (int r = 0; r < m.rows; ++r) {
         const int query = walk.first_query + m.row(r);
         if (threadIdx.x % 4 == 0 && query < a.sq)
-          put_lse(a, at.batch, at.head, query, m.running[r].log_sum(scores.factor));
+          store_lse(a, at.batch, at.head, query, m.running[r].lse(scores.scale_log2));
       }
     });
-    if (multiplier == 0) await_turn();  // nobody leaves the other's behind
-    if (speaks) sm90::wait_stores_read<0>();
+    if (consumer == 0) wait_order();  // leaves no arrival of the other consumer pending
+    if (is_leader) sm90::wait_stores_read<0>();
   }
 }
 
@@ -405,30 +404,31 @@ __global__ void __launch_bounds__(Row::config.threads, 1)
 namespace ridge::attention_detail {
 namespace {
 
-// Whether TMA brings the mask: rows of the tensors' type that start on 16 bytes, of which each query has its own.
-[[maybe_unused]] bool is_brought(const AttentionProblem& p, const TensorView& mask) {
-  return p.mask_dtype == p.dtype && p.mask_lies->row != 0 && has_vectors(*p.mask_lies, p.mask_dtype) &&
+// Whether TMA loads the mask: rows of the tensors' type, aligned to 16 bytes, one per query.
+[[maybe_unused]] bool is_loaded_by_tma(const AttentionProblem& p, const TensorView& mask) {
+  return p.mask_dtype == p.dtype && p.mask_layout->row != 0 && has_vectors(*p.mask_layout, p.mask_dtype) &&
          reinterpret_cast<std::uintptr_t>(mask.data) % 16 == 0;
 }
 
-template <class Row, class T>
-Status launch_masked(const simt::Config& at, const WgmmaMaps& maps, const Call& call, const WgmmaOrder& order) {
-  constexpr Config c = Row::config;
+template <class Policy, class T>
+Status launch_masked(const simt::Config& at, const WgmmaMaps& maps, const Call& call,
+                     const WgmmaTileScheduler& scheduler) {
+  constexpr Config c = Policy::config;
   const AttentionProblem& p = call.problem;
-  if constexpr (brings_masks(c)) {
-    if (is_brought(p, *call.tensors.mask)) {
-      const AttentionOperand& lies = *p.mask_lies;
-      WgmmaMaskMap mask{{}, lies.batch != 0, lies.head != 0};
-      RIDGE_TRY(make_map<T>(&mask.map, call.tensors.mask->data, lies, p.sk, p.sq, mask.per_head ? p.hq : 1,
+  if constexpr (loads_masks(c)) {
+    if (is_loaded_by_tma(p, *call.tensors.mask)) {
+      const AttentionOperand& layout = *p.mask_layout;
+      WgmmaMaskMap mask{{}, layout.batch != 0, layout.head != 0};
+      RIDGE_TRY(make_map<T>(&mask.map, call.tensors.mask->data, layout, p.sk, p.sq, mask.per_head ? p.hq : 1,
                             mask.per_batch ? p.b : 1, 64));
       simt::Config wider = at;
       wider.smem += wgmma_mask_bytes(c);
-      return tile::sm90::launch_clusters(wider, 1, attention_wgmma<Row, T, false, MaskBy::copies>, maps,
-                                         arguments_of<T>(call), order, mask);
+      return tile::sm90::launch_clusters(wider, 1, attention_wgmma<Policy, T, false, MaskLoad::tma>, maps,
+                                         arguments_of<T>(call), scheduler, mask);
     }
   }
-  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row, T, false, MaskBy::threads>, maps,
-                                     arguments_of<T>(call), order, NoWgmmaMask{});
+  return tile::sm90::launch_clusters(at, 1, attention_wgmma<Policy, T, false, MaskLoad::threads>, maps,
+                                     arguments_of<T>(call), scheduler, NoWgmmaMask{});
 }
 
 template <class T> struct WgmmaRows : RowsOf<Algorithm::wgmma, T> {
@@ -437,26 +437,26 @@ template <class T> struct WgmmaRows : RowsOf<Algorithm::wgmma, T> {
     const AttentionProblem& p = call.problem;
     const AttentionTensors& t = call.tensors;
     WgmmaMaps maps;
-    // Sequences that follow each other are one batch.
+    // Packed sequences form one batch.
     const std::int64_t sq = p.cu_q ? p.total_q : p.sq, b_q = p.cu_q ? 1 : p.b;
     const std::int64_t sk = p.cu_k ? p.total_k : p.sk, b_k = p.cu_k ? 1 : p.b;
     RIDGE_TRY(make_map<T>(&maps.q, t.q.data, *p.q, p.d, sq, p.hq, b_q, 64));
     RIDGE_TRY(make_map<T>(&maps.k, t.k.data, *p.k, p.d, sk, p.hkv, b_k, c.bn));
     RIDGE_TRY(make_map<T>(&maps.v, t.v.data, *p.v, p.dv, sk, p.hkv, b_k, c.bn));
-    RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a multiplier's rows
+    RIDGE_TRY(make_map<T>(&maps.o, t.o.data, *p.o, p.dv, sq, p.hq, b_q, 64));  // a consumer's rows
     if constexpr (c.schedule == Schedule::alone) {
-      return tile::sm90::launch_clusters(launch_config(call, call.plan.blocks), 1, attention_wgmma_alone<Row<I>, T>,
+      return tile::sm90::launch_clusters(launch_config(call, call.plan.blocks), 1, attention_wgmma_alone<Policy<I>, T>,
                                          maps, arguments_of<T>(call));
     } else {
-      const WgmmaOrder order = order_of(c, p, call.plan.device);
-      const simt::Config at = launch_config(call, order.blocks);
+      const WgmmaTileScheduler scheduler = scheduler_of(c, p, call.plan.device);
+      const simt::Config at = launch_config(call, scheduler.blocks);
       if constexpr (wgmma_takes_lengths(c))
         if (has_lengths(p))
-          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T, true>, maps, arguments_of<T>(call),
-                                             order, NoWgmmaMask{});
+          return tile::sm90::launch_clusters(at, 1, attention_wgmma<Policy<I>, T, true>, maps, arguments_of<T>(call),
+                                             scheduler, NoWgmmaMask{});
       if constexpr (wgmma_takes_masks(c))
-        if (p.mask != AttentionMask::none) return launch_masked<Row<I>, T>(at, maps, call, order);
-      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Row<I>, T>, maps, arguments_of<T>(call), order,
+        if (p.mask != AttentionMask::none) return launch_masked<Policy<I>, T>(at, maps, call, scheduler);
+      return tile::sm90::launch_clusters(at, 1, attention_wgmma<Policy<I>, T>, maps, arguments_of<T>(call), scheduler,
                                          NoWgmmaMask{});
     }
   }

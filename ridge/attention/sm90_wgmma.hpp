@@ -4,15 +4,15 @@
 
 namespace ridge::attention_kernels {
 
-// Whether sequences may be of uneven lengths. The widest rows, that of four multipliers and steps have no instance for
-// it.
+// Whether variable-length sequences are taken. The widest rows, the row with four consumers, and steps have no instance
+// for them.
 constexpr bool wgmma_takes_lengths(const Config& c) { return c.d <= 128 && c.bm < 256 && !is_step(c); }
 
-// Whether a mask tensor is taken. Steps have no instance for it, nor have rows of more than two multipliers, whose
-// registers leave no room for it.
+// Whether a mask tensor is taken. Steps have no instance for it, nor have rows with more than two consumers, which have
+// no registers left for it.
 constexpr bool wgmma_takes_masks(const Config& c) { return c.bm <= 128 && !is_step(c); }
 
-// Q, and `stages` of K [bn][d] and V [bn][dv], and barriers. A warpgroup of the block loads, the others have 64 queries
+// Q, `stages` of K [bn][d] and V [bn][dv], and barriers. One warpgroup is the producer, the consumers have 64 queries
 // each.
 constexpr int wgmma_barrier_bytes(const Config& c) {
   return c.bm / 64 * 4 * 8 + c.stages * (5 * 8 + 4) + c.stages % 2 * 4;
@@ -20,8 +20,8 @@ constexpr int wgmma_barrier_bytes(const Config& c) {
 constexpr int wgmma_tile_bytes(const Config& c) {
   return mma_q_bytes(c) + c.stages * (mma_tile_bytes(c.bn, c.d) + mma_tile_bytes(c.bn, c.dv)) + wgmma_barrier_bytes(c);
 }
-// O leaves through a place of its own, so that the next tile of queries can come meanwhile: as many of its columns at a
-// time as there is room for.
+// O leaves through a staging buffer, so that the next tile of queries can be loaded meanwhile; it has as many columns
+// as fit.
 constexpr int wgmma_o_columns(const Config& c) {
   int columns = c.dv;
   while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) do
@@ -31,10 +31,9 @@ constexpr int wgmma_o_columns(const Config& c) {
 }
 constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
 constexpr int wgmma_bytes(const Config& c) { return wgmma_tile_bytes(c) + wgmma_o_bytes(c); }
-// A tile of a mask of 16 bits, [bm][bn], behind O's place: where there is room for one, and multipliers have as many
-// tiles each.
+// A tile of a 16-bit mask, [bm][bn], behind the staging buffer: if it fits, and all consumers have the same tiles.
 constexpr int wgmma_mask_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.bn); }
-constexpr bool brings_masks(const Config& c) {
+constexpr bool loads_masks(const Config& c) {
   return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem;
 }
 
@@ -57,14 +56,14 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
   return refuse_smem(wgmma_bytes(c), device);
 }
 
-// One block for each tile of queries: those that stay take the tiles in turns (WgmmaOrder).
+// One block per tile of queries; persistent blocks take the tiles from WgmmaTileScheduler.
 inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo&) {
   return footprint_of(row.config, blocks_of(row.config, p), wgmma_bytes(row.config));
 }
 
-// Tensor cores take whole tiles of keys. At each edge of a mask, of which a window has two, half of one is met in vain,
-// and a whole one's scores are looked at one by one and its values searched, which takes half as long again. The
-// table's efficiencies are those without a mask.
+// Tensor cores compute whole tiles of keys. At each edge of a mask (a window has two), half a tile is wasted, and a
+// tile's scores are masked one by one and its values checked, which takes half as long again. The table's efficiencies
+// are without a mask.
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const int edges = (p.rule.right >= 0) + has_far_edge(p);
@@ -72,8 +71,8 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
       .rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops, .edge_keys = edges * c.bn};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
   if (const double rate = rate_of(products, device); rate > 0) {
-    constexpr double tile_clocks = 4000;  // a tile's beginning and end; measured on an H200, as efficiencies are
-    const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // as edges are, all over
+    constexpr double tile_clocks = 4000;  // prologue and epilogue of a tile; measured on an H200, like efficiencies
+    const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // every tile is an edge
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
                (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);
   }

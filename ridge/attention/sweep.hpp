@@ -1,6 +1,5 @@
-// attention as models have it: what `ridge bench --sweep` draws. A step of decoding over a cache, prompts and training
-// from the left to the right, encoders of texts, images and sounds, one sequence that looks at another, and scores to
-// which a bias is added.
+// Attention as in models, for `ridge bench --sweep`: decoding over a cache, prompts and causal training, encoders of
+// text, images and sound, cross-attention, and scores with an additive bias.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -17,19 +16,19 @@ enum class Use { decoding, causal, encoder, cross, biased };
 
 struct Shape {
   Use use;
-  std::int64_t b, hkv, per_kv, sq, more, d;  // per_kv: heads of queries for each of keys; more: keys, beside `own`
-  bool own;                                  // a sequence sees itself: as many keys as queries, and `more` before them
+  std::int64_t b, hkv, per_kv, sq, more, d;  // per_kv: query heads per key head; more: keys, beside `own`
+  bool own;                                  // self-attention: as many keys as queries, and `more` before them
   std::int64_t hq() const { return hkv * per_kv; }
   std::int64_t sk() const { return (own ? sq : 0) + more; }
 };
 
-// Heads' widths: what most models have, or any multiple of 8.
+// Head widths: common ones, or any multiple of 8.
 inline std::int64_t drawn_columns(Draw& d) {
   if (d.chance(35)) return 8 * (4 + d.below(29));  // 32 to 256
   return d.pick<std::int64_t>({{30, 64}, {40, 128}, {6, 32}, {7, 80}, {7, 96}, {10, 256}});
 }
 
-// Patches of an image and one more, 30 seconds of sound, a text's usual limits; or any.
+// Patches of an image and one more, 30 seconds of sound, usual limits of text; or any length.
 inline std::int64_t drawn_length(Draw& d) {
   if (d.chance(50)) return d.size(128, 4096);
   return d.pick<std::int64_t>({{20, 197}, {15, 257}, {10, 577}, {15, 1500}, {10, 384}, {20, 512}, {10, 1024}});
@@ -46,13 +45,13 @@ inline Shape drawn_shape(Draw& d) {
   switch (use) {
     case Use::decoding:
       s.b = d.log_uniform(1, 128);
-      s.sq = d.chance(75) ? 1 : 1 + d.below(16);  // guesses of a smaller model, seen at once
+      s.sq = d.chance(75) ? 1 : 1 + d.below(16);  // speculative tokens, verified together
       s.more = d.log_uniform(1, 16384) - 1;
       break;
     case Use::causal:
       s.b = d.log_uniform(1, 16);
       s.sq = d.chance(85) ? d.size(128, 16384) : d.log_uniform(1, 16384);
-      if (d.chance(20)) s.more = d.size(128, 16384);  // the parts of a prompt that were read before
+      if (d.chance(20)) s.more = d.size(128, 16384);  // chunks of a prompt that were read before
       break;
     case Use::encoder:
       s.b = d.log_uniform(1, 256);
@@ -72,7 +71,7 @@ inline Shape drawn_shape(Draw& d) {
   return s;
 }
 
-// Into the room that there is: fewer heads and sequences, or shorter ones.
+// Shrinks the shape to the available room: fewer heads and sequences, or shorter ones.
 inline void fit_shape(Draw& d, Shape& s, DType dtype, bool backward, double spread, std::int64_t page) {
   const auto fits = [&] {
     const std::int64_t kept = (s.sk() + page - 1) / page * page;
@@ -99,7 +98,7 @@ inline std::string draw(Draw& d) {
   const DType dtype = d.pick<DType>({{72, bf16}, {18, f16}, {10, f32}});
   const bool decoding = s.use == Use::decoding, causal = s.use == Use::causal;
   const bool backward = !decoding && s.sq >= 16 && d.chance(35), rows_first = d.chance(50);
-  // Of a cache each sequence has filled a part, in pages or not; those of a batch may follow each other.
+  // Sequences fill a part of a cache, in pages or not; those of a batch may be packed.
   enum Sequences { even, cached, paged, in_a_row };
   const Sequences sequences = decoding ? d.pick<Sequences>({{60, even}, {20, cached}, {20, paged}})
                               : causal ? d.pick<Sequences>({{80, even}, {20, in_a_row}})
@@ -117,7 +116,7 @@ inline std::string draw(Draw& d) {
                 .options = {}};
   if (d.chance(3)) c.dims.emplace_back("dv", s.d == 192 ? 128 : drawn_columns(d));
   if (mask == of_padding) c.dims.insert(c.dims.end(), {{"mask", 1}, {"mb", s.b}, {"mq", 1}});
-  if (mask == of_scores) {  // for each pair of places, of all heads or each; now and then of each sequence
+  if (mask == of_scores) {  // a bias per pair, shared by heads or not; now and then per sequence
     c.dims.emplace_back("mask", d.chance(20) ? 1 : d.chance(70) ? 2 : 3);
     if (d.chance(80)) c.dims.emplace_back("mh", s.hq());
     if (d.chance(25)) c.dims.emplace_back("mb", s.b);

@@ -43,7 +43,7 @@ TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 256, .dtype = f16}), "wgmma_256");
 }
 
-// A window has two edges, and at each of them the row with shorter tiles of keys loses less (attention_windows.json).
+// A window has two edges, and at each of them the row with shorter tiles of keys wastes less (attention_windows.json).
 TEST(AttentionPlan, NarrowWindowsTakeShortTilesOfKeys) {
   const DeviceInfo hopper{.name = "of 132 multiprocessors",
                           .id = {DeviceKind::cuda, 0},
@@ -81,6 +81,14 @@ TEST(AttentionPlan, StepsOfTheLadderHaveOneType) {
   }
 }
 
+TEST(AttentionPlan, NoPlanChoosesAStepOfTheLadder) {
+  for (const auto& row : variants) {
+    if (attention_kernels::is_step(row.config) || !row.config.transposed) {
+      EXPECT_EQ(row.role, Role::lesson) << row.name;
+    }
+  }
+}
+
 TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64, .dtype = f16}, "V100"), "tiled");
 }
@@ -88,7 +96,7 @@ TEST(AttentionPlan, AnOlderDeviceHasNoTensorCoresThatItCouldUse) {
 TEST(AttentionPlan, FewQueriesShareOutTheKeys) {
   AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128, .dtype = bf16};
   EXPECT_EQ(chosen(p), "decode_one_128");
-  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 16);  // of 8 heads, for 132 multiprocessors
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 16);  // with 8 heads, for 132 multiprocessors
   EXPECT_EQ(chosen(p, "A100"), "split_128");
   p.sq = 2;
   EXPECT_EQ(chosen(p), "decode_128");
@@ -121,7 +129,7 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.softcap = 1; })), "it takes no softcap");
   EXPECT_EQ(why_not(with([](auto& x) { x.rule.scale = 0; })), "the scale it takes is positive");
   EXPECT_EQ(why_not(with([](auto& x) { x.mask = AttentionMask::boolean; })), "it takes no mask tensor");
-  // Chosen where it fits, but for keys of one head alone, of which other rows have more parts.
+  // Chosen where it fits, except for keys of one head alone, which other rows split further.
   EXPECT_EQ(chosen(with([](auto& x) { x.sk = 65536; })), "decode_one_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.b = 16; })), "decode_one_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.sk = 100; })), "decode_one_128");
@@ -131,7 +139,8 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
   EXPECT_EQ(chosen(with([](auto& x) { x.hq = 72; })), "decode_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.d = 96; })), "decode_one_128");
   EXPECT_EQ(chosen(with([](auto& x) { x.hq = 8, x.hkv = 1, x.sk = 16384; })), "decode_128");
-  // Of a window's keys alone: at most as many parts as have a tile for each warp, and no more than there is room for.
+  // Only a window's keys count: at most as many splits as have a tile for each warp, and no more than there is room
+  // for.
   const auto parts = [](const AttentionProblem& problem) {
     return plan_attention(problem, *device_model("H200"), {.variant = "decode_one_128"})->splits;
   };
@@ -140,7 +149,7 @@ TEST(AttentionPlan, OneQueryHasARowOfItsOwn) {
   EXPECT_LE(parts(with([](auto& x) { x.hq = x.hkv = 1, x.sk = 1 << 20; })), 45);
 }
 
-// Blocks of 16 rows that follow each other are no match for tiles of 128 queries: measured 41 us, and 12.
+// Consecutive blocks of 16 rows are no match for tiles of 128 queries: measured 41 us, against 12.
 TEST(AttentionPlan, WindowsOfManyQueriesAreNoDecoding) {
   for (const int d : {96, 128})
     for (const int heads : {4, 8, 16}) {
@@ -149,7 +158,7 @@ TEST(AttentionPlan, WindowsOfManyQueriesAreNoDecoding) {
       EXPECT_EQ(chosen(p), "wgmma_" + std::to_string(d)) << d << ", " << heads;
     }
   AttentionProblem few{.b = 1, .hq = 8, .hkv = 8, .sq = 128, .sk = 1024, .d = 128, .dtype = bf16};
-  EXPECT_EQ(chosen(few), "decode_128");  // measured 13 us, and 17
+  EXPECT_EQ(chosen(few), "decode_128");  // measured 13 us, against 17
 }
 
 TEST(AttentionPlan, FewQueriesOfFloat32ShareOutTheKeysToo) {
@@ -199,14 +208,14 @@ struct Small {  // one head of 2 queries, 3 keys, 2 columns
 
 TEST(Attention, OneLine) {
   Small s;
-  attention({.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .lse = s.L}, {.scale = 0});  // all keys weigh alike
+  attention({.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .lse = s.L}, {.scale = 0});  // all keys have the same weight
   for (int i = 0; i < 2; ++i) {
     EXPECT_NEAR(s.o[2 * i], 3, 1e-6);
     EXPECT_NEAR(s.o[2 * i + 1], 4, 1e-6);
     EXPECT_NEAR(s.lse[i], std::log(3.0), 1e-6);
   }
   attention({.q = s.Q, .k = s.K, .v = s.V, .o = s.O}, causal_rule);
-  EXPECT_EQ(s.o[0], 1);  // the first query sees the first key alone
+  EXPECT_EQ(s.o[0], 1);  // the first query sees only the first key
   EXPECT_EQ(s.o[1], 2);
 }
 
@@ -231,7 +240,7 @@ TEST(Attention, APlanRunsWhatItWasMadeFor) {
   EXPECT_TRUE(plan->run({.q = s.Q, .k = s.K, .v = s.V, .o = s.O}).ok());
   EXPECT_EQ(plan->run({.q = s.Q, .k = s.Q, .v = s.Q, .o = s.O}).code(), Code::invalid_argument);
   EXPECT_EQ(plan->run({.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .lse = s.L}).code(), Code::invalid_argument);
-  const auto packed = plan_attention({.sq = 2, .sk = 3, .d = 2}, cpu());  // by hand, without views
+  const auto packed = plan_attention({.sq = 2, .sk = 3, .d = 2}, cpu());  // written by hand, without views
   ASSERT_TRUE(packed.ok()) << packed.error().message();
   EXPECT_TRUE(packed->run({.q = s.Q, .k = s.K, .v = s.V, .o = s.O}).ok());
 }
@@ -245,7 +254,7 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(p, "V100"), "gradient_64");
   p.d = 65;
   EXPECT_EQ(chosen(p), "mma_gradient_128");
-  EXPECT_EQ(chosen(p, "V100"), "naive");  // wider rows without tensor cores are float32's
+  EXPECT_EQ(chosen(p, "V100"), "naive");  // without tensor cores, wider rows are only for float32
   for (std::int64_t d : {136, 192, 256}) {
     p.d = d;
     EXPECT_EQ(chosen(p), "wgmma_gradient_256");
@@ -266,7 +275,7 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   AttentionProblem p{.b = 2, .hq = 4, .hkv = 2, .sq = 300, .sk = 200, .d = 64, .dtype = bf16, .backward = true};
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
-  // Three tiles of 128 queries of 8 heads: dQ in float32, three floats of a query, a word of each tile; and one more.
+  // Three tiles of 128 queries of 8 heads: dQ in float32, three floats per query, a word per tile; and one more word.
   EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4);
   AttentionProblem wide = p;
   wide.d = 200;
@@ -288,7 +297,8 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   EXPECT_NE(p.text().find("backward in any order"), std::string::npos);
 }
 
-// Against differences of the sum of dO O, by definition and in double: what the oracle's formulas come from.
+// Compares with finite differences of the sum of dO O, by definition and in double: the source of the oracle's
+// formulas.
 TEST(AttentionGradients, AreWhatTheLossChangesBy) {
   constexpr std::int64_t S = 3, K = 4, D = 2;
   const double softcap = 1.5, scale = 0.8;
@@ -347,7 +357,7 @@ TEST(AttentionGradients, AreWhatTheLossChangesBy) {
     }
 }
 
-// Attention to all keys is that to the first two and to the third, brought together.
+// Attention to all keys equals the merge of attention to the first two and to the third.
 TEST(AttentionMerge, OfPartsIsTheWhole) {
   Small whole, first, rest;
   const TensorView two_k = view(first.k.data(), {1, 1, 2, 2}), two_v = view(first.v.data(), {1, 1, 2, 2});
@@ -381,7 +391,7 @@ TEST(AttentionGradients, RefuseWhatDoesNotFitTogether) {
   EXPECT_EQ(why(), "attention: dk is overlapping k; it must be apart from it");
 }
 
-// Three sequences of 3, 0 and 3 queries, and as many keys, with rows before and behind them that are nobody's.
+// Three sequences of 3, 0 and 3 queries, and as many keys, with rows before and after them that belong to none.
 struct Ragged {
   static constexpr std::int64_t heads = 2, d = 4;
   std::vector<int> cu_q{2, 5, 5, 8};
@@ -493,13 +503,13 @@ TEST(AttentionLengths, RefusalsSayWhy) {
             "attention: variant is tiled; it must be another one here: it finds no keys in pages");
   AttentionProblem p = paged(16);
   p.sk = 0;
-  EXPECT_EQ(chosen(p), "decode_64");  // of no keys
+  EXPECT_EQ(chosen(p), "decode_64");  // no keys
   p = paged(16);
   p.lengths.reset();
   EXPECT_EQ(refusal(p), "attention: lengths is missing; it must be given with block_table");
 }
 
-// Inputs of up to 10: scores of some hundreds, where a rounded product or exponent would show. Every portable row.
+// Inputs up to 10: scores of some hundreds, which reveal a rounded product or exponent. Every portable row.
 TEST(Attention, Float32StaysFloat32) {
   const std::int64_t sq = 5, sk = 2048, d = 64;
   std::mt19937 random(7);

@@ -1,10 +1,10 @@
-// 16x16 scores at a time from shared memory, the softmax online, for any strides; few queries share the keys out.
+// 16x16 scores per iteration from shared memory, online softmax, any strides; with few queries, blocks split the keys.
 #pragma once
 #include <ridge/attention/parts.hpp>
 
 namespace ridge::attention_kernels {
 
-// Q [bm][d + 1], K [bn][d + 1], V [bn][dv] of float32; d and dv are the problem's.
+// Q [bm][d + 1], K [bn][d + 1], V [bn][dv] of float32; d and dv are those of the problem.
 constexpr int tiled_bytes(const Config& c, int d, int dv) { return ((c.bm + c.bn) * (d + 1) + c.bn * dv) * 4; }
 
 }  // namespace ridge::attention_kernels
@@ -25,13 +25,13 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
 
 inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const int splits = parts_of_keys(row, p, device);
+  const int splits = kv_splits_of(row, p, device);
   return footprint_of(c, blocks_of(c, p) * splits, smem_bytes(c, p), bytes_of_parts(row, p, splits));
 }
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const int splits = parts_of_keys(row, p, device);
+  const int splits = kv_splits_of(row, p, device);
   const Products products{
       .rows = c.split ? 1 : c.bm, .columns = multiply_adds(p, p.d, p.dv), .tflops = device.fp32_tflops};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device, splits);
@@ -43,6 +43,6 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
 
 inline std::string_view lesson(const Variant&) { return "tiling"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}, parts_of_keys, bytes_of_parts};
+inline constexpr Family family{{fits, footprint, model, lesson}, kv_splits_of, bytes_of_parts};
 
 }  // namespace ridge::attention_detail::tiled

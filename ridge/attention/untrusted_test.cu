@@ -1,5 +1,5 @@
-// Offsets, lengths and page tables that nobody should give, to rows for tensor cores on the CPU runtime: one row of
-// each kernel that no other test here launches from its table. Any result will do, as long as it is in its place.
+// Invalid offsets, lengths and page tables, for rows on tensor cores on the CPU runtime: one row of each kernel that no
+// other test here launches from its table. Any result is accepted if no other memory is written.
 #include <ridge/attention/sm80_mma.cuh>
 #include <ridge/attention/sm90_case.hpp>
 #include <ridge/attention/sm90_wgmma.cuh>

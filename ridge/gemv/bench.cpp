@@ -1,4 +1,4 @@
-// What the command line's check and bench know of gemv.
+// Registers gemv with the command line's check and bench.
 #include <ridge/gemv/cases.hpp>
 
 namespace ridge::gemv_detail {

@@ -1,4 +1,4 @@
-// gemv's cases: what tests, benchmarks and the command line run.
+// gemv's cases, for tests, benchmarks and the command line.
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/gemv/oracle.hpp>
@@ -19,21 +19,21 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Numbers that overflow stay on one side: of both signs, the order of additions would decide between inf and NaN.
+// Overflowing numbers have one sign: with both, the order of additions would decide between inf and NaN.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (c.options.text("fill") != "overflow") return;
   for (auto& tensor : in)
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or
-// fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta c and bias: 3 roundings
-// more of the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8
-// operations of one unit around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding
-// into y's type. What underflows on the way is lost whole.
+// Tolerance. u is the roundoff of the computation type (float32, or float64 for f64). A sum of k products, each rounded
+// or fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta c and bias add 3
+// roundings of the whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and itself errs by 8
+// operations of one unit around an exponential of its argument (as derived in elementwise/cases.hpp). Then one rounding
+// to y's type. Underflows on the way are lost entirely.
 //
-// Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha and beta, terms that add up to 1 / u at
-// most, and no activation but relu; then y is the exact result rounded once.
+// Exact where everything is: small whole numbers (fill=ints, ones), whole alpha and beta, terms that add up to at most
+// 1 / u, and no activation but relu; then y is the exact result rounded once.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const Request r = *request_of(c.operator_options());
   const GemvScalars& s = r.scalars;
@@ -52,7 +52,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   for (std::int64_t i = 0; i < m; ++i) {
     const double* a = in[0].values.data() + (r.transposed ? i : i * all_k);
     const DotOracle dot(a, r.transposed ? m : 1, in[1].values.data(), k);
-    // alpha == 0 is no product at all, not even of NaN.
+    // alpha == 0: no product at all, not even of NaN.
     long double sum = k == 0 ? 0 : s.alpha * dot.sum, size = k == 0 ? 0 : std::fabs(s.alpha) * dot.magnitude;
     long double error = (k + 1) * u * size;
     const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
@@ -97,7 +97,8 @@ inline check::CaseBook book() {
     test(rest);
     test(rest + ":layout=t");
   };
-  // Empty, one, and around what lanes, warps and blocks have: k of 4, 16, 32, 128, 512, 4,096; m of 32, 64, 512, 1,024.
+  // Empty, one, and around the sizes of lanes, warps and blocks: k of 4, 16, 32, 128, 512, 4,096; m of 32, 64, 512,
+  // 1,024.
   for (const char* size :
        {"m=0,k=3",    "m=5,k=0",    "m=1,k=1",    "m=1,k=129",  "m=3,k=4",    "m=33,k=15",   "m=33,k=16",
         "m=67,k=17",  "m=513,k=16", "m=31,k=32",  "m=127,k=32", "m=9,k=128",  "m=65,k=132",  "m=17,k=520",
@@ -117,13 +118,13 @@ inline check::CaseBook book() {
   // Each part of the epilogue alone and together; after one kernel and after two.
   for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "bias+gelu"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":m=70,k=24:alpha=0.5:epilogue=" + epilogue);
-  for (const char* activation : {"silu", "gelu_tanh", "gelu"})  // a share of each sum that is no normal number
+  for (const char* activation : {"silu", "gelu_tanh", "gelu"})  // the factor of each sum is subnormal
     test(std::string("bf16:m=40,k=1:fill=alternating,9:epilogue=") + activation);
   test("f32:m=1,k=3:fill=ones:alpha=1e30");
   both("f32:m=5,k=9000:epilogue=bias+silu:alpha=0.25:beta=-1.5");
   both("f64:m=34,k=21:epilogue=bias+gelu_tanh:alpha=0.5:beta=-1.5");
   both("f16:m=40,k=104:epilogue=bias+relu:alpha=-2:beta=3:fill=ints");
-  // What is not read: A and x of NaN where alpha or k is 0; c where beta is.
+  // What is not read: NaN in A and x where alpha or k is 0; in c where beta is 0.
   for (const char* type : {"f32", "f16"}) both(std::string(type) + ":m=34,k=72:fill=nan:alpha=0:epilogue=relu");
   both("f32:m=34,k=72:alpha=0:beta=2:epilogue=bias");
   both("f32:m=34,k=0:beta=2:epilogue=bias+sigmoid");

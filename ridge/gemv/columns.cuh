@@ -1,13 +1,13 @@
-// Neighbouring lanes have neighbouring rows: layout t, where rows lie side by side. With one element per access, the
+// Neighbouring lanes take neighbouring rows: layout t, where these are contiguous. With one element per access, the
 // same kernel takes any strides. And the finish, which adds partial results.
 #pragma once
 #include <ridge/gemv/rows.cuh>
 #include <ridge/tile/columns.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::gemv_detail {
 
-// What a thread has of V neighbouring rows: their products of the elements begin, begin + depth, ... before end.
+// A thread's sums for V neighbouring rows: their products of the elements begin, begin + depth, ... before end.
 template <class S, class T>
 __device__ __forceinline__ auto multiply_columns(const Product<T>& p, const T* a, std::int64_t begin, std::int64_t end,
                                                  int depth) {
@@ -48,7 +48,7 @@ __device__ __forceinline__ auto multiply_columns(const Product<T>& p, const T* a
   return sums;
 }
 
-// partials[s][row] = the products of slice s of a row; of one slice, y = epilogue(A x)
+// partials[s][row] = the products of slice s of a row; with one slice, y = epilogue(A x)
 //   A: [m, k]  x: [k]  partials: [slices, m]  y: [m]
 // Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one:
 // A's row_stride is 1, V divides m, and A and its k_stride are multiples of V.
@@ -56,7 +56,7 @@ template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     gemv_columns(Product<T> p, Sum<T>* partials, tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices,
                  Epilogue<T> epilogue) {
-  tile::let_next_begin();  // the finish
+  tile::launch_dependents();  // the finish
   constexpr int V = S::template elements<T>;
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V;
@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
         continue;
       }
       RIDGE_KEEP_LOOP
-      for (int turn = 0; turn < V; ++turn) {  // the rows take turns at place 0, so that the epilogue is there once
-        epilogue(row + turn, sums[0]);
+      for (int i = 0; i < V; ++i) {  // rows rotate through place 0: the epilogue exists once
+        epilogue(row + i, sums[0]);
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v + 1 < V; ++v) sums[v] = sums[v + 1];
       }
@@ -84,14 +84,14 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 }
 
 // y = epilogue(the sum of partials[...][row])       partials: [slices, m]  y: [m]
-// It may be launched before the partial results are there (tile/overlap.cuh).
+// It may be launched before the partial results exist (tile/dependent_launch.cuh).
 // Preconditions: dynamic shared memory is tile::column_scratch() of one partial result; blocks have Threads threads.
 template <int Threads, int U, class T>
 __global__ void __launch_bounds__(Threads) gemv_finish(const Sum<T>* partials, std::int64_t m, std::int64_t slices,
                                                        tile::ColumnBlock k, Epilogue<T> epilogue) {
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes;
-  tile::await_last();
+  tile::grid_dependency_wait();
   for (std::int64_t b = blockIdx.x; b * in_block < m; b += gridDim.x) {
     const std::int64_t row = b * in_block + std::int64_t{at.group} * k.lanes + at.lane;
     simt::vec<Sum<T>, 1> sum{};

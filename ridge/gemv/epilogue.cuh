@@ -4,17 +4,17 @@
 
 namespace ridge::gemv_detail {
 
-// What sums are computed in.
+// The type in which sums are computed.
 template <class T> using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <class T> struct Vector {
-  T* data = nullptr;  // null: not there
+  T* data = nullptr;  // null: absent
   std::int64_t stride = 1;
   __device__ __forceinline__ T& operator[](std::int64_t i) const { return data[i * stride]; }
 };
 
-// y[row] = act(alpha * sum + beta * c[row] + bias[row]). One kernel serves all forms: they are the same for every
-// thread, and met once per row.
+// y[row] = act(alpha * sum + beta * c[row] + bias[row]). One kernel serves all forms: they are uniform over the
+// threads, and tested once per row.
 template <class T> struct Epilogue {
   Sum<T> alpha, beta;
   Activation activation;

@@ -1,11 +1,10 @@
 // gemv: y = act(alpha * A x + beta * c + bias), a matrix times a vector.
 //
-// Shapes    A [M, K], x [K], y, c and bias [M]. A's strides alone say how it lies, so A^T x of a stored matrix [K, M]
+// Shapes    A [M, K], x [K], y, c and bias [M]. A's strides alone give its layout, so A^T x of a stored matrix [K, M]
 //           is gemv of its `transposed()` view. The layouts of the BLAS, for rows as they are stored:
 //             n: A as it is used, rows of K elements      t: A stored as [K, M], rows of M elements
-//           Any sizes, any strides, any alignment. A whose elements are neighbours in one of its axes and whose stored
-//           rows start on 16 bytes takes the fast path, in layout n with x on 16 bytes too; others are right and
-//           slower.
+//           Any sizes, any strides, any alignment. The fast path needs an A that is contiguous along one of its axes,
+//           with 16-byte aligned stored rows, and in layout n a 16-byte aligned x too; others are correct but slower.
 // Types     f64 f32 f16 bf16, all tensors of one type; 16-bit types are multiplied and added in float32 and rounded
 //           once.
 // Values    beta == 0: c is not read, and need not be given. alpha == 0 or K == 0: neither A nor x is read, and y is
@@ -36,17 +35,17 @@ struct GemvTensors {
 };
 
 struct GemvProblem {
-  // How a vector lies.
+  // A vector's layout.
   struct Vector {
     std::int64_t stride = 1;
-    int phase = 0;  // bytes of the first element past a 16-byte boundary
+    int alignment_offset = 0;  // bytes of the first element past a 16-byte boundary
     bool operator==(const Vector&) const = default;
   };
 
   std::int64_t m = 0, k = 0;
   DType dtype = DType::f32;
   std::int64_t row_stride = 0, k_stride = 1;  // of A [m, k]
-  int phase = 0;                              // of A
+  int alignment_offset = 0;                   // of A
   Vector x = {}, y = {};
   std::optional<Vector> c = {}, bias = {};
   GemvScalars scalars = {};
@@ -55,7 +54,7 @@ struct GemvProblem {
   // Packed, aligned tensors; c where beta is not 0.
   RIDGE_API static GemvProblem packed(DType, std::int64_t m, std::int64_t k, bool transposed = false,
                                       const GemvScalars& = {}, bool bias = false);
-  // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
+  // The problem of these views; refuses shapes that do not fit together, unsupported types, and overlap.
   RIDGE_API static Result<GemvProblem> of(const GemvTensors&, const GemvScalars& = {});
   RIDGE_API std::string text() const;  // "f32 4096x4096 t, bias+relu"
 };
@@ -70,7 +69,7 @@ class GemvPlan {
   GemvProblem problem;
   DeviceInfo device;
   int variant = 0;            // row of the table in variants.hpp
-  std::int64_t slices = 1;    // parts of K, each with partial results of its own
+  std::int64_t slices = 1;    // parts of K (split-K), each with its own partial results
   std::size_t workspace = 0;  // bytes
 };
 

@@ -1,10 +1,9 @@
-// Launches the row of the table that a plan chose, for tensors of type T. Everything here is internal to its unit: the
-// same text is compiled by g++ and by nvcc, and the two must not be merged by the linker.
+// Launches the row of the table that a plan chose, for tensors of type T. Everything here is internal to its
+// translation unit: g++ and nvcc compile the same text, and the linker must not merge the two.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/gemv/columns.cuh>
 #include <ridge/gemv/launch.hpp>
-
-#include <utility>
 
 namespace ridge::gemv_detail {
 namespace {
@@ -37,14 +36,13 @@ template <class T> Status launch_finish(const Call<T>& call) {
   const Grid grid{std::min(ceil_div(call.extent.m, std::int64_t{k.lanes} * k.groups), max_grid)};
   const simt::Config at = call.config(grid, finish_threads, tile::column_scratch<Sum<T>, 1>(finish_threads));
   const auto finish = gemv_finish<finish_threads, finish_vectors, T>;
-  if (call.plan.device.cc == 90)
-    return tile::launch_overlapping(at, finish, call.partials, call.extent.m, call.plan.slices, k, call.epilogue);
-  return simt::launch(at, finish, call.partials, call.extent.m, call.plan.slices, k, call.epilogue);
+  return tile::launch_dependent(call.plan.device.cc, at, finish, call.partials, call.extent.m, call.plan.slices, k,
+                                call.epilogue);
 }
 
 template <int I, class T> Status launch_row(const Call<T>& call) {
   constexpr Config c = variants[I].config;
-  // What the kernels of a kind do not use does not make them differ.
+  // Parameters that a kind of kernel does not use are fixed, so that rows share instances.
   constexpr bool by_rows = c.kernel == Kernel::rows;
   using S = Shape<c.threads, by_rows ? c.lanes : 0, c.access_bytes, by_rows ? c.rows : 1, c.vectors, c.blocks_per_sm>;
   if constexpr (c.kernel == Kernel::naive) {
@@ -67,36 +65,30 @@ template <int I, class T> Status launch_row(const Call<T>& call) {
   }
 }
 
-template <class T, int I> constexpr auto launcher() -> Status (*)(const Call<T>&) {
-  if constexpr (instantiated(variants[I].config, dtype_of<T>)) return launch_row<I, T>;
-  else return nullptr;  // refused by fits()
-}
-
-template <class T, int... I> Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
+template <class T> Status launch_table(const Arguments& args) {
   static_assert(sizeof(Sum<T>) == partial_bytes(dtype_of<T>));
-  static constexpr Status (*launchers[])(const Call<T>&) = {launcher<T, I>()...};
   const GemvProblem& p = args.plan.problem;
   const GemvTensors& t = args.tensors;
-  const auto addend = [](const std::optional<GemvProblem::Vector>& lies, const std::optional<TensorView>& v) {
-    return lies ? Vector<const T>{static_cast<const T*>(v->data), lies->stride} : Vector<const T>{};
+  const auto addend = [](const std::optional<GemvProblem::Vector>& layout, const std::optional<TensorView>& v) {
+    return layout ? Vector<const T>{static_cast<const T*>(v->data), layout->stride} : Vector<const T>{};
   };
   const bool any = products(p) > 0;
-  return launchers[args.plan.variant]({args.plan,
-                                       extent_of(p),
-                                       {static_cast<const T*>(t.a.data), static_cast<const T*>(t.x.data), p.m,
-                                        products(p), p.row_stride, p.k_stride, p.x.stride},
-                                       {static_cast<Sum<T>>(any ? p.scalars.alpha : 0),
-                                        static_cast<Sum<T>>(p.scalars.beta),
-                                        p.scalars.activation,
-                                        addend(p.c, t.c),
-                                        addend(p.bias, t.bias),
-                                        {static_cast<T*>(t.y.data), p.y.stride}},
-                                       static_cast<Sum<T>*>(args.workspace),
-                                       args.stream});
-}
-
-template <class T> Status launch_table(const Arguments& args) {
-  return launch_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+  const Call<T> call{args.plan,
+                     extent_of(p),
+                     {static_cast<const T*>(t.a.data), static_cast<const T*>(t.x.data), p.m, products(p), p.row_stride,
+                      p.k_stride, p.x.stride},
+                     {static_cast<Sum<T>>(any ? p.scalars.alpha : 0),
+                      static_cast<Sum<T>>(p.scalars.beta),
+                      p.scalars.activation,
+                      addend(p.c, t.c),
+                      addend(p.bias, t.bias),
+                      {static_cast<T*>(t.y.data), p.y.stride}},
+                     static_cast<Sum<T>*>(args.workspace),
+                     args.stream};
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    if constexpr (instantiated(variants[I].config, dtype_of<T>)) return launch_row<I, T>(call);
+    else return Status::error(Code::unsupported, "gemv: this variant is not compiled for the type");
+  });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// gemv by name. a is as it is stored, and layout= says whether it is transposed.
+// gemv by name. a comes as it is stored, and layout= says whether it is transposed.
 #include <ridge/core/op.hpp>
 #include <ridge/gemv/request.hpp>
 #include <ridge/gemv/variants.hpp>
@@ -13,7 +13,7 @@ static Result<std::vector<std::string_view>> takes(const Options& options, std::
   return request->inputs();
 }
 
-// Preconditions: as many inputs as the request has; a has 2 axes.
+// Preconditions: the request's number of inputs; a has 2 axes.
 static GemvTensors tensors_of(const Request& r, Views in, const TensorView& y) {
   GemvTensors t{.a = r.transposed ? transposed(in[0]) : in[0], .x = in[1], .y = y};
   std::size_t next = 2;
@@ -43,11 +43,11 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
                       });
 }
 
-// What a row of the table is about.
+// The checklist item that a row of the table demonstrates.
 static std::string_view checklist_item(const Variant& row) {
   const Config& c = row.config;
   if (c.kernel == Kernel::naive || c.strided) return {};
-  if (c.split || c.kernel == Kernel::block || c.lanes < 32) return "occupancy";
+  if (c.split_k || c.kernel == Kernel::block || c.lanes < 32) return "occupancy";
   return c.textbook ? "coalescing" : "coarsening";
 }
 
@@ -58,10 +58,10 @@ static const RegisterOp registered(
      .inputs = {"a", "x", "c", "bias"},
      .outputs = {"y"},
      .dtypes = {f32, f16, bf16, f64},
-     .options = {{"layout", "n|t", "t: a is stored transposed, as [k, m]"},
+     .options = {{"layout", "n|t", "t: a is stored transposed, as [k, m]", "n"},
                  {"epilogue", "bias+relu ...", "bias (of m), an activation, joined by +"},
-                 {"alpha", "number", "default 1"},
-                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"}},
+                 {"alpha", "number", "of the product", "1"},
+                 {"beta", "number", "of c; other than 0, c is an input; given as 0, c may come and is not read", "0"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

@@ -1,4 +1,4 @@
-// One element of y by definition, serial and in long double; shares nothing with the kernels.
+// One element of y by definition, serially in long double; shares nothing with the kernels.
 #pragma once
 #include <ridge/check/activation_oracle.hpp>
 

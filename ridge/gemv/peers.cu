@@ -1,6 +1,6 @@
-// cuBLAS beside ours: gemm of one column, by the choice of its own heuristics, in all types; and gemv, which it has for
-// f32 and f64. The library is looked for when a benchmark asks for peers, by its file names, so that no program of
-// Ridge is linked to it; only its headers are needed here, and where there are none, there is no peer.
+// cuBLAS as a peer: gemm of one column, by its own heuristics, in all types; and gemv, which it has for f32 and f64.
+// The library is loaded by file name when a benchmark asks for peers, so that no program of Ridge is linked to it; only
+// its headers are needed here, and without headers there is no peer.
 #if __has_include(<cublas_v2.h>)
 #include <ridge/bench/bench.hpp>
 #include <ridge/core/memory.hpp>
@@ -16,21 +16,21 @@ namespace {
 
 using Work = std::function<Status(Stream)>;
 
-// The functions used, under the names that cublas_v2.h gives them in the library.
+// The functions used, by the names that cublas_v2.h gives them in the library.
 struct Cublas {
   decltype(&cublasCreate_v2) create = nullptr;
   decltype(&cublasSetStream_v2) set_stream = nullptr;
   decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
   decltype(&cublasSgemv_v2) sgemv = nullptr;
   decltype(&cublasDgemv_v2) dgemv = nullptr;
-  // The header overloads its name, and a cast picks the plain one.
+  // The header overloads its name; a cast picks the plain one.
   using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                   const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
                                   cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
   Gemm gemm = nullptr;
 
-  cublasHandle_t handle = nullptr;  // one for the process, as its users have
-  Buffer workspace;                 // what cuBLAS recommends for Hopper
+  cublasHandle_t handle = nullptr;  // one per process, as its users have
+  Buffer workspace;                 // the size that cuBLAS recommends for Hopper
 
   static const Cublas& instance() {
     static const Cublas loaded = load();
@@ -65,8 +65,8 @@ struct Cublas {
 
 Status not_measured(const char* why) { return Status::error(Code::unsupported, std::string("cuBLAS: ") + why); }
 
-// A row-major matrix is a column-major one transposed: what is stored as [rows, cols] is cols x rows, with a leading
-// dimension of cols.
+// A row-major matrix is a column-major one transposed: a stored [rows, cols] is cols x rows, with a leading dimension
+// of cols.
 struct Stored {
   int rows, cols;
   cublasOperation_t op;
@@ -85,7 +85,7 @@ Result<Work> checked(Device device, std::function<cublasStatus_t()> call) {
   const Cublas& cublas = Cublas::instance();
   const Work run = [&cublas, call](Stream stream) -> Status {
     cublasStatus_t status = cublas.set_stream(cublas.handle, static_cast<cudaStream_t>(stream.handle));
-    if (status == CUBLAS_STATUS_SUCCESS)  // a new stream forgets the workspace
+    if (status == CUBLAS_STATUS_SUCCESS)  // a new stream resets the workspace
       status = cublas.set_workspace(cublas.handle, cublas.workspace.data(), cublas.workspace.bytes());
     if (status == CUBLAS_STATUS_SUCCESS) status = call();
     return status == CUBLAS_STATUS_SUCCESS ? Status{} : not_measured("it refused the problem");
@@ -96,25 +96,26 @@ Result<Work> checked(Device device, std::function<cublasStatus_t()> call) {
 }
 
 Result<Work> make_gemv(const check::Case& c, Views in, Views out) {
-  auto lies = stored(c, in);
-  if (!lies) return lies.error();
+  auto layout = stored(c, in);
+  if (!layout) return layout.error();
   const Cublas& cublas = Cublas::instance();
   if (!cublas.handle) return not_measured("the library is not here");
   if (c.dtype != f32 && c.dtype != f64) return not_measured("gemv is of f32 and f64");
-  return checked(out[0].device, [&cublas, s = *lies, dtype = c.dtype, a = in[0].data, x = in[1].data, y = out[0].data] {
-    const double one = 1, zero = 0;
-    const float one_f = 1, zero_f = 0;
-    if (dtype == f64)
-      return cublas.dgemv(cublas.handle, s.op, s.cols, s.rows, &one, static_cast<const double*>(a), s.cols,
-                          static_cast<const double*>(x), 1, &zero, static_cast<double*>(y), 1);
-    return cublas.sgemv(cublas.handle, s.op, s.cols, s.rows, &one_f, static_cast<const float*>(a), s.cols,
-                        static_cast<const float*>(x), 1, &zero_f, static_cast<float*>(y), 1);
-  });
+  return checked(out[0].device,
+                 [&cublas, s = *layout, dtype = c.dtype, a = in[0].data, x = in[1].data, y = out[0].data] {
+                   const double one = 1, zero = 0;
+                   const float one_f = 1, zero_f = 0;
+                   if (dtype == f64)
+                     return cublas.dgemv(cublas.handle, s.op, s.cols, s.rows, &one, static_cast<const double*>(a),
+                                         s.cols, static_cast<const double*>(x), 1, &zero, static_cast<double*>(y), 1);
+                   return cublas.sgemv(cublas.handle, s.op, s.cols, s.rows, &one_f, static_cast<const float*>(a),
+                                       s.cols, static_cast<const float*>(x), 1, &zero_f, static_cast<float*>(y), 1);
+                 });
 }
 
 Result<Work> make_gemm(const check::Case& c, Views in, Views out) {
-  auto lies = stored(c, in);
-  if (!lies) return lies.error();
+  auto layout = stored(c, in);
+  if (!layout) return layout.error();
   const Cublas& cublas = Cublas::instance();
   if (!cublas.handle) return not_measured("the library is not here");
   const cudaDataType type = c.dtype == f64    ? CUDA_R_64F
@@ -123,7 +124,7 @@ Result<Work> make_gemm(const check::Case& c, Views in, Views out) {
                                               : CUDA_R_32F;
   const int m = static_cast<int>(c.dim("m")), k = static_cast<int>(c.dim("k"));
   return checked(
-      out[0].device, [=, &cublas, s = *lies, dtype = c.dtype, a = in[0].data, x = in[1].data, y = out[0].data] {
+      out[0].device, [=, &cublas, s = *layout, dtype = c.dtype, a = in[0].data, x = in[1].data, y = out[0].data] {
         const double one = 1, zero = 0;
         const float one_f = 1, zero_f = 0;
         const bool wide = dtype == f64;

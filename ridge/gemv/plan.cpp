@@ -13,18 +13,18 @@ using namespace gemv_detail;
 
 namespace {
 
-// Why A (and x, where it is read by vectors) does not lie as a row of the table needs it; empty: it does.
-std::string lies_wrong(const Config& c, const GemvProblem& p) {
+// Why A (or x, where it is read by vectors) does not have the layout that a row of the table needs; empty: it does.
+std::string layout_refusal(const Config& c, const GemvProblem& p) {
   const int size = static_cast<int>(size_of(p.dtype)), v = access_elements(c, size);
   const bool by_columns = c.kernel == Kernel::columns;
-  const std::int64_t side = by_columns ? p.row_stride : p.k_stride, pitch = by_columns ? p.k_stride : p.row_stride;
-  if (side != 1) return by_columns ? "rows do not lie side by side" : "the elements of a row are not neighbours";
+  const std::int64_t inner = by_columns ? p.row_stride : p.k_stride, pitch = by_columns ? p.k_stride : p.row_stride;
+  if (inner != 1) return by_columns ? "rows do not lie side by side" : "the elements of a row are not neighbours";
   if (!by_columns && p.x.stride != 1) return "the elements of x are not neighbours";
   if (v == 1) return {};
   const std::string bytes = std::to_string(c.access_bytes) + " bytes";
   if ((by_columns ? p.m : p.k) % v != 0) return std::string(by_columns ? "m" : "k") + " is not a multiple of " + bytes;
-  if (p.phase % c.access_bytes != 0 || pitch % v != 0) return "A's rows do not all start on " + bytes;
-  if (!by_columns && p.x.phase % c.access_bytes != 0) return "x does not start on " + bytes;
+  if (p.alignment_offset % c.access_bytes != 0 || pitch % v != 0) return "A's rows do not all start on " + bytes;
+  if (!by_columns && p.x.alignment_offset % c.access_bytes != 0) return "x does not start on " + bytes;
   return {};
 }
 
@@ -33,7 +33,7 @@ std::string fits(const Variant& row, const GemvProblem& p) {
   const Config& c = row.config;
   if (!instantiated(c, p.dtype))
     return c.textbook ? "a step of the textbook, of f32" : "f64 is read element by element";
-  return c.strided ? "" : lies_wrong(c, p);
+  return c.strided ? "" : layout_refusal(c, p);
 }
 
 Cost cost(const GemvProblem& p) {
@@ -46,23 +46,22 @@ Cost cost(const GemvProblem& p) {
   return cost;
 }
 
-// What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
+// Registers that nvcc 13 allocates for the kernels on sm_90a, rounded to the allocation granularity.
 int registers(const Config& c) {
   if (c.kernel == Kernel::naive) return 40;
   return c.kernel == Kernel::columns ? (c.strided ? 56 : 64) : c.rows * c.vectors >= 8 ? 64 : 48;
 }
 
-// Of the sectors of 32 bytes that are read, the share that was asked for: elements that are apart bring their
-// neighbours along.
+// Share of the 32-byte sectors read that was asked for: scattered elements bring their neighbours along.
 double share_of_sectors(const GemvProblem& p, int element_bytes) {
   const auto distance = [](std::int64_t stride) { return stride < 0 ? -stride : stride; };
   const std::int64_t nearest = std::max<std::int64_t>(std::min(distance(p.row_stride), distance(p.k_stride)), 1);
   return std::max(element_bytes / 32.0, 1.0 / static_cast<double>(nearest));
 }
 
-// Of memory's rate, what lanes that share a warp with other rows reach. Assumed, not measured: rows that end within a
-// turn follow each other, and what a warp reads is one piece, less the lanes beyond the rows' ends; of longer rows each
-// has a piece of its own, and pieces of fewer than 512 bytes lose a little with each halving.
+// Share of memory's rate that lanes reach which share a warp with other rows. Assumed, not measured: rows within one
+// iteration follow each other, and a warp reads one piece, less the lanes past the rows' ends; each longer row is a
+// piece of its own, and pieces of fewer than 512 bytes lose a little with each halving.
 double share_of_pieces(const Config& c, std::int64_t k, std::int64_t tile, int element_bytes) {
   if (k <= tile) return 0.96 - 0.1 * (1 - roofline::tile_efficiency(k, tile));
   const double piece = c.lanes * access_elements(c, element_bytes) * element_bytes;
@@ -85,9 +84,9 @@ roofline::Kernel kernel_of(const Variant& row, const GemvProblem& p, const Devic
   k.launches = launches(cut);
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  const double in_turn =
+  const double iterations =
       static_cast<double>(ceil_div(ceil_div(e.m, at_a_time) * cut, std::max<std::int64_t>(k.blocks, 1)));
-  k.trips = static_cast<double>(ceil_div(in_slice, tile)) * in_turn;
+  k.trips = static_cast<double>(ceil_div(in_slice, tile)) * iterations;
   k.trip_bytes = static_cast<double>(std::min(tile, in_slice) * std::min(at_a_time, e.m)) * size;
   k.tile_efficiency = roofline::tile_efficiency(in_slice, tile);
   const bool by_columns = c.kernel == Kernel::columns;
@@ -96,14 +95,14 @@ roofline::Kernel kernel_of(const Variant& row, const GemvProblem& p, const Devic
   if (c.kernel == Kernel::rows) k.memory_share = share_of_pieces(c, in_slice, tile, size);
   if (c.kernel == Kernel::naive) k.memory_share = size / 32.0;
   if (waves > 1 && k.trips > 4) k.memory_share *= waves / std::ceil(waves);  // a last wave of long blocks idles
-  // Instructions beyond the loads: conversions and multiply-adds, and those of x; sums that travel between lanes.
+  // Instructions beyond the loads: conversions, multiply-adds and those for x; shuffles of sums between lanes.
   const double elements = static_cast<double>(e.m) * static_cast<double>(e.k) / 32;
   k.clocks = elements * (size == 2 ? 2.5 : 2) / 4 * (v > 1 ? 1 : 3);
   if (c.kernel == Kernel::rows) k.clocks += static_cast<double>(e.m) * c.lanes / 32 * std::log2(c.lanes) / 2;
   if (c.kernel == Kernel::rows) k.clocks /= std::max(0.25, k.tile_efficiency);
   double barriers = c.kernel == Kernel::block ? 2 : 0;
   if (by_columns) barriers = 2 * std::log2(columns_of(c, e, size).depth);
-  k.block_us = (prologue_us + barriers * barrier_us) * in_turn;
+  k.block_us = (prologue_us + barriers * barrier_us) * iterations;
   if (cut > 1) k.serial_us = finish_us;
   return k;
 }
@@ -148,14 +147,14 @@ Status GemvPlan::run(const GemvTensors& tensors, Workspace scratch, Stream strea
   auto given = GemvProblem::of(tensors, problem.scalars);
   if (!given) return given.error();
   if (*given != problem) {
-    // Tensors that start on rounder addresses than were planned for are as good.
+    // Tensors with a better alignment than planned are as good.
     GemvProblem planned = problem;
-    planned.phase = given->phase;
-    const auto take_phase = [](auto& to, const auto& from) { to.phase = from.phase; };
-    take_phase(planned.x, given->x);
-    take_phase(planned.y, given->y);
-    if (planned.c && given->c) take_phase(*planned.c, *given->c);
-    if (planned.bias && given->bias) take_phase(*planned.bias, *given->bias);
+    planned.alignment_offset = given->alignment_offset;
+    const auto take_alignment = [](auto& to, const auto& from) { to.alignment_offset = from.alignment_offset; };
+    take_alignment(planned.x, given->x);
+    take_alignment(planned.y, given->y);
+    if (planned.c && given->c) take_alignment(*planned.c, *given->c);
+    if (planned.bias && given->bias) take_alignment(*planned.bias, *given->bias);
     if (*given != planned || !fits(variants[variant], *given).empty())
       return not_as_planned("gemv", given->text(), problem.text());
   }

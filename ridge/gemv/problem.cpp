@@ -1,4 +1,4 @@
-// From views to a problem, and what the contract refuses.
+// From views to a problem, and the contract's refusals.
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
@@ -13,19 +13,21 @@ namespace ridge {
 
 using namespace gemv_detail;
 
-static int phase_of(const void* data) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % 16); }
+static int alignment_offset_of(const void* data) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % 16);
+}
 
-// An axis of one element has neighbours of any distance.
+// An axis of one element counts as contiguous.
 static GemvProblem::Vector vector_of(const TensorView& v) {
-  return {.stride = v.size(0) <= 1 ? 1 : v.stride(0), .phase = phase_of(v.data)};
+  return {.stride = v.size(0) <= 1 ? 1 : v.stride(0), .alignment_offset = alignment_offset_of(v.data)};
 }
 
 GemvProblem GemvProblem::packed(DType dtype, std::int64_t m, std::int64_t k, bool transposed,
                                 const GemvScalars& scalars, bool bias) {
-  const auto pitch = [](std::int64_t size) { return std::max<std::int64_t>(size, 1); };  // also where nothing lies
+  const auto pitch = [](std::int64_t size) { return std::max<std::int64_t>(size, 1); };  // also for size 0
   GemvProblem p{.m = m, .k = k, .dtype = dtype, .row_stride = pitch(k), .scalars = scalars};
   if (transposed) p.row_stride = 1, p.k_stride = pitch(m);
-  if (k <= 1) p.k_stride = 1;  // as of() has axes of one element
+  if (k <= 1) p.k_stride = 1;  // as of() treats axes of one element
   if (m <= 1) p.row_stride = p.k_stride == 1 ? 0 : 1;
   if (scalars.beta != 0) p.c = Vector{};
   if (bias) p.bias = Vector{};
@@ -34,7 +36,8 @@ GemvProblem GemvProblem::packed(DType dtype, std::int64_t m, std::int64_t k, boo
 
 Result<GemvProblem> GemvProblem::of(const GemvTensors& t, const GemvScalars& scalars) {
   if (t.a.rank() != 2) return Status::invalid("gemv", "a.shape", t.a.layout.text(), "of 2 axes");
-  GemvProblem p{.m = t.a.size(0), .k = t.a.size(1), .dtype = t.a.dtype, .phase = phase_of(t.a.data)};
+  GemvProblem p{
+      .m = t.a.size(0), .k = t.a.size(1), .dtype = t.a.dtype, .alignment_offset = alignment_offset_of(t.a.data)};
   const bool has_c = scalars.beta != 0;
   if (has_c && !t.c) return Status::invalid("gemv", "c", "not given", "given where beta is not 0");
   const TensorView* c = has_c ? &*t.c : nullptr;

@@ -1,4 +1,4 @@
-// A request by name: the options of the command line and of cases, and the tensors that they ask for.
+// A request by name: the options of the command line and of cases, and the tensors that they imply.
 #pragma once
 #include <ridge/core/options.hpp>
 #include <ridge/gemv/gemv.hpp>
@@ -12,7 +12,7 @@ struct Request {
   bool transposed = false;
   GemvScalars scalars;
   bool bias = false;
-  bool ignores_c = false;  // c is given though beta is given as 0, and is not read
+  bool ignores_c = false;  // c is given although beta is given as 0; it is not read
 
   bool has_c() const { return scalars.beta != 0; }
   std::vector<std::string_view> inputs() const {
@@ -24,7 +24,7 @@ struct Request {
 };
 
 // layout=n|t  epilogue=bias+ACTIVATION  alpha= beta=
-// given: how many inputs there are, where that is known. One more than are read is c, if beta is given.
+// given: the number of inputs, where known. One more than the options imply is c, if beta is given.
 inline Result<Request> request_of(const Options& options, std::size_t given = 0) {
   Request r;
   const std::string_view layout = options.text("layout", "n");

@@ -1,19 +1,19 @@
-// Rows of neighbouring elements: some lanes of a warp, or a block, multiply a row by x and add up.
+// Contiguous rows: some lanes of a warp, or a block, multiply a row by x and add up.
 #pragma once
 #include <ridge/gemv/epilogue.cuh>
 #include <ridge/tile/block_reduce.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/packed.cuh>
 
 namespace ridge::gemv_detail {
 
-// A [m, k] and x [k]; element (i, j) of A lies at i * row_stride + j * k_stride.
+// A [m, k] and x [k]; element (i, j) of A is at i * row_stride + j * k_stride.
 template <class T> struct Product {
   const T *a, *x;
   std::int64_t m, k, row_stride, k_stride, x_stride;
 };
 
-// What makes one kernel of these templates differ from another: rows of the table with the same shape share it.
+// The parameters that distinguish the kernels of these templates: rows of the table with the same shape share one.
 template <int Threads, int Lanes, int AccessBytes, int Rows, int Vectors, int BlocksPerSm> struct Shape {
   static constexpr int threads = Threads, lanes = Lanes, rows = Rows, vectors = Vectors, blocks_per_sm = BlocksPerSm;
   template <class T> static constexpr int elements = AccessBytes > int(sizeof(T)) ? AccessBytes / int(sizeof(T)) : 1;
@@ -35,9 +35,9 @@ __device__ __forceinline__ Sum<T> add_products(const simt::vec<T, V>& a, const s
   return sum;
 }
 
-// sums[r] += the products of row r with x that are this thread's, of the elements [begin, end): V at a time, `size`
-// threads side by side. All rows' accesses of a turn are under way before the first is used; a part of x serves all.
-// Preconditions: begin and end are multiples of V; rows and x start on V elements.
+// sums[r] += this thread's products of row r and x among the elements [begin, end): V at a time, `size` threads side by
+// side. All rows' accesses of an iteration are issued before the first is used; a part of x serves all rows.
+// Preconditions: begin and end are multiples of V; rows and x are aligned to V elements.
 template <int V, int U, int R, class T>
 __device__ __forceinline__ void multiply_rows(const T* const (&rows)[R], const T* x, std::int64_t begin,
                                               std::int64_t end, int rank, int size, Sum<T> (&sums)[R]) {
@@ -71,9 +71,10 @@ __device__ __forceinline__ void multiply_rows(const T* const (&rows)[R], const T
 }
 
 // y = epilogue(A x)                                 A: [m, k]  x: [k]  y: [m]
-// Groups of `lanes` threads have S::rows rows each, which lie a block's groups apart: what a warp reads at a time is
-// one piece. Preconditions: A's elements are neighbours along k, and x's; V, the elements of an access, divides k, and
-// rows and x start on multiples of it.
+// Groups of `lanes` threads have S::rows rows each, with a stride of the block's groups: a warp's access reads one
+// piece.
+// Preconditions: A is contiguous along k, and x is; V, the elements of an access, divides k, and rows and x are aligned
+// to V elements.
 template <class S, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm) gemv_rows(Product<T> p, Epilogue<T> epilogue) {
   constexpr int V = S::template elements<T>, R = S::rows, L = S::lanes, groups = S::threads / L;
@@ -83,32 +84,32 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm) gemv_rows(Produc
     const T* rows[R];
     Sum<T> sums[R] = {};
     RIDGE_UNROLL_ON_GPU
-    for (int r = 0; r < R; ++r)  // a row that does not exist is the last one, read again
+    for (int r = 0; r < R; ++r)  // a row past the end is the last one, read again
       rows[r] = p.a + ::min(first + r * groups + lanes.index(), p.m - 1) * p.row_stride;
     multiply_rows<V, S::vectors>(rows, p.x, 0, p.k, lanes.rank(), L, sums);
     RIDGE_UNROLL_ON_GPU
     for (int r = 0; r < R; ++r) sums[r] = lanes.reduce(sums[r], Add<Sum<T>>());
-    // All lanes have all sums; each sees to every L-th row.
+    // All lanes have all sums; each lane writes every L-th row.
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < R; turn += L) {
+    for (int base = 0; base < R; base += L) {
       Sum<T> mine = 0;
       RIDGE_UNROLL_ON_GPU
       for (int r = 0; r < R; ++r)
-        if (r == turn + lanes.rank()) mine = sums[r];
-      const int r = turn + lanes.rank();
+        if (r == base + lanes.rank()) mine = sums[r];
+      const int r = base + lanes.rank();
       const std::int64_t row = first + r * groups + lanes.index();
       if (r < R && row < p.m) epilogue(row, mine);
     }
   }
 }
 
-// partials[s][row] = the products of slice s of a row; of one slice, y = epilogue(A x)
+// partials[s][row] = the products of slice s of a row; with one slice, y = epilogue(A x)
 //   A: [m, k]  x: [k]  partials: [slices, m]  y: [m]
 // Preconditions: as above; slice_elements is a multiple of V.
 template <class S, class T, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     gemv_block(Product<T> p, Sum<T>* partials, std::int64_t slice_elements, std::int64_t slices, Epilogue<T> epilogue) {
-  tile::let_next_begin();  // the finish
+  tile::launch_dependents();  // the finish
   constexpr int V = S::template elements<T>;
   const tile::block<S::threads, Warp> block;
   for (std::int64_t row = blockIdx.x; row < p.m; row += gridDim.x)

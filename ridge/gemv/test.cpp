@@ -29,11 +29,12 @@ TEST(GemvPlan, OfSizesIsOfPackedTensors) {
   std::vector<float> a(64), x(8), y(8);
   for (const std::int64_t m : {0, 1, 2, 5})
     for (const std::int64_t k : {0, 1, 2, 5})
-      for (const bool turned : {false, true}) {
-        const TensorView packed = turned ? transposed(view(a.data(), {k, m})) : view(a.data(), {m, k});
+      for (const bool by_columns : {false, true}) {
+        const TensorView packed = by_columns ? transposed(view(a.data(), {k, m})) : view(a.data(), {m, k});
         const auto given = GemvProblem::of({.a = packed, .x = view(x.data(), {k}), .y = view(y.data(), {m})}, {});
         ASSERT_TRUE(given.ok()) << given.error().message();
-        EXPECT_EQ(GemvProblem::packed(f32, m, k, turned), *given) << m << "x" << k << (turned ? " turned" : "");
+        EXPECT_EQ(GemvProblem::packed(f32, m, k, by_columns), *given)
+            << m << "x" << k << (by_columns ? " transposed" : "");
       }
 }
 
@@ -57,16 +58,16 @@ TEST(GemvPlan, RowsGetTheLanesThatTheirLengthFeeds) {
 
 TEST(GemvPlan, StridesAndMisalignmentFallBack) {
   auto p = GemvProblem::packed(f32, 1 << 16, 64);
-  p.row_stride = 68;  // rows with gaps that keep them on 16 bytes are rows
+  p.row_stride = 68;  // padded rows that stay 16-byte aligned take the same path
   EXPECT_EQ(chosen(p).substr(0, 5), "lanes");
   p.row_stride = 65;
   EXPECT_EQ(chosen(p), "warp_elements");
-  p.row_stride = 64, p.x.phase = 4;
+  p.row_stride = 64, p.x.alignment_offset = 4;
   EXPECT_EQ(chosen(p), "warp_elements");
   p.x = {.stride = 2};
   EXPECT_EQ(chosen(p).substr(0, 7), "strided");
   p = GemvProblem::packed(f32, 4096, 4096, true);
-  p.x = {.stride = -3, .phase = 4};  // one element of x serves a whole column
+  p.x = {.stride = -3, .alignment_offset = 4};  // one element of x serves a whole column
   EXPECT_EQ(chosen(p), "columns");
 }
 
@@ -94,7 +95,7 @@ TEST(GemvPlan, WorkspaceIsAPartialResultPerSlice) {
 }
 
 TEST(GemvPlan, EverythingInFlightFeedsTheMemory) {
-  // What a multiprocessor has under way of A, for the rows that plans choose: 32 KB and more.
+  // Bytes of A in flight per multiprocessor, for the rows of the table that plans choose: 32 KB and more.
   for (const Variant& row : variants) {
     const Config& c = row.config;
     if (c.textbook || c.strided) continue;
@@ -123,7 +124,7 @@ TEST(Gemv, OneLineOnTheCpu) {
   EXPECT_EQ(wide, (std::vector<float>{41, 52, 63}));
 }
 
-// By name c is one tensor more than are read, and comes only to a request that gives beta as 0.
+// By name: c, one tensor beyond those that are read, is allowed only if the request gives beta as 0.
 TEST(Gemv, ByNameCMayComeWhereBetaIsZero) {
   std::vector<float> a{1, 2, 3, 4}, x{1, 1}, c{NAN, NAN}, bias{10, 20}, y(2);
   const OpInfo& op = **find_op("gemv");

@@ -1,6 +1,5 @@
-// What a multiplying warpgroup on Hopper has: 64 queries' scores, weights and O in its registers, and the
-// products that it starts on tiles in shared memory. Who brings the tiles and when
-// they may be read is its caller's to know.
+// A consumer warpgroup on Hopper: scores, P and O of 64 queries in registers, and the wgmma products that it starts on
+// tiles in shared memory. The caller loads the tiles and synchronizes with the loads.
 #pragma once
 #include <ridge/attention/arguments.cuh>
 #include <ridge/attention/sm90_wgmma.hpp>
@@ -15,69 +14,68 @@
 
 namespace ridge::attention_kernels {
 
-// The tensors as [batch, heads, rows, columns], in boxes of 64 (q, o, mask) and bn (k, v) rows and 64 columns.
+// Tensor maps of [batch, heads, rows, columns], in boxes of 64 (q, o, mask) and bn (k, v) rows and 64 columns.
 struct WgmmaMaps {
   tile::sm90::TensorMap q, k, v, o;
 };
 
-// Where a block's tiles lie in shared memory, in panels of 64 columns whose rows are a line of 128 bytes: Q; stages of
-// K and V; the place that O leaves through; barriers.
-template <class Row> struct WgmmaKernel {
-  static constexpr Config c = Row::config;
-  static constexpr int multipliers = c.bm / 64, loaders = c.schedule == Schedule::alone ? 0 : 1;
-  static constexpr bool in_turns = c.schedule == Schedule::turns;
-  static_assert(!in_turns || (multipliers == 2 && c.bm <= c.bn), "two take turns, with as many tiles each");
-  static_assert(c.threads == (multipliers + loaders) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
-  static_assert(c.d % 16 == 0 && c.dv % 16 == 0);  // of the last panel, products take the columns that there are
+// Shared-memory layout of a block, in panels of 64 columns with rows of 128 bytes: Q; stages of K and V; the staging
+// buffer of O; barriers.
+template <class Policy> struct WgmmaKernel {
+  static constexpr Config c = Policy::config;
+  static constexpr int consumers = c.bm / 64, producers = c.schedule == Schedule::alone ? 0 : 1;
+  static constexpr bool ping_pong = c.schedule == Schedule::ping_pong;
+  static_assert(!ping_pong || (consumers == 2 && c.bm <= c.bn), "two consumers, with as many tiles each");
+  static_assert(c.threads == (consumers + producers) * 128 && c.bm % 64 == 0 && c.bn % 16 == 0);
+  static_assert(c.d % 16 == 0 && c.dv % 16 == 0);  // products read only the existing columns of the last panel
 
   static constexpr int q_bytes = mma_tile_bytes(c.bm, c.d), k_bytes = mma_tile_bytes(c.bn, c.d),
                        v_bytes = mma_tile_bytes(c.bn, c.dv);
   static constexpr int k_at = mma_q_bytes(c), v_at = k_at + c.stages * k_bytes, end_v = v_at + c.stages * v_bytes;
   static constexpr int o_columns = wgmma_o_columns(c), o_at = end_v, mask_at = o_at + wgmma_o_bytes(c);
-  static constexpr int barriers_at = mask_at;  // where no mask is brought
+  static constexpr int barriers_at = mask_at;  // where TMA loads no mask
   static_assert(o_columns == c.dv || (c.dv % o_columns == 0 && o_columns % panel == 0));
   static_assert(barriers_at + wgmma_barrier_bytes(c) == wgmma_bytes(c));
   static constexpr int q_panel = mma_tile_bytes(c.bm, panel);  // from one panel of Q, or O, to the next
 
-  // Of the registers that a block is launched with, in steps of 8: the loader has few, and multipliers what is left.
-  static constexpr int registers = 65536 / c.threads / 8 * 8 * (multipliers + 1);
-  static constexpr int loader_registers = multipliers == 2 ? 40 : 32,
-                       multiplier_registers = (registers - loader_registers) / multipliers / 8 * 8;
-  // Named barriers: of a multiplier's threads, from this number on, of the checkers, and of each one's turn.
-  static constexpr int own = 1, all_checkers = own + multipliers, turn = all_checkers + 1;
-  static constexpr int checkers = 96;  // the loader's other warps
+  // Registers of the block, in steps of 8: the producer has few, and consumers share the rest.
+  static constexpr int registers = 65536 / c.threads / 8 * 8 * (consumers + 1);
+  static constexpr int producer_registers = consumers == 2 ? 40 : 32,
+                       consumer_registers = (registers - producer_registers) / consumers / 8 * 8;
+  // Named barriers: one per consumer, starting at `own`; one of the checkers; one per consumer for the ping-pong order.
+  static constexpr int own = 1, all_checkers = own + consumers, order = all_checkers + 1;
+  static constexpr int checkers = 96;  // the other warps of the producer warpgroup
 };
 
-// A multiplier's part: 64 queries, of which a thread has two rows' scores with a tile of keys,
-// their weights and their O.
-template <class Row, class T> class WgmmaMultiplier {
-  static constexpr Config c = Row::config;
-  using K = WgmmaKernel<Row>;
+// Consumer of 64 queries. A thread has two rows of scores with a tile of keys, their P and their O.
+template <class Policy, class T> class WgmmaConsumer {
+  static constexpr Config c = Policy::config;
+  using K = WgmmaKernel<Policy>;
   using Axis = tile::sm90::Axis;
   static constexpr int line = panel * 2;
 
  public:
-  static constexpr int rows = 2, tile_keys = c.bn;  // a thread's rows; keys of a tile
+  static constexpr int rows = 2, tile_keys = c.bn;  // rows per thread; keys of a tile
 
-  // first: the multiplier's first row in the block's tile
-  __device__ __forceinline__ explicit WgmmaMultiplier(int first)
+  // first: the consumer's first row in the block's tile
+  __device__ __forceinline__ explicit WgmmaConsumer(int first)
       : first_(first), lane_(static_cast<int>(threadIdx.x) % 32), warp_(static_cast<int>(threadIdx.x) / 32 % 4) {}
 
-  // Before a tile of queries.
+  // Resets the state before a tile of queries.
   __device__ __forceinline__ void clear() {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) running[r] = RunningRow::nothing();
+    for (int r = 0; r < rows; ++r) running[r] = SoftmaxState::empty();
     is_far_ = false;
 #pragma unroll
     for (int i = 0; i < c.dv / 2; ++i) o_[i] = 0;
   }
 
-  // This thread's row r in the block's tile; the first of its pair n of keys or columns.
+  // Position of this thread's row r in the block's tile; first key or column of its pair n.
   __device__ __forceinline__ int row(int r) const { return first_ + warp_ * 16 + r * 8 + lane_ / 4; }
   __device__ __forceinline__ int pair(int n) const { return n * 8 + lane_ % 4 * 2; }
 
-  // Starts s = q k^T.
-  __device__ __forceinline__ void start_scores(unsigned q, unsigned k) {
+  // Starts S = Q K^T.
+  __device__ __forceinline__ void start_qk(unsigned q, unsigned k) {
     const std::uint64_t a = tile::sm90::descriptor(Axis::k, q + tile::sm90::outer_offset(first_)),
                         b = tile::sm90::descriptor(Axis::k, k);
 #pragma unroll
@@ -89,8 +87,8 @@ template <class Row, class T> class WgmmaMultiplier {
     }
     tile::sm90::commit_products();
   }
-  // Starts o += p v.
-  __device__ __forceinline__ void start_values(unsigned v) {
+  // Starts O += P V.
+  __device__ __forceinline__ void start_pv(unsigned v) {
     const std::uint64_t b = tile::sm90::descriptor(Axis::outer, v, c.bn);
 #pragma unroll
     for (int n = 0; n < c.bn; n += 16)
@@ -99,27 +97,27 @@ template <class Row, class T> class WgmmaMultiplier {
     tile::sm90::commit_products();
   }
 
-  // f(r, key, score) of every score, which becomes what it returns.
+  // f(r, key, score) for every score, which is replaced by the result.
   template <class F> __device__ __forceinline__ void for_scores(F f) {
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) s_[4 * n + i] = f(i / 2, pair(n) + i % 2, s_[4 * n + i]);
   }
-  // f(take(r, key), x, y) of the scores of each pair of neighbouring keys. What is taken of a turn's pairs is on its
-  // way at once.
+  // f(take(r, key), x, y) for the scores x, y of each pair of neighbouring keys. The loads of a batch of pairs are in
+  // flight together.
   template <class Take, class F> __device__ __forceinline__ void for_score_pairs(Take take, F f) {
-    constexpr int turn = c.bn % 64 == 0 ? 8 : 4;
-    static_assert(c.bn / 8 % turn == 0);
+    constexpr int batch = c.bn % 64 == 0 ? 8 : 4;
+    static_assert(c.bn / 8 % batch == 0);
 #pragma unroll
-    for (int first = 0; first < c.bn / 8; first += turn) {
-      decltype(take(0, 0)) taken[turn][rows];
+    for (int first = 0; first < c.bn / 8; first += batch) {
+      decltype(take(0, 0)) taken[batch][rows];
 #pragma unroll
-      for (int n = 0; n < turn; ++n)
+      for (int n = 0; n < batch; ++n)
 #pragma unroll
         for (int r = 0; r < rows; ++r) taken[n][r] = take(r, pair(first + n));
 #pragma unroll
-      for (int n = 0; n < turn; ++n)
+      for (int n = 0; n < batch; ++n)
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
           float* const scores = s_ + 4 * (first + n) + 2 * r;
@@ -127,70 +125,69 @@ template <class Row, class T> class WgmmaMultiplier {
         }
     }
   }
-  // A score becomes factor * score + what lies at its place of [bm][bn] elements T in shared memory from `from` on, in
-  // panels; or -inf where that is, whatever the score was.
+  // Replaces each score by factor * score + element, with [bm][bn] elements T in panels in shared memory from `from`
+  // on; by -inf where the element is -inf, whatever the score was.
   __device__ __forceinline__ void add_elements(unsigned from, float factor) {
     unsigned marks = 0;
     for_pairs_of_elements(from, [&](int i, unsigned pair) {
       marks |= marked<T>(pair);
-      float more[2];
-      tile::unpack_pair<T>(pair, more[0], more[1]);
+      float bias[2];
+      tile::unpack_pair<T>(pair, bias[0], bias[1]);
 #pragma unroll
-      for (int j = 0; j < 2; ++j) s_[i + j] = fmaf(s_[i + j], factor, more[j]);
+      for (int j = 0; j < 2; ++j) s_[i + j] = fmaf(s_[i + j], factor, bias[j]);
     });
     if (!simt::tile<32>().any(marks != 0)) return;
     for_pairs_of_elements(from, [&](int i, unsigned pair) {
-      float more[2];
-      tile::unpack_pair<T>(pair, more[0], more[1]);
+      float bias[2];
+      tile::unpack_pair<T>(pair, bias[0], bias[1]);
 #pragma unroll
       for (int j = 0; j < 2; ++j)
-        if (more[j] == minus_infinity) s_[i + j] = minus_infinity;
+        if (bias[j] == minus_infinity) s_[i + j] = minus_infinity;
     });
   }
-  // Leaves of each row the keys of span(r).
-  template <class F> __device__ __forceinline__ void keep_spans(F span) {
+  // Sets scores of keys outside span(r) to -inf, for each row r.
+  template <class F> __device__ __forceinline__ void apply_mask(F span) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const Span of = span(r);
-      // Counted from this thread's first key. Most spans begin with the tile: those comparisons are left out.
-      const int end = of.count == 0 ? 0 : of.first + static_cast<int>(of.count);
-      drop_keys(r, [last = end - pair(0)](int key) { return key >= last; });
-      if (of.first > 0) drop_keys(r, [first = of.first - pair(0)](int key) { return key < first; });
+      const Span keys = span(r);
+      // Counted from this thread's first key. Most spans begin with the tile: those comparisons are skipped.
+      const int end = keys.count == 0 ? 0 : keys.first + static_cast<int>(keys.count);
+      mask_keys(r, [last = end - pair(0)](int key) { return key >= last; });
+      if (keys.first > 0) mask_keys(r, [first = keys.first - pair(0)](int key) { return key < first; });
     }
   }
 
-  // Scores become weights, those of -inf 0. What O so far is to be multiplied with, where a maximum has risen, is kept
-  // for rescale().
-  __device__ __forceinline__ void weigh(float factor) {
+  // Replaces scores by P, 0 for -inf. Keeps the factor for O, where the maximum has risen, for rescale().
+  __device__ __forceinline__ void compute_p(float scale_log2) {
     const simt::tiles<4> quad;  // lanes that share a row
-    float top[rows];
+    float row_max[rows];
     bool far = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float part[4];  // one maximum would wait for itself
+      float part[4];  // four independent chains hide latency
 #pragma unroll
       for (int n = 0; n < c.bn / 8; ++n) {
         const float pair = fmaxf(s_[4 * n + 2 * r], s_[4 * n + 2 * r + 1]);
         part[n % 4] = n < 4 ? pair : fmaxf(part[n % 4], pair);
       }
-      top[r] = fmaxf(fmaxf(running[r].top, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
-      far = far || Reference::is_far(top[r], factor);
-      top[r] = quad.reduce(top[r], [](float x, float y) { return fmaxf(x, y); });
+      row_max[r] = fmaxf(fmaxf(running[r].row_max, fmaxf(part[0], part[1])), fmaxf(part[2], part[3]));
+      far = far || Reference::is_far(row_max[r], scale_log2);
+      row_max[r] = quad.reduce(row_max[r], [](float x, float y) { return fmaxf(x, y); });
     }
     const bool was_far = is_far_;
     is_far_ = simt::tile<32>().any(far);
     if (is_far_ || was_far) {
 #pragma unroll
-      for (int r = 0; r < rows; ++r) change_[r] = running[r].raise(top[r], factor);
+      for (int r = 0; r < rows; ++r) change_[r] = running[r].update_max(row_max[r], scale_log2);
       for_scores([&](int r, int, float score) { return running[r].relative(score); });
     } else {
 #pragma unroll
-      for (int r = 0; r < rows; ++r) change_[r] = running[r].raise_near(top[r], factor);
+      for (int r = 0; r < rows; ++r) change_[r] = running[r].update_max_near(row_max[r], scale_log2);
     }
     for_scores([&](int r, int, float score) {
-      const float weight = running[r].weight(score, factor);
-      running[r].sum += weight;
-      return weight;
+      const float p = running[r].p(score, scale_log2);
+      running[r].sum += p;
+      return p;
     });
   }
   __device__ __forceinline__ void rescale() {
@@ -200,22 +197,22 @@ template <class Row, class T> class WgmmaMultiplier {
     }
     settle();
   }
-  // After a branch that changes O. Or the compiler puts that off until the next products are under way, and has to stop
-  // them.
+  // Used after a branch that changes O: otherwise the compiler delays the changes past the start of the next products,
+  // and has to wait for those.
   __device__ __forceinline__ void settle() {
 #pragma unroll
     for (int i = 0; i < c.dv / 2; ++i) tile::make_opaque(o_[i]);
   }
-  // Weights become the next product's operand, as soon as the last one has read it.
-  __device__ __forceinline__ void keep_weights() {
+  // Converts P to the next product's operand, as soon as the last product has read the old one.
+  __device__ __forceinline__ void pack_p() {
 #pragma unroll
     for (int n = 0; n < c.bn / 16; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) p_[n][i] = tile::pack_pair<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
   }
 
-  // value(key, column): of V, 0 where there is none. Adds those of `keys` keys that are NaN or infinite, to the rows r
-  // for which attends(r, key).
+  // value(key, column): of V, 0 if out of range. Adds the NaN or infinite values of `keys` keys to the rows r for which
+  // attends(r, key).
   template <class Value, class Attends>
   __device__ __forceinline__ void add_special(int keys, Value value, Attends attends) {
     for (int key = 0; key < keys; ++key) {
@@ -228,7 +225,7 @@ template <class Row, class T> class WgmmaMultiplier {
     }
   }
 
-  // After the last tile: sums of whole rows, and O divided by them.
+  // After the last tile: reduces row sums, and divides O by them.
   __device__ __forceinline__ void finish() {
     const simt::tiles<4> quad;
 #pragma unroll
@@ -240,10 +237,10 @@ template <class Row, class T> class WgmmaMultiplier {
     for (int i = 0; i < c.dv / 2; ++i) o_[i] *= change_[i / 2 % 2];
   }
 
-  // O's columns from `first` on, as many as have a place, as T to panels in shared memory from `to` on.
-  __device__ __forceinline__ void put(unsigned to, int first) const {
+  // Stores K::o_columns columns of O from `first` on, as T, to panels in shared memory at `to`.
+  __device__ __forceinline__ void store(unsigned to, int first) const {
     unsigned lane = static_cast<unsigned>(lane_);
-    tile::make_opaque(lane);  // or the places of all elements wait in registers for the next tile of queries
+    tile::make_opaque(lane);  // or the addresses of all elements stay in registers until the next tile of queries
     // This lane's row of four matrices, 16 rows and 16 columns, and its piece of them.
     const unsigned row = static_cast<unsigned>(first_ + warp_ * 16) + lane % 16, piece = lane / 16;
 #pragma unroll
@@ -257,10 +254,10 @@ template <class Row, class T> class WgmmaMultiplier {
     }
   }
 
-  RunningRow running[rows];
+  SoftmaxState running[rows];
 
  protected:
-  // f(i, pair) of scores i and i + 1 and the two elements at their places. As matrices are loaded, a thread has the
+  // f(i, pair) for scores i and i + 1 and the pair of elements at their positions. Matrix loads give a thread the
   // elements of its own scores.
   template <class F> __device__ __forceinline__ void for_pairs_of_elements(unsigned from, F f) const {
     const unsigned row = static_cast<unsigned>(first_ + warp_ * 16 + lane_ % 16),
@@ -274,8 +271,8 @@ template <class Row, class T> class WgmmaMultiplier {
       for (int i = 0; i < 4; ++i) f(n / 2 + 2 * i, pairs[i]);
     }
   }
-  // Of row r, -inf in the place of scores of keys that f(key) names.
-  template <class F> __device__ __forceinline__ void drop_keys(int r, F f) {
+  // Sets scores of row r to -inf for keys where f(key).
+  template <class F> __device__ __forceinline__ void mask_keys(int r, F f) {
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n)
 #pragma unroll
@@ -284,10 +281,10 @@ template <class Row, class T> class WgmmaMultiplier {
   }
 
   int first_, lane_, warp_;
-  bool is_far_;  // whether a row of this warp is
+  bool is_far_;  // whether a row of this warp is far (Reference)
   float change_[rows];
-  float s_[c.bn / 2], o_[c.dv / 2];  // sums of wgmma: [64][bn] and [64][dv] of the warpgroup
-  unsigned p_[c.bn / 16][4];         // weights [64][bn], by 16 keys
+  float s_[c.bn / 2], o_[c.dv / 2];  // accumulators of wgmma: [64][bn] and [64][dv] per warpgroup
+  unsigned p_[c.bn / 16][4];         // P [64][bn], by 16 keys
 };
 
 }  // namespace ridge::attention_kernels
