@@ -1,4 +1,4 @@
-// What slices of a product have summed up is added up, in an order that the sizes give, for an epilogue.
+// Adds up the sums of a product's split-K slices for an epilogue, in an order that the sizes determine.
 #pragma once
 #include <ridge/core/stream.hpp>
 #include <ridge/gemm/add_slices.hpp>
@@ -6,7 +6,7 @@
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/raster.hpp>
 #include <ridge/simt/simt.hpp>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 #include <algorithm>
 #include <type_traits>
@@ -16,7 +16,7 @@ namespace ridge::gemm_kernels {
 inline constexpr int slice_threads = 128;
 
 // epilogue(the sum of all slices)                    parts: [batch][slices][m][pitch]
-// Of two elements `depth` threads each add up as many neighbouring slices, and one of them what these have found.
+// For each two elements, `depth` threads add up as many neighbouring slices each, and one of them adds their results.
 // Precondition: depth is a power of two, at most max_slice_depth.
 template <class X, class Epilogue>
 __global__ void __launch_bounds__(slice_threads)
@@ -24,18 +24,18 @@ __global__ void __launch_bounds__(slice_threads)
   using Neighbours = simt::vec<X, slice_columns>;
   __shared__ Neighbours found[slice_threads];  // [depth][width]
   const int width = slice_threads / depth, thread = simt::thread_rank();
-  const std::int64_t of_row = pitch / slice_columns, of_matrix = shape.m * of_row, units = shape.batch * of_matrix;
+  const std::int64_t of_row = pitch / slice_columns, of_matrix = shape.m * of_row, vectors = shape.batch * of_matrix;
   const std::int64_t each = (shape.slices + depth - 1) / depth, first = thread / width * each,
                      last = ::min(first + each, shape.slices);
   const auto add = [](Neighbours& sum, const Neighbours& more) {
     RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < slice_columns; ++v) sum[v] = added(sum[v], more[v]);
   };
-  tile::await_last();
-  for (std::int64_t at = std::int64_t{blockIdx.x} * width; at < units; at += std::int64_t{gridDim.x} * width) {
+  tile::grid_dependency_wait();
+  for (std::int64_t at = std::int64_t{blockIdx.x} * width; at < vectors; at += std::int64_t{gridDim.x} * width) {
     const std::int64_t u = at + thread % width, batch = u / of_matrix, in_matrix = u - batch * of_matrix,
                        row = in_matrix / of_row, col = (in_matrix - row * of_row) * slice_columns;
-    const bool there = u < units && col < shape.n;  // not of the pitch alone
+    const bool there = u < vectors && col < shape.n;  // inside the matrix, and not in the pitch's padding
     Neighbours sum{};
     if (there && first < last) {
       const X* from = parts + (batch * shape.slices * shape.m + row) * pitch + col;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(slice_threads)
       for (std::int64_t s = first + 1; s < last; s += slices_at_once) {
         Neighbours more[slices_at_once];
         RIDGE_UNROLL_ON_GPU
-        for (int i = 0; i < slices_at_once; ++i)  // beyond the last: that one again, which is not used
+        for (int i = 0; i < slices_at_once; ++i)  // past the end: the last slice again, unused
           more[i] = simt::load<slice_columns>(from + ::min(s + i, last - 1) * step);
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < slices_at_once; ++i)
@@ -63,17 +63,16 @@ __global__ void __launch_bounds__(slice_threads)
   }
 }
 
-// Launches it. On a device of cc 90 it may begin when the kernel before has called tile::let_next_begin().
+// Launches the kernel. With cc 90 it may start once the kernel before it has called tile::launch_dependents().
 template <class X, class Epilogue>
 [[nodiscard]] static Status launch_add_slices(const X* parts, const Shape& shape, const Epilogue& epilogue,
                                               Stream stream = {}, int warp = simt::native_warp, int cc = 0) {
-  const std::int64_t pitch = slice_pitch(shape.n), units = shape.batch * shape.m * (pitch / slice_columns);
-  const int depth = slice_depth(units, shape.slices), width = slice_threads / depth;
-  const std::int64_t blocks = std::min<std::int64_t>((units + width - 1) / width, max_tiles);
+  const std::int64_t pitch = slice_pitch(shape.n), vectors = shape.batch * shape.m * (pitch / slice_columns);
+  const int depth = slice_depth(vectors, shape.slices), width = slice_threads / depth;
+  const std::int64_t blocks = std::min<std::int64_t>((vectors + width - 1) / width, max_tiles);
   const simt::Config at{
       .grid = dim3(static_cast<unsigned>(blocks)), .block = dim3(slice_threads), .stream = stream.handle, .warp = warp};
-  if (cc == 90) return tile::launch_overlapping(at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, depth, epilogue);
-  return simt::launch(at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, depth, epilogue);
+  return tile::launch_dependent(cc, at, gemm_add_slices<X, Epilogue>, parts, pitch, shape, depth, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

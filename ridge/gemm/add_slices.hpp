@@ -1,6 +1,5 @@
-// Products cut into slices along what they sum over: each slice's sums pass through memory, and a second kernel adds
-// them up in an order that the sizes give (add_slices.cuh). How they are cut, where sums lie,
-// and the time that adding them up takes.
+// Split-K through memory: each slice's sums go to the workspace, and a second kernel adds them up in an order that the
+// sizes determine (add_slices.cuh). Here: how k is cut, the layout of the sums, and the predicted time of adding them.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/gemm/config.hpp>
@@ -11,7 +10,7 @@ namespace ridge::gemm_kernels {
 
 inline constexpr int max_slices = 256;
 
-// How k is cut into at most `wanted` slices of whole steps of `step`.
+// The cut of k into at most `wanted` slices of whole steps of `step`.
 struct Slices {
   int count = 1;
   std::int64_t k = 0;  // of each but the last
@@ -23,23 +22,23 @@ constexpr Slices slices_of(int step, std::int64_t k, int wanted) {
   return {static_cast<int>((steps + of_each - 1) / of_each), of_each * step};
 }
 
-// Sums lie as [batch][slices][m][pitch], rows of whole accesses.
-inline constexpr int slice_vector = 4;   // of a kernel that stores them
-inline constexpr int slice_columns = 2;  // neighbours that a thread adds up: more threads wait than for four
+// Layout of the sums: [batch][slices][m][pitch], in rows of whole vectors.
+inline constexpr int slice_vector = 4;   // of the kernel that stores them
+inline constexpr int slice_columns = 2;  // neighbours per thread: more threads to hide latency than with four
 inline constexpr int slices_at_once = 8;
 constexpr std::int64_t slice_pitch(std::int64_t n) { return (n + slice_vector - 1) / slice_vector * slice_vector; }
 
-// Threads that share the slices of so many times slice_columns elements: until each reads its slices at once, or a
-// device has enough to do.
+// Threads that share the slices of `vectors` times slice_columns elements: more until each reads its slices at once, or
+// the device has enough to do.
 inline constexpr int max_slice_depth = 16;
-constexpr int slice_depth(std::int64_t units, std::int64_t slices) {
+constexpr int slice_depth(std::int64_t vectors, std::int64_t slices) {
   constexpr std::int64_t enough = std::int64_t{1} << 17;
   int depth = 1;
-  while (depth < max_slice_depth && units * depth < enough && slices > (slices_at_once + 1) * depth) depth *= 2;
+  while (depth < max_slice_depth && vectors * depth < enough && slices > (slices_at_once + 1) * depth) depth *= 2;
   return depth;
 }
 
-// Of the second kernel, beyond its launch: it waits for the first one, and reads what that wrote, some slices of an
+// Time of the second kernel without its launch: it waits for the first one, and reads the sums, some slices of an
 // element at a time.
 inline double add_slices_us(std::int64_t slice_bytes, int slices, const DeviceInfo& device) {
   if (slices == 1) return 0;

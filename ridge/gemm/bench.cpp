@@ -1,4 +1,4 @@
-// What the command line's check and bench know of gemm, grouped_gemm and linear.
+// Registers gemm, grouped_gemm and linear with the command line's check and bench.
 #include <ridge/gemm/cases.hpp>
 
 namespace ridge::gemm_detail {

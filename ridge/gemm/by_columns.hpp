@@ -1,34 +1,33 @@
-// When Family::wgmma stores D by columns (sm90_epilogue.cuh), and what it then adds tile by tile: facts that its launch
-// and its model share.
+// When Family::wgmma stores D by columns (sm90_epilogue.cuh), and what it then adds tile by tile. Shared by launch and
+// model.
 #pragma once
 #include <ridge/gemm/repack.hpp>
 
 namespace ridge::gemm_detail {
 
-// Whether D is of type `out`, as TMA and threads store it by columns: rows are whole accesses, for of a 1x1 matrix of
-// f16 TMA would store four bytes.
-inline bool lies_by_columns(const GemmProblem& p, const GemmOperand& o, DType out) {
+// Whether D or an addend of type `out` has the layout that TMA and column stores need: rows are whole vectors, because
+// for a 1x1 matrix of f16 TMA would store four bytes.
+inline bool has_tma_layout(const GemmProblem& p, const GemmOperand& o, DType out) {
   return o.dtype == out && p.n * static_cast<std::int64_t>(size_of(out)) % access_bytes == 0 && o.col_stride == 1 &&
          tma_reads(o, o.row_stride, p.m);
 }
 
-// What is added to D's tiles: C, if there is no residual, or a residual, if there is no C; null: nothing is, or both.
+// The tensor added to D's tiles: C without a residual, or a residual without C; null: none, or both.
 inline const GemmOperand* tile_addend(const GemmProblem& p) {
-  if (p.c && p.residual_lies) return nullptr;
-  return p.c ? &*p.c : p.residual_lies ? &*p.residual_lies : nullptr;
+  if (p.c && p.residual_layout) return nullptr;
+  return p.c ? &*p.c : p.residual_layout ? &*p.residual_layout : nullptr;
 }
 
-// Whether ColumnEpilogue serves a row of the table whose D is of type `out`: added are a bias along N, and what TMA can
-// bring.
+// Whether ColumnEpilogue serves a row of the table with D of type `out`: only a bias along N and what TMA can load are
+// added.
 inline bool is_by_columns(const Config& c, const GemmProblem& p, DType out) {
-  if (*p.out != out || !lies_by_columns(p, *p.d, out) || p.bias == GemmBias::along_m) return false;
-  if (!p.c && !p.residual_lies) return true;
+  if (*p.out != out || !has_tma_layout(p, *p.d, out) || p.bias == GemmBias::along_m) return false;
+  if (!p.c && !p.residual_layout) return true;
   const GemmOperand* addend = tile_addend(p);
-  return addend && lies_by_columns(p, *addend, out) && takes_addend(c, static_cast<int>(size_of(out)));
+  return addend && has_tma_layout(p, *addend, out) && takes_addend(c, static_cast<int>(size_of(out)));
 }
 
-// The same of the type that D has: that of operands of 16 bits, or float32; bf16 or float32 of 8-bit floats; float32 of
-// TF32.
+// The same for D's own type: that of 16-bit operands, or float32; bf16 or float32 for 8-bit floats; float32 for TF32.
 inline bool is_by_columns(const Config& c, const GemmProblem& p) {
   const DType out = *p.out;
   const bool of_floats = p.dtype == f8e4m3 || p.dtype == f8e5m2;

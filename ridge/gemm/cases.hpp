@@ -1,4 +1,4 @@
-// gemm's cases: what tests, benchmarks and the command line run.
+// gemm's cases, for tests, benchmarks and the command line.
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/gemm/oracle.hpp>
@@ -34,26 +34,26 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// x as it is stored: integers saturate and round to nearest even; all else as round_to has it.
+// x as stored: integers saturate and round to nearest even; other types as in round_to.
 inline double as_stored(DType dtype, double x) {
   if (dtype != i8) return check::round_to(dtype, x);
   return std::isnan(x) ? 0 : std::clamp(std::nearbyint(x), -128.0, 127.0);
 }
 
-// Tolerance. u is the roundoff of what is computed in (float32 but for f64). A sum of k products, each rounded or
-// fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias: 3 roundings
-// more of the whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8
-// operations of one unit around an exponential of its argument (as elementwise/cases.hpp derives); residual and scale:
-// 2 roundings. Then one rounding into D's type. What underflows on the way is lost whole.
+// Tolerance. u is the roundoff of the computation type (float32, or float64 for f64). A sum of k products, each rounded
+// or fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias add 3
+// roundings of the whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and itself errs by 8
+// operations of one unit around an exponential of its argument (as derived in elementwise/cases.hpp); residual and
+// scale: 2 roundings. Then one rounding to D's type. Underflows on the way are lost entirely.
 //
-// What tensor cores lose, of the products' absolute sum: TF32 rounds either input to 11 bits, by 2^-11 of it at most.
-// Three products of parts err by 2^-20 (gemm.hpp). Those of 8-bit floats bring 32 products and the sum so far to the
-// largest one's exponent and keep 13 bits of each: 33 of 2^-13 per 32 products, of all the sum or of 128 products.
+// Errors of tensor cores, relative to the products' absolute sum: TF32 rounds either input to 11 bits, at most 2^-11 of
+// it. Three products of parts err by 2^-20 (gemm.hpp). Those of 8-bit floats align 32 products and the sum so far to
+// the largest exponent and keep 13 bits of each: 33 of 2^-13 per 32 products, of the whole sum or of 128 products.
 //
-// Exact where all of it is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
+// Exact where everything is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
 // relu; then D is the exact result rounded once.
 //
-// A gate multiplies: the error of either factor is multiplied by the other one, and rounding once more.
+// A gate multiplies: each factor's error is multiplied by the other factor, plus one more rounding.
 class ElementOracle {
  public:
   ElementOracle(const check::Case& c, const Request& r) : s_(r.scalars), dtype_(c.dtype), out_(r.out_of(c.dtype)) {
@@ -71,10 +71,10 @@ class ElementOracle {
     least_ = dtype_ == f64 ? 0x1p-1074 : 0x1p-149;
   }
 
-  std::int64_t k() const { return k_; }  // 0 where alpha is: then there is no product at all, not even of NaN
+  std::int64_t k() const { return k_; }  // 0 if alpha is 0: then there are no products, not even of NaN
 
   struct Addends {
-    std::optional<double> c, bias, residual;  // the element's
+    std::optional<double> c, bias, residual;  // of the element
   };
   void add_to(check::Expected& e, const DotOracle& dot, const DotOracle* gate, const Addends& addends) const {
     const double u = u_;
@@ -94,7 +94,7 @@ class ElementOracle {
                                                                              : a;
       error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_ +
               check::lost_below_normal(name(s_.activation), sum, dtype_ == f64 ? 0x1p-1022L : 0x1p-126L);
-      // Of results of 16 bits gelu's tail may come from a polynomial (tile/quick_activation.cuh says how far off).
+      // For 16-bit results gelu's tail may come from a polynomial (tile/quick_activation.cuh gives its error).
       if (s_.activation == Activation::gelu && (out_ == f16 || out_ == bf16))
         error += std::fabs(value - std::max(sum, 0.0L)) * (out_ == f16 ? 0x1p-16L
                                                            : a < 3     ? 0x1p-14L
@@ -112,13 +112,13 @@ class ElementOracle {
     error = std::fabs(s_.scale) * (error + 2 * u * std::fabs(value / (s_.scale == 0 ? 1 : s_.scale))) +
             u * std::fabs(value);
     double want = static_cast<double>(value), tolerance = 0;
-    // Products of i8 are whole whatever the fill; what is added to them in float32 need not be.
+    // Products of i8 are whole for every fill; what is added to them in float32 need not be.
     const auto whole = [](const std::optional<double>& x) { return !x || *x == std::floor(*x); };
-    // And whole numbers are exact up to 1 / u, or where the one rounding is that of the products' sum.
+    // And whole numbers are exact up to 1 / u, or where the only rounding is that of the products' sum.
     const long double with_gate = gate ? size * std::fabs(s_.alpha) * gate->magnitude : size;
     const long double most = std::fabs(s_.scale) * (with_gate + std::fabs(addends.residual.value_or(0)));
     const bool one_rounding =
-        s_.alpha == 1 && s_.scale == 1 && !gate && !addends.c && !addends.bias && !addends.residual;
+        dtype_ == i8 && s_.alpha == 1 && s_.scale == 1 && !gate && !addends.c && !addends.bias && !addends.residual;
     const bool exact = exact_ && whole(addends.c) && whole(addends.bias) && whole(addends.residual) &&
                        (out_ == i32 || one_rounding || most <= 1 / u);
     if (exact && out_ == i32) {
@@ -169,7 +169,7 @@ class CaseOracle {
     if (request_.gate) gate_ = &in[next++];
   }
 
-  void add_to(check::Expected& e, std::int64_t offset) const {  // offset: of the element in D, [batch, m, n]
+  void add_to(check::Expected& e, std::int64_t offset) const {  // offset: the element's, in D [batch, m, n]
     const std::int64_t j = offset % n_, i = offset / n_ % m_, matrix = offset / n_ / m_;
     const auto product = [&](const check::HostTensor& by) {
       const Line x{*a_, matrix * m_ * k_ + (request_.transposed_a() ? i : i * k_), request_.transposed_a() ? m_ : 1};
@@ -238,7 +238,7 @@ inline check::CaseBook book() {
     test(with_layout("f32:m=70,n=66,k=100", layout));
     test(with_layout("f64:m=34,n=66,k=100", layout));
     test(with_layout("bf16:m=40,n=72,k=104", layout));
-    test(with_layout("i8:m=40,n=72,k=100", layout));  // all of int8's range
+    test(with_layout("i8:m=40,n=72,k=100", layout));  // int8's whole range
     test(with_layout("f8e4m3:m=20,n=24,k=33:fill=ints", layout));
     test(with_layout("f32:m=20,n=36,k=24,batch=3:fill=ints:epilogue=bias+relu+residual:beta=2", layout));
     for (const char* place : {"offset", "padded", "strided", "reversed"}) {
@@ -248,7 +248,7 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=padded", layout));
   }
   test("f8e5m2:m=20,n=24,k=33:fill=ints");
-  // A gate: tiles of 64 columns of either product; edges of 16 and 64, and rows that start anywhere.
+  // A gate: tiles of 64 columns of either product; edges of 16 and 64, and unaligned rows.
   for (const char* layout : {"nn", "nt"}) {
     for (const char* size : {"m=1,n=1,k=1", "m=130,n=68,k=36", "m=33,n=63,k=17", "m=20,n=132,k=64,batch=2"})
       test(with_layout(std::string("f32:") + size + ":fill=ints:epilogue=gate", layout));
@@ -258,8 +258,8 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=40,n=72,k=56:epilogue=silu+gate", layout));
     test(with_layout("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=padded", layout));
   }
-  // Of tensor cores too: edges of 64 and 128, more tiles than blocks run at a time, one step and more than there are
-  // buffers; D of rows that start anywhere, and what is copied first.
+  // The same on tensor cores: edges of 64 and 128, more tiles than resident blocks, one step and more steps than
+  // buffers; D in unaligned rows, and operands that are copied first.
   for (const char* layout : layouts) {
     test(with_layout("bf16:m=130,n=136,k=72:fill=ints:epilogue=gate", layout));
     test(with_layout("f16:m=200,n=264,k=328:fill=ints:epilogue=bias+relu+gate:scale=2", layout));
@@ -275,8 +275,8 @@ inline check::CaseBook book() {
   test("f32:m=33,n=64,k=0:epilogue=bias+gate+residual");
   test("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=strided");
   test("f32:m=40,n=72,k=32:fill=ints:epilogue=gate:warp=64");
-  // Tensor cores: rows on 16 bytes; edges of 64, 128, 192 and 256, one step and more than there are buffers, more tiles
-  // than blocks run at a time.
+  // Tensor cores: 16-byte aligned rows; edges of 64, 128, 192 and 256, one step and more steps than buffers, more tiles
+  // than resident blocks.
   for (const char* layout : layouts) {
     test(with_layout("bf16:m=136,n=264,k=72:fill=ints", layout));
     test(with_layout("f16:m=264,n=200,k=640:fill=ints", layout));
@@ -285,8 +285,8 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=136,n=72,k=24:fill=ints:place=padded:epilogue=bias+relu:scale=2", layout));
     test(with_layout("f16:m=136,n=72,k=24:fill=ints:place=strided", layout));
   }
-  // What warps feed from registers: edges of 16, 32, 64 and 128, steps of 16 and 32 around the stages, in each layout;
-  // rows that start on 2, 4, 8 and 16 bytes, by the sizes or by the place.
+  // mma.sync: edges of 16, 32, 64 and 128, steps of 16 and 32 around the stages, in each layout; rows aligned to 2, 4,
+  // 8 and 16 bytes, by size or by place.
   for (const char* layout : layouts) {
     for (const char* size : {"m=1,n=1,k=1", "m=17,n=31,k=5", "m=129,n=65,k=63", "m=127,n=258,k=82", "m=130,n=129,k=33"})
       for (const char* type : {"f64", "f16"}) test(with_layout(std::string(type) + ":" + size + ":fill=ints", layout));
@@ -302,7 +302,7 @@ inline check::CaseBook book() {
       test(with_layout(std::string("f16:m=70,n=131,k=67:fill=ints:place=") + place, layout));
     }
   }
-  // Hopper's tensor cores for other types; operands along M or N, or of rows that start anywhere, are copied first.
+  // Hopper's tensor cores for other types; operands along M or N, or in unaligned rows, are copied first.
   for (const char* layout : layouts) {
     for (const char* type : {"f8e4m3", "i8"})
       for (const char* size : {"m=136,n=272,k=208", "m=67,n=131,k=77"})
@@ -311,7 +311,7 @@ inline check::CaseBook book() {
     test(with_layout("f8e4m3:m=40,n=48,k=304:out=bf16:epilogue=bias+relu", layout));
     test(with_layout("i8:m=136,n=72,k=144,batch=3:out=f32:alpha=0.5:epilogue=bias+residual:beta=2", layout));
     test(with_layout("f32:m=136,n=264,k=100:fill=ints:math=tf32", layout));
-    // Too short a sum to hide a factor that is cut off and not rounded.
+    // A sum too short to hide truncation instead of rounding.
     test(with_layout("f32:m=66,n=130,k=1:math=tf32", layout));
     test(with_layout("f32:m=67,n=131,k=37,batch=2:math=tf32:epilogue=bias_m+gelu", layout));
     test(with_layout("f32:m=136,n=200,k=164:math=3xtf32", layout));
@@ -321,8 +321,7 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=reversed", layout));
   }
   test("f8e4m3:m=64,n=72,k=96:math=fast");
-  // Few rows or columns, and parts of k: one step to more than a cluster's blocks have stages; edges of 16, 32, 64,
-  // 128.
+  // Few rows or columns, and split-K: from one step to more steps than a cluster's stages; edges of 16, 32, 64, 128.
   for (const char* layout : layouts)
     for (const char* size : {"m=1,n=200,k=72", "m=13,n=136,k=520", "m=17,n=72,k=1096", "m=48,n=264,k=328",
                              "m=200,n=9,k=264", "m=130,n=56,k=456", "m=9,n=72,k=2120", "m=128,n=128,k=192"})
@@ -334,7 +333,7 @@ inline check::CaseBook book() {
     }
   for (const char* layout : layouts) {
     test(
-        with_layout("f8e5m2:m=15,n=133,k=1290:out=f16", layout));  // so long a sum that the tensor cores' own would err
+        with_layout("f8e5m2:m=15,n=133,k=1290:out=f16", layout));  // a sum long enough for the tensor cores' own to err
     test(with_layout("i8:m=15,n=133,k=1290,batch=2:out=f32:alpha=0.5:epilogue=bias+relu", layout));
     test(with_layout("f16:m=24,n=72,k=392,batch=3:epilogue=bias_m+gelu+residual:beta=2", layout));
     test(with_layout("f16:m=15,n=133,k=259:fill=ints:out=f32", layout));
@@ -345,7 +344,7 @@ inline check::CaseBook book() {
   test("f64:m=9,n=35,k=0:epilogue=bias");
   test("bf16:m=136,n=264,k=16,batch=40:fill=ints:epilogue=bias");
   test("bf16:m=1,n=8,k=8:fill=ints");
-  test("bf16:m=200,n=333,k=64:fill=ints:layout=nt");  // D's rows start anywhere
+  test("bf16:m=200,n=333,k=64:fill=ints:layout=nt");  // D's rows are unaligned
   for (const char* epilogue : {"bias", "bias_m+relu", "gelu", "gelu_tanh", "silu", "sigmoid", "bias+relu"})
     test(std::string("f16:m=72,n=136,k=40:alpha=0.5:epilogue=") + epilogue);
   // Epilogues, each part alone and together; types of D.
@@ -366,7 +365,7 @@ inline check::CaseBook book() {
     test(std::string("f16:m=34,n=72,k=21:fill=ints:out=") + out);
   }
   test("bf16:m=34,n=72,k=21:out=f32:fill=ints");
-  // What is not read: operands of NaN where alpha or k is 0; C where beta is.
+  // What is not read: NaN operands where alpha or k is 0; C where beta is 0.
   test("f32:m=34,n=70,k=21:fill=nan:alpha=0:epilogue=relu");
   for (const char* layout : layouts) test(with_layout("f32:m=34,n=72,k=20:alpha=0:beta=2:epilogue=bias", layout));
   test("f32:m=34,n=70,k=0:beta=2:epilogue=bias+sigmoid");
@@ -392,7 +391,7 @@ inline check::CaseBook book() {
   }
   for (const char* type : {"bf16:", "f32:"})
     bench(std::string(type) + "m=4096,n=14336,k=4096:layout=nt:epilogue=silu+gate");
-  bench("bf16:m=4096,n=14336,k=4096:layout=nt:epilogue=gate");  // what the activation costs
+  bench("bf16:m=4096,n=14336,k=4096:layout=nt:epilogue=gate");  // the activation's cost
   for (const char* m : {"16", "64", "128", "256", "512"})
     for (const char* nk : {"4096", "8192"}) bench(std::string("bf16:m=") + m + ",n=" + nk + ",k=" + nk + ":layout=nt");
   for (const char* size : {"m=1000,n=1000,k=1000", "m=5120,n=13,k=2880", "m=8192,n=8192,k=1000"})
@@ -439,7 +438,7 @@ inline Result<std::vector<TensorType>> grouped_inputs(const check::Case& c) {
   return types;
 }
 
-// Offsets that cut all rows into groups of uneven size, every fourth of them empty or of one row.
+// Offsets that cut all rows into uneven groups; every fourth group is empty or has one row.
 inline void cut_into_groups(const check::Case& c, std::vector<check::HostTensor>& in) {
   std::vector<double>& offsets = in[2].values;
   const std::int64_t m = c.dim("m"), groups = c.dim("groups");
@@ -474,7 +473,7 @@ inline std::vector<check::Expected> grouped_oracle(const check::Case& c, const s
             e, DotOracle(x, y, element.k()), nullptr,
             {.c = at_if(cs, i * n + j), .bias = at_if(bias, g * n + j), .residual = at_if(residual, i * n + j)});
       }
-  // Rows in no group keep what they had, which nobody knows.
+  // Rows in no group keep their former contents, which are unknown.
   e.value.resize(static_cast<std::size_t>(m * n));
   e.tolerance.resize(e.value.size(), std::numeric_limits<double>::infinity());
   return {e};
@@ -507,7 +506,7 @@ inline check::CaseBook grouped_book() {
     test("f32:m=70,n=36,k=24,groups=4:place=offset" + with);
     test("bf16:m=70,n=40,k=24,groups=4:place=padded" + with);
   }
-  // Of tensor cores too: edges of 16, 64 and 128 rows, more groups than lanes, more tiles than blocks run at a time.
+  // The same on tensor cores: edges of 16, 64 and 128 rows, more groups than lanes, more tiles than resident blocks.
   for (const char* layout : layouts) {
     test("bf16:m=700,n=264,k=72,groups=6:fill=ints:layout=" + std::string(layout));
     test("f16:m=300,n=72,k=328,groups=70:fill=ints:epilogue=bias+relu:layout=" + std::string(layout));
@@ -549,7 +548,7 @@ inline Result<std::vector<TensorType>> linear_inputs(const check::Case& c) {
   return types;
 }
 
-// As gemm's, of all rows as one matrix: y = x w^T in layout nt, and the inputs lie in gemm's order.
+// As gemm's, with all rows as one matrix: y = x w^T in layout nt; inputs come in gemm's order.
 inline std::vector<check::Expected> linear_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Case product = c;
   product.op = "gemm";
@@ -577,7 +576,7 @@ inline check::CaseBook linear_book() {
                        .benches = {},
                        .may_leave_range = true,
                        .draw = draw_linear};
-  // The kernels are gemm's, with its cases; these are about the views.
+  // The kernels are gemm's, with gemm's cases; these test the views.
   book.tests = {
       "linear:f32:m=0,n=5,k=3",
       "linear:f32:m=5,n=7,k=0:inputs=x,w,bias,residual",

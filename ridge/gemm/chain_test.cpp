@@ -1,5 +1,5 @@
-// Products of which each reads what the one before wrote, and writes what that one read: on Hopper a kernel begins
-// before the one before it has ended.
+// Products that each read the previous one's result and overwrite its operand: on Hopper a kernel begins before the
+// previous one has ended.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 class GemmChains : public check::EachDevice {};
 
-// x: [m, n], of whole numbers; each product permutes its columns, so that the bits are compared.
+// x: [m, n], of whole numbers; each product permutes its columns, so that bits are compared.
 void run_chain(Device device, std::int64_t m, std::int64_t n, GemmLayout layout, int products) {
   std::mt19937 bits(7);
   std::vector<std::int64_t> from(static_cast<std::size_t>(n));
@@ -57,7 +57,7 @@ TEST_P(GemmChains, EachReadsWhatTheOneBeforeWrote) {
   for (GemmLayout layout : {GemmLayout::nn, GemmLayout::tn}) {
     run_chain(device.id, 13, 72, layout, 3);
     if (!on_gpu()) continue;
-    // Few rows, those that no TMA reads, matrices that are copied first, few tiles, and many.
+    // Few rows, operands that TMA cannot read, matrices that are copied first, few tiles, and many.
     for (const auto& [m, n] :
          {std::pair{16, 2048}, {13, 1024}, {13, 509}, {64, 1024}, {160, 1024}, {600, 640}, {1500, 1111}, {3000, 2048}})
       run_chain(device.id, m, n, layout, 30);

@@ -1,5 +1,4 @@
-// What a kernel makes of an element type: the type that shared memory holds, the type it accumulates in, and the
-// multiply-add between them.
+// Properties of an element type: the type held in shared memory, the accumulator type, and the multiply-add of them.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/gemm/config.hpp>
@@ -8,7 +7,7 @@
 
 namespace ridge::gemm_kernels {
 
-// float for float and for all that is narrower; a word of four int8; double.
+// float for float and all narrower floats; a word of four int8; double.
 template <class T>
 using Staged = std::conditional_t<std::is_same_v<T, double>, double,
                                   std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>>;
@@ -30,7 +29,7 @@ __device__ __forceinline__ Accumulator<T> multiply_add(Staged<T> a, Staged<T> b,
   else return sum + a * b;
 }
 
-// The same of single elements.
+// The same for single elements.
 template <class T> __device__ __forceinline__ Accumulator<T> multiply_add_one(T a, T b, Accumulator<T> sum) {
   return added(sum, static_cast<Accumulator<T>>(a) * static_cast<Accumulator<T>>(b));
 }

@@ -1,31 +1,31 @@
-// Epilogues: what becomes of an accumulated product on its way to D.
+// Epilogues: the computation from an accumulated product to D.
 //
 // An epilogue is a function object, copied into the kernel's arguments. For every group of V neighbours in a row of D,
 // once, in any order and by any thread, a kernel calls
 //
 //   epilogue(simt::vec<Acc, V> sums, At at)          template <int V>, __device__, const
 //
-// with sums[v] = the sum over k of A[at.row, k] B[k, at.col + v]; those from v = at.count on are not D's and have no
-// meaning. 1 <= at.count <= V, and at.col is a multiple of V. What is read, and where the result goes, is the
-// epilogue's affair:
+// with sums[v] = the sum over k of A[at.row, k] B[k, at.col + v]; sums from v = at.count on are outside D and have no
+// meaning. 1 <= at.count <= V, and at.col is a multiple of V. The epilogue alone decides what it reads and where it
+// stores:
 //
 //   struct Doubled {
 //     float* d;
 //     std::int64_t pitch;
 //     template <int V> __device__ void operator()(simt::vec<float, V> sums, gemm_kernels::At at) const {
-//       for (int v = 0; v < V; ++v)  // a constant number of turns: sums stay in registers
+//       for (int v = 0; v < V; ++v)  // a constant trip count: sums stay in registers
 //         if (v < at.count) d[at.row * pitch + at.col + v] = 2 * sums[v];
 //     }
 //   };
 //
 // A kernel with two operands B and G calls epilogue(sums, gates, at), with the sums of A G beside those of A B.
 //
-// Where a thread has several such vectors of V neighbours at once, an epilogue that has many(sums, at), with sums[] and
-// Vectors, gets them together, so that what it reads for one does not wait for what it reads for another.
+// Where a thread has several such vectors of V neighbours, an epilogue with a member many(sums, at), taking sums[] and
+// Vectors, gets them together, so that its reads for one vector need not wait for its reads for another.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/activate_many.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::gemm_kernels {
 
@@ -34,14 +34,14 @@ struct At {
   int count;  // of elements from col on
 };
 
-// Vectors of V neighbours in D, each so many rows and columns from the last one. What lies past `rows` or `cols` is not
-// D's, or not the caller's.
+// Vectors of V neighbours in D, at a constant distance in rows and columns. Elements past `rows` or `cols` are not D's,
+// or not the caller's.
 struct Vectors {
   std::int64_t batch, row, col;  // of the first one
   int rows_apart, cols_apart;
   std::int64_t rows, cols;
 
-  // count: V or less; 0 of a vector that is not D's.
+  // count: V or less; 0 for a vector outside D.
   template <int V> __device__ __forceinline__ At at(int i) const {
     const std::int64_t r = row + std::int64_t{i} * rows_apart, c = col + std::int64_t{i} * cols_apart;
     const std::int64_t left = r < rows ? cols - c : 0;
@@ -57,7 +57,7 @@ __device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::v
     epilogue.many(sums, vectors);
   } else {
     RIDGE_KEEP_LOOP
-    for (int g = 0; g < G; ++g) {  // they take turns at place 0, so that the epilogue's code is there once
+    for (int g = 0; g < G; ++g) {  // vectors rotate through place 0, so that the epilogue's code exists once
       const At at = vectors.at<V>(g);
       if (at.count > 0) epilogue(sums[0], at);
       RIDGE_UNROLL_ON_GPU
@@ -66,7 +66,7 @@ __device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::v
   }
 }
 
-// An epilogue that counts rows from the first of a group.
+// Wraps an epilogue for a group: adds the group's first row to the row.
 template <class Epilogue> struct RowsFrom {
   const Epilogue& epilogue;
   std::int64_t first;
@@ -80,11 +80,11 @@ template <class Epilogue> struct RowsFrom {
   }
 };
 
-// A tensor whose type is known only when it runs; element (batch, row, col) by its strides.
+// A tensor whose type is known only at run time; element (batch, row, col) is addressed by its strides.
 struct Tensor {
   void* data = nullptr;  // null: not there
   DType dtype = DType::f32;
-  bool vectors = false;  // col_stride is 1, and every row starts on 4 elements
+  bool vectors = false;  // col_stride is 1, and every row is aligned to 4 elements
   std::int64_t row_stride = 0, col_stride = 0, batch_stride = 0;
 
   __device__ __forceinline__ std::int64_t offset(At at) const {
@@ -92,7 +92,7 @@ struct Tensor {
   }
 };
 
-// Calls f(T{}) for the T of dtype: those that can be converted to and from X.
+// Calls f(T{}) for the T of dtype: the types that convert to and from X.
 template <class X, class F> __device__ __forceinline__ void with_type_of(DType dtype, F f) {
   if constexpr (std::is_same_v<X, double>) {
     f(double{});
@@ -110,14 +110,14 @@ template <class X, class F> __device__ __forceinline__ void with_type_of(DType d
   }
 }
 
-// x as it is stored in a T.
+// Converts x to T for storing.
 template <class T, class X> __device__ __forceinline__ T stored(X x) {
   if constexpr (std::is_same_v<T, std::int8_t> && std::is_same_v<X, float>)
     return static_cast<T>(__float2int_rn(fminf(fmaxf(x == x ? x : 0.0f, -128.0f), 127.0f)));
   else return static_cast<T>(x);
 }
 
-// at.count neighbours of a tensor; those past them are zero.
+// Loads at.count neighbours of a tensor, zeros past them.
 template <int V, class X> __device__ __forceinline__ simt::vec<X, V> load_row(const Tensor& t, At at) {
   simt::vec<X, V> x;
   with_type_of<X>(t.dtype, [&](auto tag) {
@@ -154,13 +154,13 @@ template <int V, class X> __device__ __forceinline__ void store_row(const Tensor
 }
 
 // The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X; with a gate
-// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate) + residual). One kernel
-// serves all of its forms and types of D: they are the same for every thread.
+// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate) + residual). One kernel serves all of its forms and
+// all types of D, which every thread has in common.
 template <class X> struct StandardEpilogue {
-  enum Addend { c, bias, residual };  // in the order in which they are added; the activation comes before the last
+  enum Addend { c, bias, residual };  // in the order of addition; the activation comes before the last
   X alpha, scale;
   Activation activation;
-  Tensor addends[3];  // of bias, row_stride or col_stride is 0
+  Tensor addends[3];  // for bias, row_stride or col_stride is 0
   X factors[3];       // beta, 1, 1
   Tensor d;
 
@@ -172,7 +172,7 @@ template <class X> struct StandardEpilogue {
     store_row<V, X>(d, at, compute(sums, at, gates));
   }
 
-  // All reads of an addend are under way together, where its rows and D's are whole vectors.
+  // Issues all reads of an addend together, where its rows and D's are whole vectors.
   template <int V, int G, class Acc>
   __device__ __forceinline__ void many(const simt::vec<Acc, V> (&sums)[G], const Vectors& at) const {
     X x[G * V];
@@ -199,7 +199,7 @@ template <class X> struct StandardEpilogue {
     store_many<V>(x, at, count, whole);
   }
 
-  // Has the L2 cache bring what will be added to these.
+  // Prefetches to L2 what will be added to these vectors.
   template <int V, int G> __device__ __forceinline__ void prefetch(const Vectors& at) const {
     RIDGE_KEEP_LOOP
     for (int i = c; i <= residual; ++i) {
@@ -208,12 +208,12 @@ template <class X> struct StandardEpilogue {
       RIDGE_UNROLL_ON_GPU
       for (int g = 0; g < G; ++g)
         if (const At one = at.at<V>(g); one.count > 0)
-          tile::bring_line(static_cast<const char*>(t.data) + t.offset(one) * static_cast<int>(size_of(t.dtype)));
+          tile::prefetch_line_l2(static_cast<const char*>(t.data) + t.offset(one) * static_cast<int>(size_of(t.dtype)));
     }
   }
 
  private:
-  // `gates`: nothing, or the sums of A G.
+  // gates: none, or the sums of A G.
   template <int V, class Acc, class... Gates>
   __device__ __forceinline__ simt::vec<X, V> compute(simt::vec<Acc, V> sums, At at, const Gates&... gates) const {
     simt::vec<X, V> x;
@@ -242,7 +242,7 @@ template <class X> struct StandardEpilogue {
   }
   template <int V> __device__ __forceinline__ void activate_all(simt::vec<X, V>& x) const {
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < V; ++turn) {  // the elements take turns at place 0, so that the code is there once
+    for (int i = 0; i < V; ++i) {  // elements rotate through place 0, so that the code exists once
       X first = x[0];
       if constexpr (std::is_integral_v<X>) first = tile::relu(first);
       else first = tile::activate<X>(activation, first);
@@ -251,7 +251,7 @@ template <class X> struct StandardEpilogue {
       x[V - 1] = first;
     }
   }
-  // Whether D and all that is added to it are of one type, in rows of whole vectors.
+  // Whether D and all addends have one type, in rows of whole vectors.
   __device__ __forceinline__ bool are_alike(DType dtype) const {
     bool alike = d.dtype == dtype && d.vectors;
     RIDGE_UNROLL_ON_GPU
@@ -259,7 +259,7 @@ template <class X> struct StandardEpilogue {
       if (addends[i].data) alike = alike && addends[i].dtype == dtype && addends[i].vectors;
     return alike;
   }
-  // Then everything that is added is read before any of it is waited for.   T: that type
+  // Then all addends are read before any of them is waited for.   T: that type
   template <class T, int V, int G>
   __device__ __forceinline__ void finish_alike(X (&x)[G * V], const Vectors& at, const int (&count)[G]) const {
     simt::vec<T, V> rows[residual + 1][G];
@@ -295,10 +295,10 @@ template <class X> struct StandardEpilogue {
       tile::activate_many<float>(activation, x);
     } else {
       RIDGE_KEEP_LOOP
-      for (int j = 0; j < N; ++j) {  // they take turns at place 0
+      for (int j = 0; j < N; ++j) {  // elements rotate through place 0
         if constexpr (std::is_integral_v<X>) x[0] = tile::relu(x[0]);
         else x[0] = tile::activate<X>(activation, x[0]);
-        turn<1>(x);
+        rotate<1>(x);
       }
     }
   }
@@ -333,14 +333,14 @@ template <class X> struct StandardEpilogue {
         for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(one[j / V]), factor);
       } else {
         RIDGE_KEEP_LOOP
-        for (int g = 0; g < G; ++g, from += apart) {  // they take turns at the first places
+        for (int g = 0; g < G; ++g, from += apart) {  // vectors rotate through the first places
           const int there = at.at<V>(g).count;
           simt::vec<T, V> row;
           RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v) row[v] = v < there ? from[v * t.col_stride] : T{};
           RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v) add_to(x[v], static_cast<X>(row[v]), factor);
-          turn<V>(x);
+          rotate<V>(x);
         }
       }
     });
@@ -367,13 +367,13 @@ template <class X> struct StandardEpilogue {
           RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v)
             if (v < there) to[v * d.col_stride] = stored<T>(x[v]);
-          turn<V>(x);
+          rotate<V>(x);
         }
       }
     });
   }
-  // The next vector comes to the first places, and this one to the last.
-  template <int V, int N> __device__ __forceinline__ static void turn(X (&x)[N]) {
+  // Moves the next vector to the first places, and this one to the last.
+  template <int V, int N> __device__ __forceinline__ static void rotate(X (&x)[N]) {
     X first[V];
     RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) first[v] = x[v];

@@ -1,25 +1,25 @@
-// gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), of matrices or of batches of them;
+// gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), for matrices or batches of them;
 //       with a gate G  D = scale * (act(alpha * A B + beta * C + bias) * (alpha * A G) + residual);
 //       with groups of A's rows, a B for each of them. Lists of products of any sizes: list.hpp.
 //
 // Shapes    A [M, K], B [K, N], C, D and residual [M, N], in the notation of row-major arrays: element (i, j) of a view
-//           lies at i * stride(0) + j * stride(1). Nothing else says how an operand lies, so a transposed operand is a
+//           is at i * stride(0) + j * stride(1). Strides alone give an operand's layout, so a transposed operand is a
 //           transposed view of what is stored, `transposed(b)` of b [N, K]. The layouts nn, nt, tn, tt of the BLAS are:
 //             n: stored as it is used,       A [M, K] with rows of K elements, B [K, N] with rows of N
-//             t: stored the other way round, A [K, M] with rows of M elements, B [N, K] with rows of K
-//           Batches are a first axis; an operand without one, or with stride 0 there, is shared by the batch.
-//           Any sizes, any strides, any alignment. Operands whose elements are neighbours in one of the two axes and
-//           whose rows start on 16 bytes take the fast path; others are right and slower. On Hopper a plan may ask for
-//           workspace, into which it first copies such operands as its tensor cores read them.
+//             t: stored transposed,          A [K, M] with rows of M elements, B [N, K] with rows of K
+//           Batches are a first axis; the batch shares an operand without one, or with stride 0 there.
+//           Any sizes, any strides, any alignment. The fast path needs operands that are contiguous along one of the
+//           two axes, with 16-byte aligned rows; others are correct but slower. On Hopper a plan may ask for
+//           workspace, into which it first copies such operands in the layout that its tensor cores read.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
-//           A gate G is [K, N], or with a batch, as B is. B and G may be views of one tensor.
+//           A gate G has B's shape, [K, N] or with a batch. B and G may be views of one tensor.
 //           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory.
-//           Rows from offsets[g] to offsets[g + 1] of D are those of A times B[g]. Groups may be empty. Offsets are
-//           read when the product runs, and may be others each time; they rise from 0 or more to M or less. What of
-//           them is beyond that is taken as 0 or M, and nothing outside of the tensors is touched, whatever they are. A
-//           plan that is checked refuses such offsets, as on the CPU runtime every plan does.
+//           Rows offsets[g] to offsets[g + 1] of D are the product of those rows of A and B[g]. Groups may be empty.
+//           Offsets are read when the product runs, and may change between runs; they rise from 0 or more to M or less.
+//           Offsets outside of that are clamped to 0 or M, and nothing outside of the tensors is touched, whatever they
+//           are. A checked plan refuses such offsets; on the CPU runtime every plan is checked.
 //           Rows of D in no group are not written.
-// Types     A and B of one type; D may have another. C, bias and residual have any type that D may have.
+// Types     A and B have the same type; D may have another. C, bias and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
 //             f64             f64                                              float64
 //             f32             f32 f16 bf16 f8e4m3 f8e5m2                       float32
@@ -29,13 +29,13 @@
 //             i8              i32                                              int32, wrapping; alpha, beta and scale
 //                                                                              whole numbers; act none or relu
 //             i8              f32 f16 bf16 i8                                  int32, the epilogue in float32
-//           float32 means float32, and anything less exact is asked for by scalars.math, which a variant that is more
-//           exact serves too (where there are no tensor cores for it, the product is computed in float32):
+//           float32 means float32. scalars.math asks for anything less exact, which a more exact variant may
+//           serve too (where no tensor cores offer it, the product is computed in float32):
 //             tf32    f32 inputs are rounded to 10 bits of fraction, those of 2^128 (1 - 2^-12) and more to infinity;
 //                     sums in float32
 //             tf32x3  three TF32 products of the inputs' high and low parts: within 2^-20 of the product of each two
 //                     elements. An infinite input may give NaN
-//             fast    f8: all of a sum stays in tensor cores, which keep about 13 bits of its fraction
+//             fast    f8: the whole sum stays in tensor cores, which keep about 13 bits of its fraction
 //           Without it, tensor cores add up 128 products of f8 at a time, and float32 additions do the rest.
 //           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
 //           A gate, and groups, take f64 f32 f16 bf16, and not both at once; offsets are i32.
@@ -44,7 +44,7 @@
 //           With a gate, act(beta * C + bias) is then multiplied by 0.
 // Aliasing  D may be C or residual itself (the same elements); any other overlap is refused.
 // Empty     M, N or the batch of size 0: nothing is launched.
-// Repeats   bit for bit; where offsets fall, rows of two groups have the product of one of them.
+// Repeats   bit for bit; where offsets fall, rows in two groups get the product of one of them.
 #pragma once
 #include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
@@ -62,7 +62,7 @@ enum class GemmMath : std::uint8_t { exact, tf32, tf32x3, fast };
 RIDGE_API std::string_view name(GemmLayout);
 RIDGE_API std::string_view name(GemmMath);
 
-// What is done to A B on its way to D, apart from the tensors that take part in it.
+// Scalar parameters of the epilogue and of the arithmetic.
 struct GemmScalars {
   double alpha = 1, beta = 0, scale = 1;
   Activation activation = Activation::none;
@@ -74,14 +74,14 @@ struct GemmScalars {
 struct GemmTensors {
   TensorView a, b, d;
   std::optional<TensorView> c = {}, bias = {}, residual = {}, gate = {};
-  std::optional<TensorView> offsets = {};  // of groups
+  std::optional<TensorView> offsets = {};  // with groups
 };
 
-// How a matrix lies: strides in elements, 0 where an axis has one element or is shared.
+// A matrix's layout: strides in elements, 0 where an axis has one element or the batch shares the matrix.
 struct GemmOperand {
   DType dtype = DType::f32;
   std::int64_t row_stride = 0, col_stride = 1, batch_stride = 0;
-  int phase = 0;  // bytes of the first element past a 16-byte boundary
+  int alignment_offset = 0;  // bytes of the first element past a 16-byte boundary
   bool operator==(const GemmOperand&) const = default;
 };
 
@@ -89,17 +89,17 @@ struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   DType dtype = DType::f32;            // of A and B
   std::optional<DType> out = {};       // of D, where it is not the default
-  GemmLayout layout = GemmLayout::nn;  // of packed, aligned A and B; where they are given below it says nothing
+  GemmLayout layout = GemmLayout::nn;  // of packed, aligned A and B; ignored where a and b are given below
   GemmScalars scalars = {};
   GemmBias bias = GemmBias::none;
   bool residual = false;
   bool gate = false;
   bool grouped = false;  // m rows in `batch` groups
-  // Where the tensors are not packed and aligned.
-  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_lies = {}, residual_lies = {}, gate_lies = {};
+  // Layouts of tensors that are not packed and aligned.
+  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_layout = {}, residual_layout = {}, gate_layout = {};
   bool operator==(const GemmProblem&) const = default;
 
-  // What the views need; refuses shapes that do not fit together, types that are not taken, and overlap.
+  // The problem of these views; refuses shapes that do not fit together, unsupported types, and overlap.
   RIDGE_API static Result<GemmProblem> of(const GemmTensors&, const GemmScalars& = {});
   RIDGE_API std::string text() const;  // "f32 4096x4096x4096 nt, bias+relu"
 };
@@ -111,18 +111,18 @@ class GemmPlan {
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return workspace; }
 
-  GemmProblem problem;  // every operand that takes part is given
+  GemmProblem problem;  // with the layout of every tensor that takes part
   DeviceInfo device;
   int variant = 0;         // row of the table in variants.hpp
-  std::int64_t tiles = 0;  // blocks of one matrix, or of all groups
-  int split = 1;           // blocks that share the products of a tile: of a cluster, or each with a slice of k
-  bool swapped = false;    // of such a variant: B's rows are the wide operand; of tiles by TMA: B lies down
+  std::int64_t tiles = 0;  // blocks for one matrix, or for all groups
+  int split = 1;           // split-K: blocks that share a tile's products, in a cluster or with a slice of k each
+  bool swap_ab = false;    // split-K in clusters: swap-AB, B is the wide operand; tiles by TMA: B is `down`
   std::size_t workspace = 0;
-  bool checked = false;  // what offsets are is looked at before anything is launched
+  bool checked = false;  // offsets are checked before anything is launched
 };
 
-// Where options name no variant, that of the tuning, if it has measured this problem and the tensors are packed and
-// aligned as they were then; else the one with the least predicted time.
+// Where options name no variant: the tuning's, if it has measured this problem and the tensors are packed and aligned
+// as they were then; else the one with the least predicted time.
 RIDGE_API Result<GemmPlan> plan_gemm(const GemmProblem&, const DeviceInfo&, const PlanOptions& = {},
                                      const Tuning* = nullptr);
 

@@ -1,4 +1,4 @@
-// What a kernel of this folder is launched with.
+// The launch configuration of this folder's kernels.
 #pragma once
 #include <ridge/core/stream.hpp>
 #include <ridge/gemm/config.hpp>
@@ -7,8 +7,8 @@
 
 namespace ridge::gemm_kernels {
 
-// One block per tile of D, and per matrix of the batch and slice as far as a grid reaches; groups are not matrices of a
-// batch.
+// One block per tile of D, and in z one per matrix of the batch and slice as far as a grid reaches; groups are not
+// matrices of a batch.
 // Precondition: at most max_tiles tiles.
 // Static: compiled by g++ for the CPU runtime and by nvcc, this is not one function.
 static inline simt::Config grid_of(const Config& c, DType dtype, const Shape& shape, Stream stream, int warp) {

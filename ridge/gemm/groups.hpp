@@ -1,5 +1,5 @@
-// Groups: which rows of which group a block of a grouped product computes. Groups are runs of A's rows, and offsets in
-// device memory say where they begin, so that nothing of them is known when a plan is made or a graph is captured.
+// Groups: the rows and group that a block of a grouped product computes. Groups are runs of A's rows, and offsets in
+// device memory say where they begin; a plan or a graph capture knows nothing of them.
 #pragma once
 #include <ridge/core/api.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace ridge::gemm_kernels {
 
-// Rows from offsets[g] to offsets[g + 1] are group g's. Offsets are taken into 0 to `rows`, whatever they are.
+// Group g has rows offsets[g] to offsets[g + 1]. Offsets are clamped to 0 ... `rows`.
 struct Groups {
   const std::int32_t* offsets = nullptr;
   std::int64_t count = 0, rows = 0;
@@ -18,16 +18,16 @@ struct Groups {
   }
 };
 
-// Tile rows of `bm`. Group g has the slots from first(g) / bm + g on, up to those of g + 1: no fewer than the tiles
-// that it has, for a run of n rows is cut by at most n / bm + 1 multiples of bm. So a block finds its group by
-// bisection, with no sum over those before it; each group leaves at most one slot unused.
+// Slots are tile rows of `bm`. Group g has the slots from first(g) / bm + g up to those of g + 1: at least as many as
+// its tiles, since a run of n rows is cut by at most n / bm + 1 multiples of bm. So a block finds its group by
+// bisection, without a sum over the groups before it; each group leaves at most one slot unused.
 RIDGE_HD constexpr std::int64_t group_slots(std::int64_t rows, std::int64_t groups, int bm) {
   return rows / bm + groups;
 }
 
 struct GroupTile {
-  std::int64_t group = 0, first = 0, rows = 0;  // the group's first row and its number of rows; 0: the slot is not used
-  std::int64_t tile = 0;                        // of the group's tile rows
+  std::int64_t group = 0, first = 0, rows = 0;  // the group's first row and number of rows; 0 rows: unused slot
+  std::int64_t tile = 0;                        // index among the group's tile rows
 };
 
 // Preconditions: 0 <= slot < group_slots(g.rows, g.count, bm); g.count > 0.

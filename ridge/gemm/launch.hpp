@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files: one launch per type of A and B and per backend.
+// What plan.cpp needs of the .cu files: one launch per type of A and B and per backend.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -7,20 +7,20 @@ namespace ridge::gemm_detail {
 
 struct Arguments {
   const GemmPlan& plan;
-  const GemmProblem& problem;  // the plan's, as the tensors are aligned
+  const GemmProblem& problem;  // the plan's, with the actual alignment of the tensors
   const GemmTensors& tensors;
   Workspace workspace;
   Stream stream;
 };
 
-// Preconditions: D has elements, and the tensors are as the problem says.
+// Preconditions: D has elements, and the tensors match the problem.
 template <class Backend> Status launch_f64(const Arguments&);
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16
 template <class Backend> Status launch_fp8(const Arguments&);    // f8e4m3, f8e5m2
 template <class Backend> Status launch_i8(const Arguments&);
 
-// Rows of the families for tensor cores. Defined in a build with CUDA.
+// Rows of the tensor-core families. Defined in a build with CUDA.
 Status launch_mma_f64(const Arguments&);
 Status launch_mma_tf32(const Arguments&);
 Status launch_mma_i8(const Arguments&);
@@ -38,7 +38,7 @@ Status launch_split_tf32(const Arguments&);
 Status launch_split_fp8(const Arguments&);
 Status launch_split_i8(const Arguments&);
 
-// Copies what of the operands is to be repacked into the workspace.
+// Copies the operands that are to be repacked to the workspace.
 struct Repack;
 Status launch_repack(const Arguments&, const Repack&);
 

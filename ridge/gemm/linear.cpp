@@ -1,4 +1,4 @@
-// linear: the views of gemm that a layer's tensors are, and the operator by name.
+// linear: converts a layer's views to gemm's, and registers the operator by name.
 #include <ridge/core/op.hpp>
 #include <ridge/core/tuning.hpp>
 #include <ridge/gemm/checklist.hpp>
@@ -16,7 +16,7 @@ using namespace gemm_detail;
 
 namespace {
 
-// A tensor [..., n] as a matrix, or a batch of them; `rows` is what its leading axes have been merged to.
+// A tensor [..., n] as a matrix or a batch of them; `rows`: its merged leading axes.
 TensorView as_matrix(const TensorView& v, const Layout& rows) {
   TensorView matrix = v;
   const std::int64_t size = v.size(-1), stride = v.stride(-1);
@@ -35,7 +35,7 @@ Layout leading(const Layout& layout) {
   return rows;
 }
 
-// gemm's sentence, in linear's names.
+// gemm's sentence with linear's argument names.
 Status renamed(const Status& status) {
   if (status.ok()) return status;
   if (status.op() != "gemm") return in_name_of("linear", status);
@@ -174,8 +174,8 @@ static const OpInfo& info() {
                                .inputs = {"x", "w", "bias", "residual"},
                                .outputs = {"y"},
                                .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
-                               .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "default none"},
-                                           {"math", "exact|tf32|3xtf32|fast", "as gemm has it"},
+                               .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "", "none"},
+                                           {"math", "exact|tf32|3xtf32|fast", "as gemm has it", "exact"},
                                            {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
                                .variants = variant_infos(variants, checklist_item),
                                .infer = infer,

@@ -1,9 +1,9 @@
-// linear: y = act(x w^T + bias) + residual, a layer's product over the last axis of x, whatever axes lead.
+// linear: y = act(x w^T + bias) + residual, a layer's product over the last axis of x, with any leading axes.
 //
-// Shapes    x [..., in], w [out, in], y and residual [..., out], bias [out]. x may have 1 to 8 axes; those before the
-//           last are rows. Strides are free where the leading axes of x, y and residual, seen together, lie as rows of
-//           one matrix or as a batch of matrices; else refused, which says so.
-// Types     as gemm has them, x and w for A and B, y for D; bias and residual have any type that y may have. Sums in
+// Shapes    x [..., in], w [out, in], y and residual [..., out], bias [out]. x may have 1 to 8 axes; all but the last
+//           are rows. Any strides are accepted with which the leading axes of x, y and residual merge in common to the
+//           rows of one matrix or a batch of matrices; other strides are refused with that reason.
+// Types     as in gemm, with x and w for A and B, y for D; bias and residual have any type that y may have. Sums in
 //           float32 (float64 for f64, int32 for i8).
 // Values    in == 0: neither x nor w is read, and y is act(bias) + residual.
 // Aliasing  y may be residual itself (the same elements); any other overlap is refused.
@@ -20,7 +20,7 @@ struct LinearTensors {
   TensorView x, w, y;
   std::optional<TensorView> bias = {}, residual = {};
 
-  // The matrices that they are to gemm; refuses shapes that do not belong together.
+  // The same views as gemm's matrices; refuses shapes that do not fit together.
   RIDGE_API Result<GemmTensors> matrices() const;
 };
 
@@ -39,7 +39,7 @@ class LinearPlan {
   GemmPlan product;
 };
 
-// What the views need; a tuning is gemm's. Where data is null, it counts as aligned to 16 bytes.
+// Plans for these views; a tuning is gemm's. Null data counts as 16-byte aligned.
 RIDGE_API Result<LinearPlan> plan_linear(const LinearTensors&, const LinearOptions&, const DeviceInfo&,
                                          const PlanOptions& = {}, const Tuning* = nullptr);
 

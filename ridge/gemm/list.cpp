@@ -1,4 +1,4 @@
-// Lists of products: what is refused, which of two kernels serves, and the launch.
+// Lists of products: validation, the choice between two kernels, and the launch.
 #include <ridge/core/on_backend.hpp>
 #include <ridge/gemm/list_launch.hpp>
 #include <ridge/gemm/validate.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view by_multiply_adds = "list_8x8", by_tensor_cores = "list_mma";
 
-// Why tensor cores do not serve; empty: they do.
+// Why tensor cores cannot serve; empty: they can.
 std::string refusal_of_mma(const GemmListProblem& p, const DeviceInfo& device) {
   if (p.dtype != f16 && p.dtype != bf16) return "not instantiated for " + std::string(name(p.dtype));
   if (p.layout != GemmLayout::nn && p.layout != GemmLayout::nt) return "it takes layouts nn and nt";
@@ -36,7 +36,7 @@ Result<GemmListPlan> plan_gemm_list(const GemmListProblem& problem, const Device
   if (!p.out) p.out = gemm_default_out(p.dtype);
   if (p.dtype != f64 && p.dtype != f32 && p.dtype != f16 && p.dtype != bf16)
     return Status::invalid("gemm_list", "dtype", std::string(name(p.dtype)), "one of f64 f32 f16 bf16");
-  // Types and scalars are gemm's, of a product of any size.
+  // gemm checks types and scalars, for a product of any size.
   RIDGE_TRY(renamed(validate(with_operands(
       {.m = 1, .n = 1, .k = 1, .dtype = p.dtype, .out = p.out, .layout = p.layout, .scalars = p.scalars}))));
   const std::string why = refusal_of_mma(p, device);

@@ -6,12 +6,13 @@ namespace {
 
 using namespace gemm_kernels;
 
-struct ListRow {
+struct ListPolicy {
   static constexpr Config config{.loads = Loads::strided};
 };
 
 template <class T, class X> Status launch(const ListArguments& args) {
-  return simt::launch(list_grid(ListRow::config, dtype_of<T>, args), gemm_list<ListRow, T, X>, list_work<X>(args));
+  return simt::launch(list_grid(ListPolicy::config, dtype_of<T>, args), gemm_list<ListPolicy, T, X>,
+                      list_work<X>(args));
 }
 
 }  // namespace

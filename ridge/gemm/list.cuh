@@ -1,4 +1,4 @@
-// Lists of products in one launch: the tiles of thread_tile.cuh and sm80_mma.cuh, found on the device from the items.
+// Lists of products in one launch, with the tiles of thread_tile.cuh and sm80_mma.cuh. The device maps blocks to items.
 #pragma once
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/list_launch.hpp>
@@ -6,21 +6,23 @@
 
 namespace ridge::gemm_kernels {
 
-// The walk of a persistent block through the tiles of all items, which are numbered item by item. Each lane has one of
-// 32 items that follow each other, the window, and knows how many tiles it and those before it have. All threads of the
-// block walk, and come to the same tile.
-template <class Row> class ListWalk {
-  static constexpr Config c = Row::config;
+// Scheduler of a persistent block over the tiles of all items, numbered item by item. Each lane holds one of 32
+// consecutive items, the window, and the number of tiles up to it. All threads of the block call it, and get the same
+// tile.
+template <class Policy> class ListScheduler {
+  static constexpr Config c = Policy::config;
   static constexpr int width = 32;
   using Warp = simt::tiles<width>;
 
  public:
   struct Tile {
-    std::int64_t item = -1, index = 0;  // -1: there are no more; index: of the item's tiles
+    std::int64_t item = -1, index = 0;  // -1: no more tiles; index: among the item's tiles
   };
-  __device__ ListWalk(const GemmListItem* items, std::int64_t count) : items_(items), count_(count) { look_from(0); }
+  __device__ ListScheduler(const GemmListItem* items, std::int64_t count) : items_(items), count_(count) {
+    look_from(0);
+  }
 
-  // Tile `number`, no less than the one asked for before.
+  // Tile `number`, at least that of the previous call.
   __device__ Tile at(std::int64_t number) {
     for (;;) {
       const std::int64_t tiles = Warp().shfl(until_, width - 1);
@@ -54,17 +56,17 @@ template <class Row> class ListWalk {
   }
 
   const GemmListItem* items_;
-  std::int64_t count_, window_ = 0, before_ = 0;  // the window's first item, and tiles of those before it
-  std::int64_t own_ = 0, until_ = 0;              // tiles of this lane's item, and up to it from the window's first
+  std::int64_t count_, window_ = 0, before_ = 0;  // the window's first item, and tiles of the items before it
+  std::int64_t own_ = 0, until_ = 0;              // tiles of this lane's item, and of the window up to it
 };
 
-// What of a list is the same for all items.
+// What all items of a list have in common.
 template <class X> struct ListWork {
   const GemmListItem* items;
   std::int64_t count;
   bool transposed_a, transposed_b, multiplies;  // multiplies: alpha is not 0
   X beta;
-  StandardEpilogue<X> epilogue;  // d and c are each item's
+  StandardEpilogue<X> epilogue;  // each item sets d and c
 };
 
 template <class T> struct ListOperands { Operand<T> a, b; };
@@ -78,11 +80,11 @@ __device__ __forceinline__ ListOperands<T> operands_of(const ListWork<X>& w, con
 }
 
 // Calls tile(operands, place, shape, epilogue) for each tile of this block. All threads of the block call.
-template <class Row, class T, class X, class Compute>
+template <class Policy, class T, class X, class Compute>
 __device__ __forceinline__ void for_tiles_of_list(const ListWork<X>& w, const Compute& tile) {
-  ListWalk<Row> walk(w.items, w.count);
+  ListScheduler<Policy> scheduler(w.items, w.count);
   for (std::int64_t number = blockIdx.x;; number += gridDim.x) {
-    const auto at = walk.at(number);
+    const auto at = scheduler.at(number);
     if (at.item < 0) return;
     const GemmListItem item = w.items[at.item];
     StandardEpilogue<X> epilogue = w.epilogue;
@@ -93,17 +95,19 @@ __device__ __forceinline__ void for_tiles_of_list(const ListWork<X>& w, const Co
       epilogue.factors[epilogue.c] = w.beta;
     }
     const std::int64_t k = w.multiplies && item.k > 0 ? item.k : 0;
-    tile(operands_of<T>(w, item), ListWalk<Row>::raster(item).at(at.index), Shape{item.m, item.n, k, 1}, epilogue);
+    tile(operands_of<T>(w, item), ListScheduler<Policy>::raster(item).at(at.index), Shape{item.m, item.n, k, 1},
+         epilogue);
   }
 }
 
 // D_i of all items                                   items: [count], in global memory
 // Preconditions: those of list.hpp; blocks in x alone, of the Config's threads and shared memory.
-template <class Row, class T, class X>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm) gemm_list(ListWork<X> work) {
-  for_tiles_of_list<Row, T>(work, [](const ListOperands<T>& o, TileAt place, const Shape& shape, const auto& epilogue) {
-    compute_tile<Row, T, Major::none, Major::none>(o.a, o.b, 0, place, shape, epilogue);
-  });
+template <class Policy, class T, class X>
+__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm) gemm_list(ListWork<X> work) {
+  for_tiles_of_list<Policy, T>(work,
+                               [](const ListOperands<T>& o, TileAt place, const Shape& shape, const auto& epilogue) {
+                                 compute_tile<Policy, T, Major::none, Major::none>(o.a, o.b, 0, place, shape, epilogue);
+                               });
 }
 
 // Static: compiled by g++ for the CPU runtime and by nvcc, this is not one function.
@@ -125,7 +129,7 @@ template <class X> static ListWork<X> list_work(const gemm_detail::ListArguments
   return w;
 }
 
-// Blocks stay: as many as run at a time.
+// A persistent grid: as many blocks as run at a time.
 static inline simt::Config list_grid(const Config& c, DType dtype, const gemm_detail::ListArguments& args) {
   const DeviceInfo& device = args.plan.device;
   return {.grid = dim3(static_cast<unsigned>(std::max(1, device.sms) * c.blocks_per_sm)),

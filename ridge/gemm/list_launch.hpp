@@ -1,4 +1,4 @@
-// What list.cpp knows of the .cu files that launch lists.
+// What list.cpp needs of the .cu files that launch lists.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/gemm/list.hpp>

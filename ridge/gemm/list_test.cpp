@@ -1,4 +1,4 @@
-// Lists of products against sums in double; whole numbers, so that the bits are compared.
+// Lists of products against sums in double; whole numbers, so that bits are compared.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/list.hpp>
@@ -17,7 +17,7 @@ struct Size {
 const std::vector<Size> uneven{{0, 5, 3},   {1, 1, 1},     {5, 0, 3},    {7, 9, 0},    {127, 3, 8},
                                {128, 1, 7}, {129, 129, 9}, {300, 17, 1}, {2, 270, 33}, {-4, 3, 3}};
 
-// Matrices of one item, with gaps between rows, which begin at no round address.
+// One item's matrices, with gaps between rows and unaligned.
 template <class T, class Out> struct Item {
   static constexpr float gap = 77;
   Size size;
@@ -44,7 +44,7 @@ template <class T, class Out> struct Item {
       for (std::int64_t j = size.n; j < pitch_d; ++j) d[1 + i * pitch_d + j] = Out(gap);
     before = d;
   }
-  // Of matrices in these places.
+  // With these pointers to the matrices.
   GemmListItem item(std::int64_t m, const T* a_at, const T* b_at, Out* d_at) const {
     return {a_at + 1, b_at + 1, d_at + 1, m, size.n, size.k, pitch_a, pitch_b, pitch_d};
   }
@@ -59,7 +59,7 @@ template <class T, class Out> struct Item {
   }
 };
 
-// Memory of a device with a copy of some numbers.
+// Device memory with a copy of some numbers.
 template <class X> struct Copy {
   Buffer memory;
   X* data = nullptr;

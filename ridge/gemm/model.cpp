@@ -1,4 +1,4 @@
-// The time of a variant. Pure: no CUDA call, no global.
+// The predicted time of a variant. Pure: no CUDA call, no global.
 #include <ridge/core/grid.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/gemm/by_columns.hpp>
@@ -16,18 +16,18 @@ Cost cost(const GemmProblem& p) {
     const double n = static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(o.dtype));
     return o.batch_stride == 0 && batch > 1 ? n : n * static_cast<double>(batch);
   };
-  // Groups: of A, D and the like there is one, and of B one for each.
+  // Groups: one A, D and so on, and one B for each group.
   const std::int64_t matrices = p.grouped ? 1 : p.batch;
   Cost cost;
   if (products(p) > 0)
     cost.bytes_read = elements(p.m, p.k, *p.a, matrices) + elements(p.k, p.n, *p.b, p.batch) * (p.gate ? 2 : 1);
   if (p.c) cost.bytes_read += elements(p.m, p.n, *p.c, matrices);
-  if (p.residual_lies) cost.bytes_read += elements(p.m, p.n, *p.residual_lies, matrices);
-  if (p.bias_lies)
+  if (p.residual_layout) cost.bytes_read += elements(p.m, p.n, *p.residual_layout, matrices);
+  if (p.bias_layout)
     cost.bytes_read += elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1,
-                                *p.bias_lies, p.grouped ? p.batch : 1);
+                                *p.bias_layout, p.grouped ? p.batch : 1);
   cost.bytes_written = elements(p.m, p.n, *p.d, matrices);
-  // On the fastest unit that has the type: what bounds the operator, and not what a variant uses.
+  // On the fastest unit for the type: what bounds the operator, not what a variant uses.
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                             static_cast<double>(products(p)) * static_cast<double>(matrices) * (p.gate ? 2 : 1);
   switch (p.dtype) {
@@ -48,8 +48,8 @@ namespace {
 
 // ---- the time of a variant, in clocks of one multiprocessor -------------------------------------------------------
 
-// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, the double rate of data
-// sheets is that of tensor cores on the chips that have such.
+// Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, data sheets give the tensor
+// cores' rate for double on the chips that have such.
 double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
   const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz);
   if (dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
@@ -59,16 +59,16 @@ double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
 
 constexpr double load_latency = 800;   // clocks from a global load to its use, from the L2 cache
 constexpr double barrier_clocks = 40;  // a barrier, and the first read of shared memory after it
-constexpr double tile_clocks = 3000;   // a block's start, its first loads, its epilogue
-// What the families that copy by threads have under way of memory: a block's stages but one come so late after they are
-// asked for, and all of them together get such a share of its rate. Measured on an H100 with few rows.
+constexpr double tile_clocks = 3000;   // a block's start, its first loads and its epilogue
+// Families that copy by threads keep all stages but one in flight: the latency of these copies, and the share of
+// memory's rate that all of them reach. Measured on an H100 with few rows.
 constexpr double copies_late_us = 1.1, copies_share = 0.62;
 constexpr double schedulers = 4;  // of a multiprocessor: warp instructions per clock of all kinds
-// Clocks of a float multiply-add where a scheduler begins one each clock: the compiler's choice of registers meets
-// their banks' limits (sm90_thread_tile.cuh), which it does not where one takes two clocks. Measured on an H200.
+// Clocks per float multiply-add where a scheduler issues one each clock: the compiler's register choice causes bank
+// conflicts (sm90_thread_tile.cuh), which are hidden where one takes two clocks. Measured on an H200.
 constexpr double register_conflicts = 1.45;
-constexpr double single_copy_clocks = 13;             // of a multiprocessor, for a warp's
-constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer these take
+constexpr double single_copy_clocks = 13;             // of a multiprocessor, per warp
+constexpr double few_warps = 12, waits_of_few = 1.3;  // of a multiprocessor in all, and how much longer so few take
 
 Step longest(std::initializer_list<Step> steps) {
   return std::max(steps, [](const Step& a, const Step& b) { return a.clocks < b.clocks; });
@@ -78,22 +78,21 @@ bool uses_tensor_cores(const Config& c) {
   return c.family == Family::mma_sync || c.family == Family::wmma || (is_hopper(c) && c.family != Family::tma_tile);
 }
 
-// Multiply-adds of single elements that D needs. `parts`: for each product of float32, on tensor cores.
+// Single multiply-adds that D needs. parts: products on tensor cores per product of float32.
 double needed_products(const GemmProblem& p, int parts = 1) {
   return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(products(p)) *
          static_cast<double>(p.grouped ? 1 : p.batch) * (p.gate ? 2 : 1) * parts;
 }
 int parts_of_product(const GemmProblem& p) { return p.scalars.math == GemmMath::tf32x3 ? 3 : 1; }
 
-// Fills what follows from the products: `needed` by D, and `step` in each of so many steps of each tile, at so many a
-// clock.
+// Fills what follows from the products: `needed` by D, `step` in each of `steps` steps of a tile, at `per_clock`.
 void count_products(Clocks& c, double needed, double step, double steps, double per_clock, const DeviceInfo& device) {
   c.step_products = step / per_clock;
   c.products = needed / (per_clock * device.sms);
   c.waves = c.tiles * steps * c.step_products - c.products;
 }
 
-// Multiply-adds of single elements that a multiprocessor's tensor cores take per clock.
+// Single multiply-adds that a multiprocessor's tensor cores take per clock.
 double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
   const double tflops = dtype == f64                         ? d.fp64_tflops
                         : dtype == f32                       ? d.tf32_tflops
@@ -105,24 +104,25 @@ double tensor_products_per_clock(DType dtype, const DeviceInfo& d) {
 
 // ---- Family::mma_sync: clocks of one step of bk -------------------------------------------------------------------
 
-// Of Hopper's rates, what comes from registers instead of wgmma: of 16-bit types and TF32, and of signed bytes.
+// Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes.
 constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
-// Clocks of a scheduler: a warp's rounding of 32 elements to TF32, and what reading them one by one, not along k, adds.
+// Clocks of a scheduler: rounding a warp's 32 elements to TF32, and the extra cost of reading them one by one, not
+// along k.
 constexpr double round_clocks = 11, single_read_clocks = 32;
-constexpr double mma_efficiency = 0.9;    // of the tensor cores' rate, what warps reach that also read and copy
-constexpr double mma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue: as wgmma's rows
-constexpr double shifted_clocks = 2000;   // of a step of 64 x 64 at least: a read of memory. H100, few rows.
-constexpr double shift_instructions = 80;  // of a thread, for 16 bytes of a row that starts anywhere, all in all
+constexpr double mma_efficiency = 0.9;     // share of the tensor cores' rate that warps reach that also read and copy
+constexpr double mma_tile_clocks = 5000;   // a block's start, first loads from memory and epilogue, as for wgmma
+constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
+constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
 
-// C, bias and residual, those that there are.
-int addends(const GemmProblem& p) { return (p.c ? 1 : 0) + (p.bias_lies ? 1 : 0) + (p.residual_lies ? 1 : 0); }
+// Number of C, bias and residual present.
+int addends(const GemmProblem& p) { return (p.c ? 1 : 0) + (p.bias_layout ? 1 : 0) + (p.residual_layout ? 1 : 0); }
 
-// Of a multiprocessor, for an element of D on its way there. Measured on an H100 where k is short.
+// Clocks of a multiprocessor per element of D in the epilogue. Measured on an H100 with short k.
 double mma_finish_clocks(const GemmProblem& p) {
   return 0.25 + 0.1 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.1);
 }
 
-// The same of threads that finish one vector of D after another, and wait for what is added to each.
+// The same for threads that finish one vector of D after another, and wait for each one's addends.
 double thread_finish_clocks(const GemmProblem& p) {
   return 0.1 + 0.8 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.3);
 }
@@ -134,9 +134,9 @@ Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, d
                                          : dtype == i8                   ? hopper_share_of_bytes
                                                                          : hopper_share);
   const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
-  // Shared memory moves 128 bytes a clock: what warps read, and the copies.
+  // Shared memory moves 128 bytes a clock: the warps' reads and the copies.
   const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
-  // Where rows start anywhere, doubles are copied one by one, and 16-bit elements by way of registers, a step ahead.
+  // Unaligned rows: doubles are copied one by one, 16-bit elements through registers, a step ahead.
   const bool shifts = c.loads == Loads::elements && dtype != f64;
   const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::vectors || shifts ? access_bytes : 8);
   const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
@@ -152,41 +152,41 @@ Step mma_step(const Config& c, const GemmProblem& p, const DeviceInfo& device, d
                        {issue, "copies"},
                        {rounding, "rounding to TF32"}});
   step.clocks += barrier_clocks / resident;
-  // What is shifted is read one step ahead alone, and a block has nothing to do meanwhile.
+  // Shifted operands are read only one step ahead, and a block has nothing to do meanwhile.
   if (shifts) step.clocks = std::max(step.clocks, shifted_clocks * (c.bm + c.bn) / 128);
   return step;
 }
 
-// A step of bk on a multiprocessor which has `resident` blocks to hide its waits.
+// A step of bk on a multiprocessor with `resident` blocks to hide its waits.
 Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
   if (c.family == Family::mma_sync) return mma_step(c, p, device, resident);
-  if (c.family == Family::wmma) {  // as such a step, with every wait
+  if (c.family == Family::wmma) {  // like a step of mma.sync, with every wait exposed
     const double clocks = mma_step(c, p, device, resident).clocks;
     return {clocks + (load_latency + 2 * barrier_clocks) / resident, "waits for every step's operands"};
   }
   const double rate = multiply_adds_per_clock(p.dtype, device), warps = threads(c) / 32.0;
   if (c.family != Family::thread_tile) {
-    // A multiply-add for two loads; those of naive go through the L1 cache,
-    // 4 lanes' addresses at a time in one of them.
+    // Two loads per multiply-add; naive's go through the L1 cache, which takes the addresses of 4 lanes at a time for
+    // one of them.
     const double k = c.family == Family::naive ? 1 : c.bk, loads = c.family == Family::naive ? 6 : 2;
     const double work = (c.gated ? 2 : 1) * warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
-    constexpr double naive_wait = 150;  // until a product's loads are there, where few warps hide it; on an H100
+    constexpr double naive_wait = 150;  // until a product's loads arrive, where few warps hide it; on an H100
     if (c.family == Family::naive) return {std::max(work, naive_wait), "two loads for each product"};
     return {work + 2 * (load_latency / 2 + barrier_clocks) / resident, "two loads for each product"};
   }
   const int staged = c.bk / pack(p.dtype), fragment_size = fragment(p.dtype);
   const double fragments = (c.tm + c.tn) / static_cast<double>(fragment_size);
-  // Instructions of a warp: multiply-adds, fragments, and for each element copied its share of load, store and address.
+  // Instructions of a warp: multiply-adds, fragments, and per copied element its share of load, store and address.
   const double per_copy = c.loads == Loads::vectors ? 1.5 : c.pipeline == Pipeline::multistage ? 3 : 8;
   const double copied = static_cast<double>(c.bm + c.bn) * staged / threads(c);
   const double conflicts = p.dtype != f64 && p.dtype != i8 && rate > schedulers / 2 * 1.5 ? register_conflicts : 1;
   const double issue = (staged * fragments + copied * per_copy) / schedulers + staged * c.tm * c.tn / rate * conflicts;
-  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are laid out for it. Plain, neighbouring lanes
-  // read every other 16 bytes of B, which conflict (8 clocks), and share those of A (4).
-  // What is copied passes the same port.
+  // A warp's 16-byte read of shared memory takes 2 clocks where lanes are arranged for it. Otherwise neighbouring lanes
+  // read every other 16 bytes of B, which conflict (8 clocks), and share those of A (4). Copies pass through the same
+  // port.
   const double shared = staged * fragments * (c.conflict_free ? 2 : 6) + copied * (c.loads == Loads::vectors ? 1 : 2);
-  const double busy = std::min(1.0, resident * warps / schedulers);  // of the schedulers, those that have a warp
-  // Asynchronous copies of single elements, which those along k are: they turn their operand on the way.
+  const double busy = std::min(1.0, resident * warps / schedulers);  // share of schedulers that have a warp
+  // Asynchronous copies of single elements: those of K-major operands, which they transpose.
   const auto single = [&](int edge, Major major) {
     const bool is = c.pipeline == Pipeline::multistage && (c.loads == Loads::elements || major == Major::k);
     return is ? edge * staged / 32.0 : 0;
@@ -206,73 +206,72 @@ Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, do
 // ---- Family::wgmma --------------------------------------------------------------------------------------------------
 // Constants are fitted to measurements on an H200; README.md says to which.
 
-constexpr double store_clocks = 1200;  // of 64 x 256 elements of D: registers to shared memory, and the first wait
-constexpr double odd_copies = 1.5;     // of these where a tile has no even number of copies of 64 columns
-constexpr double wgmma_start_clocks = 1800;   // a block's start and its barriers, beside the launch; on an H100
-constexpr double split_start_clocks = 3000;   // the same of Family::wgmma_split, and of blocks that do not stay
+constexpr double store_clocks = 1200;  // for 64 x 256 elements of D: registers to shared memory, and the first wait
+constexpr double odd_copies = 1.5;     // factor where a tile has an odd number of copies of 64 columns
+constexpr double wgmma_start_clocks = 1800;   // a block's start and its barriers, without the launch; on an H100
+constexpr double split_start_clocks = 3000;   // the same for Family::wgmma_split and blocks that are not persistent
 constexpr double cluster_start_clocks = 300;  // clusters start later
-constexpr double without_multicast = 1.01;    // a step takes longer by so much
-constexpr double shared_share = 0.9;          // of what shared memory is busy, what products do not hide
+constexpr double without_multicast = 1.01;    // factor by which a step takes longer
+constexpr double shared_share = 0.9;          // share of shared memory's busy time that products do not hide
 constexpr double multicast_clocks = 460;      // the shortest step of blocks that wait for each other's copies
-constexpr double multicast_turns = 640;       // and where their warpgroups take turns besides
-constexpr double multicast_waves = 725;       // and where either has tiles of 128 x 128, one after the other
-constexpr double l2_bytes_per_clock = 50;     // that a multiprocessor gets while all of them load
-// And where none has a second tile: what one takes at most, and what all get together, where tiles have 128 rows.
+constexpr double multicast_ping_pong = 640;   // the same where their warpgroups ping-pong
+constexpr double multicast_waves = 725;       // the same where tiles are 128 x 128, in several waves
+constexpr double l2_bytes_per_clock = 50;     // of a multiprocessor while all of them load
+// The same where no block has a second tile: of one multiprocessor at most, and of all together with tiles of 128 rows.
 // Measured on an H100.
 constexpr double l2_bytes_of_one = 64, l2_bytes_of_one_wave = 5200;
 constexpr double line_clocks = 1.5;  // of the copy engine, for a line of 128 bytes
-// And where rows start on sectors of the L2 cache, and inside of its lines; or inside of sectors; or of operands along
-// M or N, whose boxes are narrow and high. Measured on an H100.
+// The same for rows aligned to sectors of the L2 cache but not to its lines; for unaligned ones; and for operands along
+// M or N, whose boxes are narrow and tall. Measured on an H100.
 constexpr double sector_line_clocks = 3.2, unaligned_line_clocks = 4.9, outer_line_clocks = 5.2;
-constexpr double memory_bytes_per_clock = 30;  // that one gets from memory, however few load
-constexpr double tail_clocks = 3000;           // at most, until a last wave has all its loads under way; on an H100
-constexpr double wgmma_memory_share = 0.95;    // of memory's rate, what large tiles of few rows reach; on an H100
-constexpr double block_bytes_per_clock = 50;   // and that one of Family::wgmma_split gets in all
-constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where so many others ask too; on an H100
-constexpr double split_memory_share = 0.94;  // of memory's rate, what its narrow tiles reach; measured on an H100
-constexpr double not_hidden = 0.2;           // of its work, while it waits for memory
-constexpr double one_warpgroup = 1.13;       // of a step, where a block has one tile and the other warpgroup none
-constexpr double single_stores = 64;         // instructions for an element of D whose rows start anywhere
-constexpr double single_addends = 35;        // for an element of C or of a residual that no copy engine brings
+constexpr double memory_bytes_per_clock = 30;  // of a multiprocessor from memory, however few load
+constexpr double tail_clocks = 3000;           // at most, until a last wave has issued all its loads; on an H100
+constexpr double wgmma_memory_share = 0.95;    // share of memory's rate of large tiles with few rows; on an H100
+constexpr double block_bytes_per_clock = 50;   // of a block of Family::wgmma_split, in all
+constexpr double crowd = 0.8, crowded_block_bytes_per_clock = 36;  // where this share of multiprocessors load; H100
+constexpr double split_memory_share = 0.94;  // share of memory's rate of its skinny tiles; measured on an H100
+constexpr double not_hidden = 0.2;           // share of its work, while it waits for memory
+constexpr double one_warpgroup = 1.13;       // factor of a step where a block has one tile and one warpgroup is idle
+constexpr double single_stores = 64;         // instructions per element of D in unaligned rows
+constexpr double single_addends = 35;        // per element of C or of a residual that TMA cannot load
 constexpr double epilogue_vectors = 4;       // of four elements, that a thread finishes at a time
-constexpr double addend_late = 700;          // clocks until what threads read of C, bias or residual is there
-constexpr double brought_addends = 3;        // and that it brings
-constexpr double late_addends = 20;          // and that it brings behind an activation, with its waits; H100
-// Of memory's rate, at which what sums begin with comes, and nothing beside it; measured on an H100.
+constexpr double addend_late = 700;          // clocks until C, bias or residual arrives in threads
+constexpr double brought_addends = 3;        // the same where TMA loads it
+constexpr double late_addends = 20;          // the same after an activation, with its waits; H100
+// Share of memory's rate for addends that sums begin with, with nothing to overlap; measured on an H100.
 constexpr double addend_share = 0.9;
-// Of an activation, for how much of it products beside it stand still; and where sums leave no registers besides. H100.
+// Share of an activation during which overlapping products stand still; and where sums take all registers. H100.
 constexpr double beside_products = 0.6, beside_largest_tiles = 1.05;
-constexpr double promoted = 1.15;        // of a step whose sums leave the tensor cores, and nothing else is under way
-constexpr double split_promoted = 1.25;  // that of Family::wgmma_split, where two warpgroups begin and end it together
-constexpr double sums_bytes_per_clock = 48;   // of a tile's sums on their way to other blocks and to D
-constexpr double sums_in_stages = 0.25;       // of that rate, where a cluster waits before it sends them
-constexpr double split_finish_clocks = 0.35;  // of an element of D, on its way there; and where another tile
-constexpr double split_turn_clocks = 1;       // of the block begins behind it. Measured on an H100 where k is short.
+constexpr double promoted = 1.15;        // factor of a step whose sums leave the tensor cores with nothing to overlap
+constexpr double split_promoted = 1.25;  // the same in Family::wgmma_split: two warpgroups begin and end together
+constexpr double sums_bytes_per_clock = 48;   // for a tile's sums on their way to other blocks and to D
+constexpr double sums_in_stages = 0.25;       // share of that rate where a cluster waits before it sends them
+constexpr double split_finish_clocks = 0.35;  // per element of D in the epilogue; and where another tile
+constexpr double split_next_tile_clocks = 1;  // of the block follows. Measured on an H100 with short k.
 constexpr double split_clocks = 300;          // a cluster's blocks start, and wait for each other at the end
-constexpr double repack_share = 0.7;          // of memory's rate, what copies of operands reach
-constexpr double further_launch_us = 2.5;     // such a copy starts and ends
-// Products of random numbers at full rate draw more power than the card is given: within some time the clock falls.
+constexpr double repack_share = 0.7;          // share of memory's rate that copies of operands reach
+constexpr double further_launch_us = 2.5;     // start and end of such a copy
+// Products of random numbers at full rate draw more power than the card allows: after some time the clock falls.
 constexpr double power_slows = 0.31, power_us = 120, full_power_share = 0.7;
 
-// Instructions per element of D of its activation. quick: of D of 16 bits by columns (tile/quick_activation.cuh), with
-// what it takes to look for the sums.
+// Instructions per element of D for its activation. quick: for 16-bit D by columns (tile/quick_activation.cuh), with
+// the selection of the sums.
 double activation_instructions(const GemmProblem& p, bool quick) {
   const Activation a = p.scalars.activation;
   if (a == Activation::none || a == Activation::relu) return 1;
   return quick ? 30 : a == Activation::gelu ? 28 : 16;
 }
 
-// And of what the epilogue computes in all, and of single stores where rows start anywhere. addend: for an element of
-// what is added.
+// The same for the whole epilogue, and for single stores in unaligned rows. addend: per element of an addend.
 double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
   const double activation = activation_instructions(p, quick);
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
-  return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_lies ? addend : 0) + (p.bias_lies ? 2 : 0) +
-         (vectors ? 0 : single_stores);
+  return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_layout ? addend : 0) +
+         (p.bias_layout ? 2 : 0) + (vectors ? 0 : single_stores);
 }
 
-// Tiles of D, of clusters. Where groups begin is not known when a plan is made: as many as random cuts make, between
-// which there are x rows or more with probability exp(-x groups / m).
+// Tiles of D, in clusters. A plan does not know where groups begin: as many as for random cuts, between which there are
+// at least x rows with probability exp(-x groups / m).
 double wgmma_tiles(const Config& c, const GemmProblem& p) {
   const Raster tiles = wgmma_raster(c, p.m, p.n);
   if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);
@@ -282,7 +281,7 @@ double wgmma_tiles(const Config& c, const GemmProblem& p) {
   return std::ceil(rows) * static_cast<double>(tiles.cols);
 }
 
-// Clocks in which a multiprocessor's copy engine brings a line of an operand.
+// Clocks of a multiprocessor's copy engine per line of an operand.
 double clocks_of_line(const GemmOperand& o, const Repacked& read) {
   const auto pitch = read.pitch * static_cast<std::int64_t>(size_of(o.dtype));
   if (read.needed || pitch % 128 == 0) return line_clocks;
@@ -294,7 +293,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const Config& c = row.config;
   const double products_per_clock = tensor_products_per_clock(p.dtype, device);
   const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
-  // Shared memory moves lines of 128 bytes: each 64 rows' products read theirs and all columns', and TMA writes both.
+  // Shared memory moves lines of 128 bytes: the products of 64 rows read these and all columns, and TMA writes both.
   const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
   const double tiles = wgmma_tiles(c, p), columns_loaded = static_cast<double>(c.bn) / c.cluster;
   const double loaded = (c.bm + columns_loaded) * wgmma_line_bytes;
@@ -312,7 +311,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
                          {copied, "the copy engine"},
                          {c.cluster == 1                                                 ? 0
                           : !one_wave && c.bm * c.bn == 128 * 128 && sizeof_operand == 2 ? multicast_waves
-                          : c.schedule == Schedule::ping_pong                            ? multicast_turns
+                          : c.schedule == Schedule::ping_pong                            ? multicast_ping_pong
                                                                                          : multicast_clocks,
                           "the blocks of a cluster, which wait for each other"},
                          {loaded / of_l2, "the L2 cache"}});
@@ -321,18 +320,18 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   const double stored = static_cast<double>(c.bm) * columns(c);
   const bool by_columns = is_by_columns(c, p), quick = by_columns && size_of(*p.out) == 2;
-  // What is added comes by the same way as operands, as first or last steps. A residual behind an activation is the
-  // last ones, and the next tile's first ones wait for it.
+  // An addend loads like operands, as first or last steps. A residual after an activation takes the last ones, and
+  // delays the next tile's first ones.
   const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
-  const bool last_steps = addend && ((p.residual_lies && p.scalars.activation != Activation::none) ||
+  const bool last_steps = addend && ((p.residual_layout && p.scalars.activation != Activation::none) ||
                                      !addend_comes_first(c, static_cast<std::int64_t>(tiles), device.sms));
   const double instructions = epilogue_instructions(p, quick,
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
                                                                  : single_addends);
-  // The last steps take what operands leave of that way.
+  // The last steps use the bandwidth that operands leave.
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
-  const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of one, per clock
+  const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of a multiprocessor, per clock
   const double waits = last_steps ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step)
                                   : brought / (memory_bytes * addend_share);
   const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
@@ -345,7 +344,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   clocks.start = start;
   count_products(clocks, needed_products(p, parts_of_product(p)), elements * c.bk, steps, products_per_clock, device);
   switch (c.schedule) {
-    case Schedule::one: {  // a step's copy and its products wait for each other; other blocks fill in
+    case Schedule::one: {  // a step's copy and products do not overlap; other blocks fill in
       const double resident = std::max(1.0, std::min<double>(c.blocks_per_sm, most));
       const double alone = load_latency + barrier_clocks + step;
       clocks.step = {std::max(step * 1.5, alone / resident), "copies, which products wait for"};
@@ -353,7 +352,7 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
       clocks.total = start + most * (steps * clocks.step.clocks + finish);
       break;
     }
-    case Schedule::ping_pong: {  // only the last tile's end is met, or what does not fit beside the other's products
+    case Schedule::ping_pong: {  // only the last tile's end is exposed, or what exceeds the other tile's products
       const double of_one = elements * c.bk / products_per_clock * one_warpgroup;  // a step's products
       const double alone = steps * (most == 1 ? std::max(step, of_one) : step),
                    active = (activation_instructions(p, quick) - 1) * stored / (4 * 32),
@@ -373,8 +372,8 @@ Clocks wgmma_clocks_of_tiles(const Variant& row, const GemmProblem& p, const Dev
   return clocks;
 }
 
-// Bytes that so many of a device's multiprocessors get from memory in a clock; tail: of a last wave, in which each gets
-// less the more of them load. Measured on an H100 with 16 to 132.
+// Bytes per clock that `sms` multiprocessors get from memory; tail: in a last wave, where each gets less the more of
+// them load. Measured on an H100 with 16 to 132.
 double memory_rate(double sms, bool tail, const DeviceInfo& device) {
   constexpr double many = 0.53, least = 16.5;  // a share of the device's; bytes that one gets
   const double crowding = tail ? sms / (many * device.sms) : 0;
@@ -384,7 +383,7 @@ double memory_rate(double sms, bool tail, const DeviceInfo& device) {
 
 Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const double tiles = wgmma_tiles(row.config, p) * row.config.cluster;
-  // Where memory is waited for, the last wave's few tiles take longer than their share.
+  // Where memory is the limit, the last wave's few tiles take longer than their share.
   const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
   const bool tail = tiles > device.sms;
   const double from_memory = (tiles - last) * of_tile / memory_rate(device.sms, false, device) +
@@ -401,28 +400,28 @@ Clocks wgmma_clocks(const Variant& row, const GemmProblem& p, const DeviceInfo& 
 // ---- Family::wgmma_split --------------------------------------------------------------------------------------------
 
 Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
-  const int rows = split_wide_rows(c, p, device.sms, way.split, way.swapped);
-  const double wide = static_cast<double>(ceil_div(way.swapped ? p.n : p.m, rows)),
-               narrow = static_cast<double>(ceil_div(way.swapped ? p.m : p.n, c.bn));
-  const double tiles = wide * narrow * static_cast<double>(p.batch);
-  const Repack reads = repack_of(c, p, way.swapped);
-  // Blocks that share a multiprocessor take turns; where memory alone is waited for, they hide each other's waits.
-  // Of blocks that stay, the next tile's loads go on while one is stored.
-  const bool stay = split_stays(way.split, (way.swapped ? reads.a : reads.b).major == Major::none);
+  const int rows = split_wide_rows(c, p, device.sms, way.split, way.swap_ab);
+  const double wide = static_cast<double>(ceil_div(way.swap_ab ? p.n : p.m, rows)),
+               skinny = static_cast<double>(ceil_div(way.swap_ab ? p.m : p.n, c.bn));
+  const double tiles = wide * skinny * static_cast<double>(p.batch);
+  const Repack reads = repack_of(c, p, way.swap_ab);
+  // Blocks on one multiprocessor alternate; where memory alone limits, they hide each other's waits. In persistent
+  // blocks, the next tile's loads overlap the store.
+  const bool stay = split_stays(way.split, (way.swap_ab ? reads.a : reads.b).major == Major::none);
   const double at_a_time = static_cast<double>(clusters_at_a_time(device.sms, way.split)),
                resident = stay ? 1 : std::clamp<double>(std::ceil(tiles / at_a_time), 1, c.blocks_per_sm),
                waves = std::ceil(tiles / (at_a_time * resident)), ends = stay ? 1 : waves;
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
-  const double lines = split_multipliers(c) * (64 + c.bn) + rows + c.bn;
+  const double lines = split_consumers(c) * (64 + c.bn) + rows + c.bn;
   const auto copied_of = [&](const GemmOperand& o, const Repacked& read, int of) {
-    return read.major == Major::none ? 0 : of * clocks_of_line(o, read);  // gathered: by threads
+    return read.major == Major::none ? 0 : of * clocks_of_line(o, read);  // threads gather it
   };
   const double copied =
-      copied_of(*p.a, reads.a, way.swapped ? c.bn : rows) + copied_of(*p.b, reads.b, way.swapped ? rows : c.bn);
+      copied_of(*p.a, reads.a, way.swap_ab ? c.bn : rows) + copied_of(*p.b, reads.b, way.swap_ab ? rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
-  // Of tiles that read the wide operand again for each of the narrow one's, on nearly all multiprocessors.
-  const bool crowded = narrow > 1 && way.split == 1 && tiles > crowd * device.sms;
+  // Tiles that read the wide operand again for each skinny tile, on nearly all multiprocessors.
+  const bool crowded = skinny > 1 && way.split == 1 && tiles > crowd * device.sms;
   const double block_bytes = crowded ? crowded_block_bytes_per_clock : block_bytes_per_clock;
   Clocks clocks;
   clocks.step = longest({{elements * c.bk / per_clock, "the tensor cores"},
@@ -435,23 +434,23 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
   const double from_memory =
       std::max(cost(p).bytes_read / blocks * fullest / memory_bytes_per_clock,
                cost(p).bytes() / (device.memory_gbs * (c.bn > 64 ? 1 : split_memory_share)) * device.clock_ghz);
-  // Each thread has a few vectors of D at a time, and waits for what is added to them.
+  // Each thread has a few vectors of D at a time, and waits for their addends.
   const double vectors = std::max(1.0, c.bn / 8.0 / way.split);
   const double finish = elements * 4 / (sums_bytes_per_clock * (split_sums_apart(c) ? 1 : sums_in_stages)) +
                         elements / way.split * (split_finish_clocks + epilogue_instructions(p) / (4 * 32)) +
                         std::ceil(vectors / epilogue_vectors) * addends(p) * addend_late +
                         (way.split > 1 ? split_clocks : 0);
-  const double turns = stay ? (waves - 1) * elements * split_turn_clocks : 0;
-  const double work = waves * resident * steps * clocks.step.clocks + turns,
-               waits = narrow > 1 ? not_hidden : not_hidden / resident,
+  const double between_tiles = stay ? (waves - 1) * elements * split_next_tile_clocks : 0;
+  const double work = waves * resident * steps * clocks.step.clocks + between_tiles,
+               waits = skinny > 1 ? not_hidden : not_hidden / resident,
                loaded = std::max(work, from_memory + waits * std::min(work, from_memory));
   clocks.tiles = waves * resident;
   clocks.mean_tiles = tiles * way.split / device.sms;
   count_products(clocks, needed_products(p), elements * c.bk, steps, per_clock, device);
-  // Of few rows the first loads are under way before the kernel before has ended (sm90_split.cuh).
-  const bool early = c.bn <= 64 && narrow == 1 && !reads.needed();
+  // With few rows the first loads start before the previous kernel ends (sm90_split.cuh).
+  const bool early = c.bn <= 64 && skinny == 1 && !reads.needed();
   clocks.start = (early ? ends - 1 : ends) * split_start_clocks;
-  clocks.finish = ends * finish + turns;
+  clocks.finish = ends * finish + between_tiles;
   clocks.memory = loaded - work;
   clocks.total = loaded + clocks.start + ends * finish;
   return clocks;
@@ -459,26 +458,26 @@ Clocks split_clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& 
 
 // ---- Family::tma_tile -----------------------------------------------------------------------------------------------
 
-constexpr double tma_tile_share = 0.784;           // of the rate of multiply-adds, where two warps share a scheduler
-constexpr double tma_tile_share_of_groups = 0.75;  // that where groups of warps have steps of their own
-constexpr double tma_tile_share_of_8x8 = 0.67;  // that where a thread's tile is 8 x 8, and reads more for each product
-constexpr double tma_tile_share_of_one = 0.55;  // and where one is alone with its waits
-// Of these where the operand down a tile lies along k: registers of more products then meet in one bank.
+constexpr double tma_tile_share = 0.784;           // of the multiply-adds' rate, where two warps share a scheduler
+constexpr double tma_tile_share_of_groups = 0.75;  // the same where groups of warps have their own steps
+constexpr double tma_tile_share_of_8x8 = 0.67;     // the same for 8 x 8 per thread, which reads more per product
+constexpr double tma_tile_share_of_one = 0.55;     // and where one warp is alone with its waits
+// Factor where the operand `down` is K-major: more multiply-adds then have register bank conflicts.
 constexpr double tma_tile_share_along_k = 0.96;
-constexpr double tma_tile_clocks = 5000;  // a block's start, its first loads from memory, its epilogue
+constexpr double tma_tile_clocks = 5000;  // a block's start, first loads from memory and epilogue
 
 Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
-  // The operand across a tile lies along M or N. Where neither does, B is turned.
-  Arrangement way{.swapped = !turns_down(c, p) && major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
+  // The operand `across` lies along M or N. Where neither does, B is transposed.
+  Arrangement way{.swap_ab = !transposes_down(c, p) && major_of_a(p) == Major::outer && major_of_b(p) == Major::k};
   const double tiles =
-      static_cast<double>(raster_of(way.swapped ? p.n : p.m, way.swapped ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
+      static_cast<double>(raster_of(way.swap_ab ? p.n : p.m, way.swap_ab ? p.m : p.n, c.bm, c.bn).tiles() * p.batch);
   const double most = std::ceil(tiles / device.sms), resident = std::clamp<double>(most, 1, c.blocks_per_sm);
   const double warps = resident * threads(c) / 32;
   const double share = warps < 2 * schedulers ? tma_tile_share_of_one
                        : c.tm == 8            ? tma_tile_share_of_8x8
                        : c.k_groups > 1       ? tma_tile_share_of_groups
                                               : tma_tile_share;
-  const bool along_k = !turns_down(c, p) && (way.swapped ? major_of_b(p) : major_of_a(p)) == Major::k;
+  const bool along_k = !transposes_down(c, p) && (way.swap_ab ? major_of_b(p) : major_of_a(p)) == Major::k;
   const double instructions = static_cast<double>(ceil_div(products(p), c.bk) * c.bk) * c.bm * c.bn / 32;
   const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share *
                       (along_k ? tma_tile_share_along_k : 1);
@@ -494,7 +493,7 @@ Arrangement tma_tile_arrangement(const Config& c, const GemmProblem& p, const De
   return way;
 }
 
-// ---- families whose blocks may have slices of k ---------------------------------------------------------------------
+// ---- families with split-K slices -----------------------------------------------------------------------------------
 
 double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
   if (slices == 1) return 0;
@@ -524,7 +523,7 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
   clocks.tiles = most;
   clocks.mean_tiles = tiles / device.sms;
   clocks.step = step_of(c, p, device, resident);
-  // Four signed bytes in an instruction, but where threads have an element each: there single ones, at the full rate.
+  // Four signed bytes per instruction, except where a thread has one element: there single ones, at the full rate.
   const double of_instruction = p.dtype != i8 ? 32 : c.family == Family::thread_tile ? 32 * 4 : 32 * 2;
   count_products(clocks, needed_products(p), static_cast<double>(c.bm) * columns(c) * (c.gated ? 2 : 1) * step, steps,
                  tensor_cores ? tensor_products_per_clock(p.dtype, device)
@@ -551,10 +550,10 @@ Prediction predict_slices(const Config& c, const GemmProblem& p, const DeviceInf
   return r;
 }
 
-// The CPU runtime's blocks are few at a time, and its plans are to be the same on every machine.
+// The CPU runtime runs few blocks at a time, and its plans should be the same on every machine.
 Arrangement slice_arrangement(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   Arrangement best;
-  constexpr double most_tiles = 4;  // of a multiprocessor: with more, slices never paid
+  constexpr double most_tiles = 4;  // per multiprocessor: with more, slices never paid off
   const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.batch);
   if (!has_slices(c, p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles == 0 ||
       tiles > most_tiles * device.sms)
@@ -585,18 +584,19 @@ Arrangement arranged(const Config& c, const GemmProblem& p, const DeviceInfo& de
 
 namespace {
 
-// What is copied before the product.
+// The time of the copies before the product.
 double repack_us(const Repack& r, const GemmProblem& p, const DeviceInfo& device) {
   if (!r.needed()) return 0;
-  bool kept = false, turned = false;  // a kernel for each
+  bool kept = false, transposed = false;  // one kernel for each
   const auto count = [&](const Repacked& to, Major major) {
-    if (to.needed) (r.low == 0 && to.major == major ? kept : turned) = true;
+    if (to.needed) (r.low == 0 && to.major == major ? kept : transposed) = true;
   };
   count(r.a, major_of_a(p));
   count(r.b, major_of_b(p));
   if (r.gate.needed) count(r.gate, major_of_gate(p));
   const double bytes = static_cast<double>(r.bytes()) * (r.low ? 1.5 : 2);
-  return (kept + turned) * (device.launch_us + further_launch_us) + bytes / (device.memory_gbs * repack_share) * 1e-3;
+  return (kept + transposed) * (device.launch_us + further_launch_us) +
+         bytes / (device.memory_gbs * repack_share) * 1e-3;
 }
 
 Prediction predict_hopper(const Variant& row, const GemmProblem& p, const DeviceInfo& device, double memory_us) {
@@ -605,14 +605,14 @@ Prediction predict_hopper(const Variant& row, const GemmProblem& p, const Device
   Prediction r;
   r.clocks = c.family == Family::wgmma ? wgmma_clocks(row, p, device) : way.clocks;
   const double full_clock_us = r.clocks.total / device.clock_ghz * 1e-3;
-  // 3xtf32 adds sums up besides.
+  // 3xtf32 also adds sums outside of the tensor cores.
   const bool full_power = uses_tensor_cores(c) && p.scalars.math != GemmMath::tf32x3;
-  // The tensor cores' share of the time at which they draw that much.
+  // Share of the time in which tensor cores draw that much.
   const double busy = r.clocks.total > 0 ? std::min(1.0, r.clocks.products / r.clocks.total / full_power_share) : 0;
   r.slower = full_power ? busy * power_slows * -std::expm1(-full_clock_us / power_us) : 0;
   const double work_us = full_clock_us * (1 + r.slower);
   r.memory_us = std::max(0.0, memory_us - work_us);
-  r.copies_us = repack_us(repack_of(c, p, way.swapped), p, device);
+  r.copies_us = repack_us(repack_of(c, p, way.swap_ab), p, device);
   r.us = device.launch_us + std::max(work_us, memory_us) + r.copies_us;
   return r;
 }
@@ -656,7 +656,7 @@ std::vector<Analysis::Term> terms_of(const Config& c, const GemmProblem& p, cons
       format("%.4g MB at %.0f GB/s are %.2f us; what the above does not hide", bytes * 1e-6, gbs, bytes / gbs * 1e-3));
   add("clock", us(clocks.total) * r.slower,
       format("falls by %.0f %% for the power of products at full rate", 100 * r.slower / (1 + r.slower)));
-  // The rest: what steps take longer than their products.
+  // The rest: how much longer steps take than their products.
   if (const double rest = r.us - sum; rest > 1e-9 * r.us)
     terms.insert(
         terms.begin() + static_cast<std::ptrdiff_t>(here),

@@ -4,11 +4,11 @@ ridge_operator(SOURCES problem.cpp model.cpp plan.cpp op.cpp linear.cpp list.cpp
     sm90_split_tf32.cu sm90_split_fp8.cu sm90_split_i8.cu sm90_f32.cu sm90_tf32.cu sm90_fp8.cu sm90_i8.cu sm90_repack.cu
   PEERS peers.cu
   TESTS plan_test.cpp table_test.cpp slices_test.cpp chain_test.cpp)
-# The copies of operands, as kernels of their own.
+# The kernels that copy operands.
 ridge_kernel_test(gemm_repack repack_test.cu)
 # Hopper's rows on the CPU runtime, as the library does not offer them there.
 ridge_kernel_test(gemm_sm90 sm90_test.cu)
-# The same of the rows that multiply by mma.sync.
+# The same for the rows that multiply by mma.sync.
 ridge_kernel_test(gemm_sm80 sm80_test.cu)
-# Lists of products, which have no face by name.
+# Lists of products, which are no operator by name.
 ridge_device_test(gemm_list list_test.cpp)

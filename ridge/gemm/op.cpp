@@ -1,4 +1,4 @@
-// gemm and grouped_gemm by name. Inputs are as they are stored, and layout= says which of them are transposed.
+// gemm and grouped_gemm by name. Inputs come as they are stored, and layout= says which of them are transposed.
 #include <ridge/core/op.hpp>
 #include <ridge/gemm/checklist.hpp>
 #include <ridge/gemm/request.hpp>
@@ -14,7 +14,7 @@ template <bool Grouped> static Result<std::vector<std::string_view>> takes(const
   return request->inputs();
 }
 
-// What the plan says of groups, in the name of the operator that was asked for.
+// The plan's status about groups, in the name of the requested operator.
 template <bool Grouped> static Status named(const Status& status) {
   if (!Grouped || status.ok()) return status;
   if (status.op() != "gemm") return in_name_of("grouped_gemm", status);
@@ -22,7 +22,7 @@ template <bool Grouped> static Status named(const Status& status) {
                         std::string(status.constraint()));
 }
 
-// The views as GemmProblem::of takes them. Preconditions: as many inputs as the request has; matrices have 2 or 3 axes.
+// The views for GemmProblem::of. Preconditions: the request's number of inputs; matrices have 2 or 3 axes.
 static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
   const auto names = r.inputs();
   const auto given = [&](std::string_view name) -> std::optional<TensorView> {
@@ -38,7 +38,7 @@ static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
                 .gate = given("gate"),
                 .offsets = given("offsets")};
   if (t.gate && r.transposed_b()) t.gate = transposed(*t.gate);
-  if (r.bias == GemmBias::along_m) {  // [M] seen as [M, 1]
+  if (r.bias == GemmBias::along_m) {  // [M] viewed as [M, 1]
     t.bias->layout.rank = 2;
     t.bias->layout.shape[1] = t.bias->layout.stride[1] = 1;
   }
@@ -86,14 +86,14 @@ static const RegisterOp registered(
      .inputs = {"a", "b", "c", "bias", "residual", "gate"},
      .outputs = {"d"},
      .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
-     .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [n, k]"},
+     .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [n, k]", "nn"},
                  {"epilogue", "bias+relu ...",
                   "bias (of n) or bias_m (of m), an activation, gate, residual, joined by +"},
-                 {"alpha", "number", "default 1"},
-                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"},
-                 {"scale", "number", "default 1"},
-                 {"math", "exact|tf32|3xtf32|fast",
-                  "f32 on tensor cores as TF32; fast: f8 with sums that stay in them"},
+                 {"alpha", "number", "of the product", "1"},
+                 {"beta", "number", "of c; other than 0, c is an input; given as 0, c may come and is not read", "0"},
+                 {"scale", "number", "of d", "1"},
+                 {"math", "exact|tf32|3xtf32|fast", "f32 on tensor cores as TF32; fast: f8 with sums that stay in them",
+                  "exact"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer<false>,
@@ -107,12 +107,13 @@ static const RegisterOp registered_grouped(
      .inputs = {"a", "b", "offsets", "c", "bias", "residual"},
      .outputs = {"d"},
      .dtypes = {f32, f16, bf16, f64},
-     .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [groups, n, k]"},
+     .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [groups, n, k]",
+                  "nn"},
                  {"epilogue", "bias+relu ...", "bias (of groups x n), an activation, residual, joined by +"},
-                 {"alpha", "number", "default 1"},
-                 {"beta", "number", "default 0; other than 0, c is an input; given as 0, c may come and is not read"},
-                 {"scale", "number", "default 1"},
-                 {"math", "exact|tf32|3xtf32", "as gemm has it"},
+                 {"alpha", "number", "of the product", "1"},
+                 {"beta", "number", "of c; other than 0, c is an input; given as 0, c may come and is not read", "0"},
+                 {"scale", "number", "of d", "1"},
+                 {"math", "exact|tf32|3xtf32", "as gemm has it", "exact"},
                  {"out", "dtype", "of d; default that of a"},
                  {"checked", "0|1", "wrong offsets are refused, for which a GPU is waited for; default on the CPU"}},
      .variants = variant_infos(variants, checklist_item),

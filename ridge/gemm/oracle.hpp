@@ -1,4 +1,4 @@
-// One element of D by definition, serial and in long double; shares nothing with the kernels.
+// One element of D by definition, serially in long double; shares nothing with the kernels.
 #pragma once
 #include <ridge/check/activation_oracle.hpp>
 #include <ridge/check/case_book.hpp>
@@ -8,7 +8,7 @@
 
 namespace ridge::gemm_detail {
 
-// A row or column of an operand: elements `first`, first + step, ... of a tensor.
+// A row or column of an operand: elements first, first + step, ... of a tensor.
 struct Line {
   const check::HostTensor& of;
   std::int64_t first, step;

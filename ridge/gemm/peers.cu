@@ -1,7 +1,6 @@
-// cuBLAS, by the choice of its own heuristics; and the fastest of those that cublasLt's heuristics propose, with its
-// own fused epilogues. The libraries are looked for when a benchmark asks for peers, by their
-// file names, so that no program of Ridge is linked to them; only their headers are needed here, and where there are
-// none, there is no peer.
+// cuBLAS, by its own heuristics; and the fastest of the algorithms that cublasLt's heuristics propose, with its own
+// fused epilogues. The libraries are loaded by file name when a benchmark asks for peers, so that no program of Ridge
+// is linked to them; only their headers are needed here, and without headers there is no peer.
 #if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)
 #include <ridge/bench/bench.hpp>
 #include <ridge/core/memory.hpp>
@@ -20,20 +19,20 @@ namespace {
 
 using Work = std::function<Status(Stream)>;
 
-// The functions used, under the names that cublas_v2.h gives them in the library.
+// The functions used, by the names that cublas_v2.h gives them in the library.
 struct Cublas {
   decltype(&cublasCreate_v2) create = nullptr;
   decltype(&cublasSetStream_v2) set_stream = nullptr;
   decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
-  // The header overloads its name, and a cast picks the plain one.
+  // The header overloads its name; a cast picks the plain one.
   using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                   const void*, cudaDataType, int, long long, const void*, cudaDataType, int, long long,
                                   const void*, void*, cudaDataType, int, long long, int, cublasComputeType_t,
                                   cublasGemmAlgo_t);
   Gemm gemm = nullptr;
 
-  cublasHandle_t handle = nullptr;  // one for the process, as its users have
-  Buffer workspace;                 // what cuBLAS recommends for Hopper
+  cublasHandle_t handle = nullptr;  // one per process, as its users have
+  Buffer workspace;                 // the size that cuBLAS recommends for Hopper
 
   static const Cublas& instance() {
     static const Cublas loaded = load();
@@ -75,7 +74,7 @@ cudaDataType type_of(DType dtype) {
 
 Status not_measured(const char* why) { return Status::error(Code::unsupported, std::string("cuBLAS: ") + why); }
 
-// The libraries take rows of neighbours, any number of elements apart.
+// The libraries take contiguous rows with any pitch.
 bool has_rows(const TensorView& v) { return v.stride(-1) == 1 || v.size(-1) <= 1; }
 
 Result<Work> make(const check::Case& c, Views in, Views out) {
@@ -116,7 +115,7 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
                        : dtype == i8 ? static_cast<const void*>(&beta_i32)
                                      : &beta_f32;
     cublasStatus_t status = cublas.set_stream(cublas.handle, static_cast<cudaStream_t>(stream.handle));
-    if (status == CUBLAS_STATUS_SUCCESS)  // a new stream forgets the workspace
+    if (status == CUBLAS_STATUS_SUCCESS)  // a new stream resets the workspace
       status = cublas.set_workspace(cublas.handle, cublas.workspace.data(), cublas.workspace.bytes());
     if (status == CUBLAS_STATUS_SUCCESS)
       status = cublas.gemm(cublas.handle, op_b, op_a, n, m, k, alpha, b, type_of(dtype), pitch_b, apart_b, a,
@@ -207,9 +206,9 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
       : activation == Activation::gelu ? bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU
       : bias                           ? CUBLASLT_EPILOGUE_BIAS
                                        : CUBLASLT_EPILOGUE_DEFAULT;
-  // Row-major D is column-major D^T = op(B)^T op(A)^T. What is created here lives as long as the process.
+  // Row-major D is column-major D^T = op(B)^T op(A)^T. Objects created here live as long as the process.
   cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t lies_b = nullptr, lies_a = nullptr, lies_d = nullptr;
+  cublasLtMatrixLayout_t layout_b = nullptr, layout_a = nullptr, layout_d = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
   const void* bias_data = bias ? in[2].data : nullptr;
   const std::size_t workspace_bytes = lt.workspace.bytes();
@@ -228,16 +227,16 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
       lt.set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_a, sizeof op_a),
       lt.set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
       bias ? lt.set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias_data, sizeof bias_data) : CUBLAS_STATUS_SUCCESS,
-      lt.make_layout(&lies_b, type_of(c.dtype), r.transposed_b() ? k : n, r.transposed_b() ? n : k, pitch(in[1])),
-      lt.make_layout(&lies_a, type_of(c.dtype), r.transposed_a() ? m : k, r.transposed_a() ? k : m, pitch(in[0])),
-      lt.make_layout(&lies_d, type_of(out[0].dtype), n, m, pitch(out[0])), lt.make_preference(&preference),
+      lt.make_layout(&layout_b, type_of(c.dtype), r.transposed_b() ? k : n, r.transposed_b() ? n : k, pitch(in[1])),
+      lt.make_layout(&layout_a, type_of(c.dtype), r.transposed_a() ? m : k, r.transposed_a() ? k : m, pitch(in[0])),
+      lt.make_layout(&layout_d, type_of(out[0].dtype), n, m, pitch(out[0])), lt.make_preference(&preference),
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes),
-      // Of the transposed product, whose A is B.
+      // For the transposed product, whose A is B.
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment_b, sizeof alignment_b),
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment_a, sizeof alignment_a),
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment_d, sizeof alignment_d),
       lt.prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment_d, sizeof alignment_d),
-      lt.heuristic(lt.handle, desc, lies_b, lies_a, lies_d, lies_d, preference, static_cast<int>(found.size()),
+      lt.heuristic(lt.handle, desc, layout_b, layout_a, layout_d, layout_d, preference, static_cast<int>(found.size()),
                    found.data(), &count)};
   for (const cublasStatus_t status : steps)
     if (status != CUBLAS_STATUS_SUCCESS) return not_measured("cublasLt refused the problem");
@@ -246,8 +245,8 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
                                                                     Stream stream) {
     const float beta = 0;  // of either type, all bits are 0
     const int whole_alpha = static_cast<int>(alpha);
-    return lt.matmul(lt.handle, desc, integers ? static_cast<const void*>(&whole_alpha) : &alpha, b, lies_b, a, lies_a,
-                     &beta, d, lies_d, d, lies_d, &algorithm, lt.workspace.data(), workspace_bytes,
+    return lt.matmul(lt.handle, desc, integers ? static_cast<const void*>(&whole_alpha) : &alpha, b, layout_b, a,
+                     layout_a, &beta, d, layout_d, d, layout_d, &algorithm, lt.workspace.data(), workspace_bytes,
                      static_cast<cudaStream_t>(stream.handle));
   };
   // The fastest of them by the least of five runs.
@@ -257,13 +256,13 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   int best = -1;
   float least = 0;
   for (int i = 0; i < count; ++i)
-    for (int turn = 0; turn < 6; ++turn) {
+    for (int run = 0; run < 6; ++run) {
       cudaEventRecord(start);
       if (run_by(found[static_cast<std::size_t>(i)].algo, {}) != CUBLAS_STATUS_SUCCESS) break;
       cudaEventRecord(stop);
       float ms = 0;
       if (cudaEventSynchronize(stop) != cudaSuccess || cudaEventElapsedTime(&ms, start, stop) != cudaSuccess) break;
-      if (turn > 0 && (best < 0 || ms < least)) best = i, least = ms;  // the first run loads the kernel
+      if (run > 0 && (best < 0 || ms < least)) best = i, least = ms;  // the first run loads the kernel
     }
   cudaEventDestroy(start);
   cudaEventDestroy(stop);

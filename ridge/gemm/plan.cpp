@@ -1,4 +1,4 @@
-// fits -> choose, by the model of time. Pure: no CUDA call, no global.
+// fits -> choose, by predicted time. Pure: no CUDA call, no global.
 #include <ridge/core/check_indices.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
@@ -13,6 +13,7 @@
 #include <ridge/gemm/slices.hpp>
 #include <ridge/gemm/validate.hpp>
 #include <ridge/gemm/variants.hpp>
+#include <ridge/roofline/family.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::string hopper_fits(const Config& c, const GemmProblem& p) {
   }
   if (is_by_columns_alone(c) && !is_by_columns(c, p))
     return "its sums leave no registers for types, strides and addends of D that TMA does not move";
-  const int side = std::min(c.bm, c.bn);  // of a square that no tile is smaller than, whichever way it lies
+  const int side = std::min(c.bm, c.bn);  // of a square within every tile, in either orientation
   const std::int64_t tiles = c.family == Family::wgmma ? wgmma_raster(c, p.m, p.n).tiles() * c.cluster
                                                        : raster_of(p.m, p.n, side, side).tiles() * max_split;
   if (tiles > max_tiles / batch) return "more than 2^31 - 1 tiles";
@@ -61,12 +62,10 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
     return "computes as math=" + std::string(name(row.math)) + ", which was not asked for";
   if ((c.family == Family::mma_sync || c.family == Family::wmma) && device.cc < 80)
     return "tensor cores' instructions of compute capability 8.0 and later, and " + device.name + " is another device";
-  if (is_hopper(c) && device.cc != 90)
-    return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
+  if (is_hopper(c))
+    if (std::string why = roofline::refuse_all_but_hopper(device); !why.empty()) return why;
   if (tiles_of(c, p) > max_tiles) return "more than 2^31 - 1 tiles";
-  if (smem_bytes(c, p.dtype) > device.smem_optin)
-    return std::to_string(smem_bytes(c, p.dtype)) + " bytes of shared memory, and the device has " +
-           std::to_string(device.smem_optin);
+  if (std::string why = roofline::refuse_smem(smem_bytes(c, p.dtype), device); !why.empty()) return why;
   if (c.family == Family::naive || c.family == Family::shared) return {};
   if (products(p) > 0x7fffffff - c.bk) return "k is " + std::to_string(p.k) + ", and it counts to 2^31";
   if (c.loads == Loads::strided) return {};
@@ -87,8 +86,8 @@ std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& dev
   if (c.loads != Loads::vectors) return {};
   if (auto why = unaligned("a", *p.a, a == Major::k ? p.a->row_stride : p.a->col_stride); !why.empty()) return why;
   if (p.gate)
-    if (auto why =
-            unaligned("the gate", *p.gate_lies, b == Major::k ? p.gate_lies->col_stride : p.gate_lies->row_stride);
+    if (auto why = unaligned("the gate", *p.gate_layout,
+                             b == Major::k ? p.gate_layout->col_stride : p.gate_layout->row_stride);
         !why.empty())
       return why;
   return unaligned("b", *p.b, b == Major::k ? p.b->col_stride : p.b->row_stride);
@@ -101,14 +100,14 @@ Result<int> choose(const GemmProblem& p, const DeviceInfo& device, const PlanOpt
       [&](const Variant& row) { return predict(row, p, device).us; }, record);
 }
 
-// The row that was measured to be the fastest of a problem whose tensors are packed and aligned; -1: none was.
+// The row measured as fastest for a problem with packed, aligned tensors; -1: none was.
 Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& tuning) {
   const Tuning::Entry* entry = tuning.find(device.name, "gemm", p.text());
   if (!entry) return -1;
   GemmProblem packed = p;
   packed.layout = layout_of(p);
   for (auto* o :
-       {&packed.a, &packed.b, &packed.c, &packed.d, &packed.bias_lies, &packed.residual_lies, &packed.gate_lies})
+       {&packed.a, &packed.b, &packed.c, &packed.d, &packed.bias_layout, &packed.residual_layout, &packed.gate_layout})
     o->reset();
   packed = with_operands(packed);
   packed.layout = p.layout;
@@ -119,7 +118,7 @@ Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& 
                          "a variant that there is; the file is of another version");
 }
 
-// What the row launches.
+// The launch of the chosen row, for the roofline account.
 roofline::Kernel kernel_of(const GemmPlan& plan) {
   const Config& c = variants[plan.variant].config;
   const GemmProblem& p = plan.problem;
@@ -131,17 +130,17 @@ roofline::Kernel kernel_of(const GemmPlan& plan) {
   bool gathers = false;
   k.block = {.threads = threads(c), .smem = smem_bytes(c, p.dtype)};
   if (c.family == Family::wgmma_split && plan.tiles > 0) {
-    const Repack repack = repack_of(c, p, plan.swapped);
-    tile_rows = split_wide_rows(c, p, plan.device.sms, plan.split, plan.swapped);
-    gathers = (plan.swapped ? repack.a : repack.b).major == Major::none;
+    const Repack repack = repack_of(c, p, plan.swap_ab);
+    tile_rows = split_wide_rows(c, p, plan.device.sms, plan.split, plan.swap_ab);
+    gathers = (plan.swap_ab ? repack.a : repack.b).major == Major::none;
     k.block.threads = split_threads(c, gathers);
   }
-  // What the launch bounds leave a thread.
+  // Registers per thread under the launch bounds.
   constexpr int registers = 65536, most = 255;
   if (c.family != Family::naive && c.family != Family::shared)
     k.block.registers = std::min(registers / (k.block.threads * c.blocks_per_sm) / 8 * 8, most);
   k.registers_source = "at most, by the launch bounds";
-  const std::int64_t down = plan.swapped ? p.n : p.m, across = plan.swapped ? p.m : p.n,
+  const std::int64_t down = plan.swap_ab ? p.n : p.m, across = plan.swap_ab ? p.m : p.n,
                      rows = std::int64_t{tile_rows} * c.cluster;
   k.tile_efficiency = roofline::tile_efficiency(down, rows) * roofline::tile_efficiency(across, columns(c));
   k.blocks = plan.tiles == 0 ? 0
@@ -210,8 +209,8 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device,
   GemmPlan plan{p, device, *chosen, p.batch == 0 || p.m == 0 ? 0 : tiles_of(c, p)};
   const Arrangement way = arranged(c, p, device);
   plan.split = way.split;
-  plan.swapped = way.swapped;
-  plan.workspace = is_hopper(c) ? repack_of(c, p, way.swapped).bytes() : slice_bytes(p, way.split);
+  plan.swap_ab = way.swap_ab;
+  plan.workspace = is_hopper(c) ? repack_of(c, p, way.swap_ab).bytes() : slice_bytes(p, way.split);
   plan.checked = p.grouped && options.checked.value_or(device.is_cpu());
   return plan;
 }
@@ -224,18 +223,18 @@ Explanation GemmPlan::explain() const {
   const Config& c = variants[variant].config;
   const Prediction r = predict(variants[variant], problem, device);
   const roofline::Kernel kernel = kernel_of(*this);
-  const Repack copies = is_hopper(c) ? repack_of(c, problem, swapped) : Repack{};
+  const Repack copies = is_hopper(c) ? repack_of(c, problem, swap_ab) : Repack{};
   roofline::account(e, kernel, r.us, terms_of(c, problem, device, r, copies, kernel.tile_efficiency), device);
   e.workspace_bytes = workspace;
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
 
-// Whether TMA cannot read an operand as the plan has it read.
+// Whether TMA cannot read an operand in the way that was planned.
 static bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
   const Config& c = variants[plan.variant].config;
   if (!is_hopper(c)) return false;
-  const Repack planned = repack_of(c, plan.problem, plan.swapped), now = repack_of(c, given, plan.swapped);
+  const Repack planned = repack_of(c, plan.problem, plan.swap_ab), now = repack_of(c, given, plan.swap_ab);
   const auto more = [](const Repacked& is, const Repacked& was) {  // copied, or gathered
     return !was.needed && was.major != Major::none && (is.needed || is.major == Major::none);
   };
@@ -245,20 +244,20 @@ static bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
 Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stream stream) const {
   auto given = GemmProblem::of(tensors, problem.scalars);
   if (!given) return given.error();
-  given->layout = problem.layout;  // says nothing where operands are given
+  given->layout = problem.layout;  // ignored where operands are given
   if (*given != problem) {
-    // Tensors that start on rounder addresses than were planned for are as good.
+    // Tensors with a better alignment than planned are as good.
     GemmProblem planned = problem;
-    const auto take_phase = [](std::optional<GemmOperand>& to, const std::optional<GemmOperand>& from) {
-      if (to && from) to->phase = from->phase;
+    const auto take_alignment = [](std::optional<GemmOperand>& to, const std::optional<GemmOperand>& from) {
+      if (to && from) to->alignment_offset = from->alignment_offset;
     };
-    take_phase(planned.a, given->a);
-    take_phase(planned.b, given->b);
-    take_phase(planned.c, given->c);
-    take_phase(planned.d, given->d);
-    take_phase(planned.bias_lies, given->bias_lies);
-    take_phase(planned.residual_lies, given->residual_lies);
-    take_phase(planned.gate_lies, given->gate_lies);
+    take_alignment(planned.a, given->a);
+    take_alignment(planned.b, given->b);
+    take_alignment(planned.c, given->c);
+    take_alignment(planned.d, given->d);
+    take_alignment(planned.bias_layout, given->bias_layout);
+    take_alignment(planned.residual_layout, given->residual_layout);
+    take_alignment(planned.gate_layout, given->gate_layout);
     if (*given != planned || !fits(variants[variant], *given, device).empty() || needs_more_copies(*this, *given))
       return not_as_planned("gemm", given->text(), problem.text());
   }

@@ -55,7 +55,7 @@ TEST(GemmPlan, EmptyProductsArePlannedOnEveryDevice) {
           }
 }
 
-// What is launched: tiles of fewer rows, and a warpgroup more where the narrow operand is gathered.
+// The launch: tiles of fewer rows, and one more warpgroup where the skinny operand is gathered.
 TEST(GemmPlan, AccountsForWhatItLaunches) {
   const auto plan =
       plan_gemm({.m = 5120, .n = 13, .k = 2880, .dtype = bf16}, *device_model("H200"), {.variant = "narrow_16"});
@@ -64,7 +64,7 @@ TEST(GemmPlan, AccountsForWhatItLaunches) {
   EXPECT_NE(text.find("256 threads"), text.npos) << text;
   EXPECT_EQ(plan->split, 2);
   EXPECT_EQ(plan->explain().analysis.blocks, 5120 / 40 * 2);  // of 40 rows each
-  // 448 tiles, for which a block on each multiprocessor stays.
+  // 448 tiles, by one persistent block per multiprocessor.
   const auto few = plan_gemm({.m = 16, .n = 28672, .k = 4096, .dtype = bf16, .layout = GemmLayout::nt},
                              *device_model("H200"), {.variant = "narrow_16"});
   ASSERT_TRUE(few.ok()) << few.error().message();
@@ -84,7 +84,7 @@ TEST(GemmPlan, FewTilesOfManyProductsAreCutIntoSlices) {
   EXPECT_EQ(name(few_rows), "async_16x128");
   EXPECT_GT(few_rows.split, 2);
   EXPECT_EQ(name(plan_of({.m = 4096, .n = 16, .k = 4096})), "async_128x32");
-  // Not where tiles fill the device, where there is a step, and where what is summed up is not what D is of.
+  // Not where tiles fill the device, where there is one step, or where the sums have another type than D.
   for (DType dtype : {f32, f64}) EXPECT_EQ(plan_of({.m = 4096, .n = 4096, .k = 4096, .dtype = dtype}).split, 1);
   EXPECT_EQ(plan_of({.m = 64, .n = 64, .k = 8}).split, 1);
   EXPECT_EQ(plan_of({.m = 64, .n = 64, .k = 16384, .dtype = i8, .out = f32}, "V100").split, 1);
@@ -95,7 +95,7 @@ TEST(GemmPlan, FewTilesOfManyProductsAreCutIntoSlices) {
 TEST(GemmPlan, RowsThatStartAnywhereAreCopiedByElements) {
   EXPECT_TRUE(chosen({.m = 4095, .n = 4095, .k = 4096}, "A100").starts_with("async_unaligned"));
   GemmProblem p{.m = 1024, .n = 1024, .k = 1024};
-  p.a = GemmOperand{.row_stride = 1024, .phase = 4};
+  p.a = GemmOperand{.row_stride = 1024, .alignment_offset = 4};
   EXPECT_TRUE(chosen(p, "A100").starts_with("async_unaligned"));
 }
 
@@ -103,7 +103,7 @@ TEST(GemmPlan, StridesThatAreNeighboursNowhereHaveAVariant) {
   GemmProblem p{.m = 4096, .n = 4096, .k = 512};
   p.b = GemmOperand{.row_stride = 8192, .col_stride = 2};
   EXPECT_EQ(chosen(p, "A100"), "thread_8x8");
-  EXPECT_EQ(chosen(p), "tma_128x128");  // of a copy
+  EXPECT_EQ(chosen(p), "tma_128x128");  // with a copy
 }
 
 TEST(GemmPlan, TilesByTmaCopyWhatTheyCannotReadAndTurnOneOfTwoOperandsAlongK) {
@@ -151,7 +151,7 @@ TEST(GemmPlan, NoPredictionBeatsTheRoof) {
     }
 }
 
-// Every row of the table, in its own account: what is summed is what the row was chosen or left by.
+// Every row of the table, by its own account: the sum of the terms is the time that the choice compared.
 TEST(GemmPlan, TheTermsAddUpToThePrediction) {
   for (const DType dtype : {f64, f32, f16, i8, f8e4m3})
     for (GemmProblem p : {GemmProblem{.m = 8192, .n = 8192, .k = 8192},
@@ -195,13 +195,13 @@ TEST(GemmPlan, TheAccountSaysWhereTheTimeGoes) {
   EXPECT_EQ(e.analysis.blocks_per_sm, 1);
   EXPECT_NEAR(e.analysis.tile_efficiency, 8192 / (43 * 192.0), 1e-12);
   EXPECT_EQ(us_of(e, "copies"), 0);
-  // 133 tiles of 128 x 256 on 132 multiprocessors: half of the products' time is a second wave's.
+  // 133 tiles of 128 x 256 on 132 multiprocessors: half of the products' time is the second wave's.
   const Explanation wave = explained({.m = 133 * 128, .n = 256, .k = 8192, .dtype = bf16}, "persistent");
   EXPECT_NEAR(us_of(wave, "waves"), us_of(wave, "products"), 0.02 * us_of(wave, "products"));
   EXPECT_GT(us_of(explained({.m = 4095, .n = 4095, .k = 4095, .dtype = bf16}, "multicast"), "copies"), 10);
   const GemmProblem few{.m = 16, .n = 8192, .k = 8192, .dtype = bf16, .layout = GemmLayout::nt};
-  const Explanation narrow = explained(few, "narrow_16");
-  EXPECT_GT(us_of(narrow, "memory"), us_of(narrow, "products"));
+  const Explanation skinny = explained(few, "narrow_16");
+  EXPECT_GT(us_of(skinny, "memory"), us_of(skinny, "products"));
 }
 
 TEST(GemmPlan, EveryTypeHasAVariant) {
@@ -255,13 +255,13 @@ TEST(GemmPlan, WhatTmaCannotReadIsCopiedFirstOnHopper) {
     EXPECT_EQ(plan_gemm(odd, *device_model("H200"))->workspace_bytes(), std::size_t{2} * 4095 * 4096 * 2);
     GemmProblem p{.m = 1000, .n = 1000, .k = 1000, .dtype = dtype};
     EXPECT_EQ(plan_gemm(p, *device_model("H200"))->workspace_bytes(), std::size_t{0});
-    for (const GemmOperand& a : {GemmOperand{.dtype = dtype, .row_stride = 1000, .phase = 2},
+    for (const GemmOperand& a : {GemmOperand{.dtype = dtype, .row_stride = 1000, .alignment_offset = 2},
                                  {.dtype = dtype, .row_stride = -1000},  // aligned, and bottom up
                                  {.dtype = dtype, .row_stride = 2000, .col_stride = 2}}) {
       p.a = a;
       auto plan = plan_gemm(p, *device_model("H200"), {.variant = "multicast"});
       ASSERT_TRUE(plan.ok());
-      EXPECT_EQ(plan->workspace_bytes(), std::size_t{1000} * 1024 * 2);  // a alone, rows on 128 bytes
+      EXPECT_EQ(plan->workspace_bytes(), std::size_t{1000} * 1024 * 2);  // a alone, in rows aligned to 128 bytes
       EXPECT_EQ(plan->explain().workspace_bytes, plan->workspace_bytes());
     }
   }
@@ -275,7 +275,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
     std::int64_t m, n, k;
     const char* variant;
     int split;
-    bool swapped;
+    bool swap_ab;
   };
   for (const Expected& e : {Expected{16, 4096, 4096, "narrow_16", 2, true},
                             {16, 8192, 8192, "narrow_16", 2, true},
@@ -290,13 +290,13 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
     const GemmPlan plan = plan_of(e.m, e.n, e.k);
     EXPECT_EQ(variants[plan.variant].name, e.variant) << e.m << "x" << e.n << "x" << e.k;
     EXPECT_EQ(plan.split, e.split) << e.m << "x" << e.n << "x" << e.k;
-    EXPECT_EQ(plan.swapped, e.swapped) << e.m << "x" << e.n << "x" << e.k;
+    EXPECT_EQ(plan.swap_ab, e.swap_ab) << e.m << "x" << e.n << "x" << e.k;
     EXPECT_EQ(plan.workspace_bytes(), 0u);
   }
-  // Rows of 13 are gathered; those of 2880 are read where they are.
+  // Rows of 13 are gathered; those of 2880 are read in place.
   const GemmPlan ragged = plan_of(5120, 13, 2880, GemmLayout::nn);
   EXPECT_EQ(variants[ragged.variant].name, "narrow_16");
-  EXPECT_FALSE(ragged.swapped);
+  EXPECT_FALSE(ragged.swap_ab);
   EXPECT_EQ(ragged.workspace_bytes(), 0u);
   EXPECT_GT(plan_of(16, 512, 8192).split, 4);
   EXPECT_EQ(plan_of(16, 4096, 64).split, 1);  // one step
@@ -324,10 +324,10 @@ TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
     return std::string(variants[plan->variant].name);
   };
   EXPECT_EQ(chosen(1024), "wgmma_64x128");
-  EXPECT_EQ(chosen(1008), "wgmma_64x128_pairs");  // on 32 bytes and not on 128
-  EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // on 16
+  EXPECT_EQ(chosen(1008), "wgmma_64x128_pairs");  // aligned to 32 bytes and not to 128
+  EXPECT_EQ(chosen(1000), "wgmma_64x128_pairs");  // to 16
   EXPECT_EQ(chosen(2048), "multicast");
-  EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines for a product
+  EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines per product
   EXPECT_EQ(chosen(4096), "multicast");
   EXPECT_EQ(chosen(4095), "multicast");
 }
@@ -347,13 +347,13 @@ TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
   }
   EXPECT_EQ(of(f32, GemmMath::tf32, GemmLayout::tn, "A100"), "tf32_mma");
   EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nt, "A100"), "i8_mma");
-  EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nn, "A100"), "dp4a");  // bytes are not turned
-  // Where there are none, in float32.
+  EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nn, "A100"), "dp4a");  // bytes are not transposed
+  // Where there are no tensor cores, in float32.
   EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::nt, "V100").starts_with("double"));
   EXPECT_TRUE(of(f32, GemmMath::tf32x3, GemmLayout::nt, "A100").starts_with("async"));
   EXPECT_EQ(refusal({.m = 8, .n = 8, .k = 8}, "tf32"),
             "gemm: variant is tf32; it must be another one here: computes as math=tf32, which was not asked for");
-  // Along k they are read where they are; else turned, and for three products kept in two parts.
+  // K-major operands are read in place; others are transposed first, and for three products split into two parts.
   const auto workspace = [](DType dtype, GemmMath math, GemmLayout layout) {
     return plan_gemm({.m = 512, .n = 256, .k = 1024, .dtype = dtype, .layout = layout, .scalars = {.math = math}},
                      *device_model("H200"),
@@ -459,9 +459,10 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
   EXPECT_EQ(chosen(p, "V100"), "gate_8x8");
   EXPECT_EQ(chosen(p), "gate_wgmma");  // a is copied first
   EXPECT_EQ(plan_gemm(p, *device_model("H200"))->workspace_bytes(), std::size_t{4096} * 4096 * 2);
-  p.gate_lies = GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 4096};  // and the gate is turned as b lies
+  p.gate_layout =
+      GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 4096};  // and the gate is transposed, as b is
   EXPECT_EQ(plan_gemm(p, *device_model("H200"))->workspace_bytes(), std::size_t{4096 + 4095} * 4096 * 2);
-  p.gate_lies.reset();
+  p.gate_layout.reset();
   EXPECT_EQ(
       refusal(p, "multicast"),
       "gemm: variant is multicast; it must be another one here: it multiplies by one operand B, and not by a gate "
@@ -504,9 +505,9 @@ TEST(GemmPlan, ATuningIsAnInputLikeAnyOther) {
   EXPECT_EQ(with(p, tuning), chosen(p));
   tuning.set(device.name, "gemm", p.text(), {"ping_pong", 180});
   EXPECT_EQ(with(p, tuning), "ping_pong");
-  EXPECT_EQ(with(p, tuning, {.variant = "multicast"}), "multicast");  // who names one has it
+  EXPECT_EQ(with(p, tuning, {.variant = "multicast"}), "multicast");  // a named variant wins
   GemmProblem other = p;
-  other.b = GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 5000};  // not as it was measured
+  other.b = GemmOperand{.dtype = bf16, .row_stride = 1, .col_stride = 5000};  // not the measured layout
   EXPECT_EQ(with(other, tuning), chosen(other));
   tuning.set("another device", "gemm", p.text(), {"naive", 1});
   EXPECT_EQ(with(p, tuning), "ping_pong");

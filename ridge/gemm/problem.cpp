@@ -36,7 +36,7 @@ Result<Dims> dims_of(std::string_view argument, const TensorView& v) {
   return Dims{v.rank() == 3 ? v.size(0) : -1, v.size(-2), v.size(-1)};
 }
 
-// The stride of an axis with one element says nothing: problems that differ in it alone are one.
+// Normalizes the strides of axes with one element, which say nothing, so that equal problems compare equal.
 GemmOperand normalised(GemmOperand o, std::int64_t rows, std::int64_t cols, std::int64_t batch) {
   if (rows <= 1) o.row_stride = 0;
   if (cols <= 1) o.col_stride = o.col_stride == 0 ? 0 : 1;  // 0: a bias along M
@@ -49,13 +49,13 @@ GemmOperand operand_of(const TensorView& v) {
                       .row_stride = v.stride(-2),
                       .col_stride = v.stride(-1),
                       .batch_stride = v.rank() == 3 ? v.stride(0) : 0,
-                      .phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16)};
+                      .alignment_offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16)};
   return normalised(o, v.size(-2), v.size(-1), v.rank() == 3 ? v.size(0) : 1);
 }
 
 std::string size_text(const Dims& d) { return std::to_string(d.rows) + "x" + std::to_string(d.cols); }
 
-// C, D and the residual are of D's shape; `batch` is D's.
+// C, D and the residual have D's shape; `batch` is D's.
 Status check_like_d(std::string_view argument, const TensorView& v, const Dims& d) {
   auto dims = dims_of(argument, v);
   if (!dims) return dims.error();
@@ -69,7 +69,7 @@ Status check_like_d(std::string_view argument, const TensorView& v, const Dims& 
 
 }  // namespace
 
-// What is different where A's rows are in groups: the number of groups is B's batch, and nothing else has one.
+// Different with groups of A's rows: the number of groups is B's batch, and nothing else has a batch.
 static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, const Dims& d) {
   const TensorView& offsets = *t.offsets;
   if (a.batch >= 0) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of 2 axes where there are offsets");
@@ -131,7 +131,7 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   p.d = operand_of(t.d);
   p.grouped = t.offsets.has_value();
   p.gate = t.gate.has_value();
-  if (t.gate) p.gate_lies = operand_of(*t.gate);
+  if (t.gate) p.gate_layout = operand_of(*t.gate);
   if (scalars.beta != 0) {
     if (!t.c) return Status::invalid("gemm", "c", "not given", "given where beta is not 0");
     RIDGE_TRY(check_like_d("c", *t.c, *d));
@@ -140,7 +140,7 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
   if (t.residual) {
     RIDGE_TRY(check_like_d("residual", *t.residual, *d));
     p.residual = true;
-    p.residual_lies = operand_of(*t.residual);
+    p.residual_layout = operand_of(*t.residual);
   }
   if (t.bias) {
     const TensorView& v = *t.bias;
@@ -153,13 +153,13 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& sca
       return Status::invalid("gemm", "bias.shape", v.layout.text(),
                              std::to_string(p.n) + ", or " + std::to_string(p.m) + "x1 along M");
     p.bias = along_n ? GemmBias::along_n : GemmBias::along_m;
-    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16);
-    const GemmOperand lies{.dtype = v.dtype,
-                           .row_stride = along_n ? 0 : v.stride(0),
-                           .col_stride = along_n ? v.stride(-1) : 0,
-                           .batch_stride = of_groups ? v.stride(0) : 0,
-                           .phase = phase};
-    p.bias_lies = normalised(lies, p.m, p.n, of_groups ? batch : 1);
+    const int alignment_offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16);
+    const GemmOperand operand{.dtype = v.dtype,
+                              .row_stride = along_n ? 0 : v.stride(0),
+                              .col_stride = along_n ? v.stride(-1) : 0,
+                              .batch_stride = of_groups ? v.stride(0) : 0,
+                              .alignment_offset = alignment_offset};
+    p.bias_layout = normalised(operand, p.m, p.n, of_groups ? batch : 1);
   }
   const TensorView& gate = t.gate ? *t.gate : t.b;
   for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
@@ -221,32 +221,32 @@ GemmProblem with_operands(GemmProblem p) {
                   .row_stride = cols,
                   .col_stride = 1,
                   .batch_stride = saturating_product(rows, cols),
-                  .phase = 0};
+                  .alignment_offset = 0};
     if (transposed) o.row_stride = 1, o.col_stride = rows;
     return o;
   };
-  const auto lies = [&](std::optional<GemmOperand>& o, std::int64_t rows, std::int64_t cols) {
+  const auto normalise = [&](std::optional<GemmOperand>& o, std::int64_t rows, std::int64_t cols) {
     if (o) o = normalised(*o, rows, cols, p.batch);
   };
   if (!p.out) p.out = gemm_default_out(p.dtype);
   if (!p.a) p.a = packed(p.dtype, p.m, p.k, transposed_a);
   if (!p.b) p.b = packed(p.dtype, p.k, p.n, transposed_b);
   if (!p.d) p.d = packed(*p.out, p.m, p.n, false);
-  if (!p.gate_lies && p.gate) p.gate_lies = packed(p.dtype, p.k, p.n, transposed_b);
+  if (!p.gate_layout && p.gate) p.gate_layout = packed(p.dtype, p.k, p.n, transposed_b);
   if (!p.c && p.scalars.beta != 0) p.c = packed(*p.out, p.m, p.n, false);
-  if (!p.residual_lies && p.residual) p.residual_lies = packed(*p.out, p.m, p.n, false);
-  if (!p.bias_lies && p.bias != GemmBias::none) {
-    p.bias_lies = GemmOperand{.dtype = *p.out};
-    if (p.grouped) p.bias_lies->batch_stride = p.n;
-    if (p.bias == GemmBias::along_m) p.bias_lies->row_stride = 1, p.bias_lies->col_stride = 0;
+  if (!p.residual_layout && p.residual) p.residual_layout = packed(*p.out, p.m, p.n, false);
+  if (!p.bias_layout && p.bias != GemmBias::none) {
+    p.bias_layout = GemmOperand{.dtype = *p.out};
+    if (p.grouped) p.bias_layout->batch_stride = p.n;
+    if (p.bias == GemmBias::along_m) p.bias_layout->row_stride = 1, p.bias_layout->col_stride = 0;
   }
-  lies(p.a, p.m, p.k);
-  lies(p.b, p.k, p.n);
-  lies(p.gate_lies, p.k, p.n);
+  normalise(p.a, p.m, p.k);
+  normalise(p.b, p.k, p.n);
+  normalise(p.gate_layout, p.k, p.n);
   if (p.grouped)
-    for (auto* o : {&p.a, &p.c, &p.d, &p.residual_lies})
+    for (auto* o : {&p.a, &p.c, &p.d, &p.residual_layout})
       if (*o) (*o)->batch_stride = 0;
-  for (auto* o : {&p.c, &p.d, &p.bias_lies, &p.residual_lies}) lies(*o, p.m, p.n);
+  for (auto* o : {&p.c, &p.d, &p.bias_layout, &p.residual_layout}) normalise(*o, p.m, p.n);
   return p;
 }
 
@@ -268,16 +268,16 @@ Status validate(const GemmProblem& p) {
   for (const auto& [argument, rows, cols] :
        {std::tuple("a.shape", p.m, p.k), std::tuple("b.shape", p.k, p.n), std::tuple("d.shape", p.m, p.n)})
     RIDGE_TRY(check_sizes("gemm", argument, {p.batch, rows, cols}));
-  const auto lies = [&](const GemmOperand& o, std::int64_t rows, std::int64_t cols) {
+  const auto layout = [&](const GemmOperand& o, std::int64_t rows, std::int64_t cols) {
     return Layout{.rank = 3,
                   .shape = {p.grouped ? 1 : p.batch, rows, cols},
                   .stride = {o.batch_stride, o.row_stride, o.col_stride}};
   };
   for (const auto& [argument, o, rows, cols] :
-       {std::tuple("a", &p.a, p.m, p.k), std::tuple("b", &p.b, p.k, p.n), std::tuple("gate", &p.gate_lies, p.k, p.n),
+       {std::tuple("a", &p.a, p.m, p.k), std::tuple("b", &p.b, p.k, p.n), std::tuple("gate", &p.gate_layout, p.k, p.n),
         std::tuple("c", &p.c, p.m, p.n), std::tuple("d", &p.d, p.m, p.n),
-        std::tuple("residual", &p.residual_lies, p.m, p.n)})
-    if (*o) RIDGE_TRY(check_extent("gemm", argument, lies(**o, rows, cols)));
+        std::tuple("residual", &p.residual_layout, p.m, p.n)})
+    if (*o) RIDGE_TRY(check_extent("gemm", argument, layout(**o, rows, cols)));
   if (!is_one_of(p.dtype, "f64 f32 f16 bf16 f8e4m3 f8e5m2 i8"))
     return Status::invalid("gemm", "a.dtype", text(p.dtype), "one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i8");
   const std::string outs(outputs_of(p.dtype, *p.out));
@@ -289,8 +289,8 @@ Status validate(const GemmProblem& p) {
     return Status::invalid("gemm", std::string(argument) + ".dtype", text(o->dtype), "one of " + outs);
   };
   RIDGE_TRY(check_addend("c", p.c));
-  RIDGE_TRY(check_addend("bias", p.bias_lies));
-  RIDGE_TRY(check_addend("residual", p.residual_lies));
+  RIDGE_TRY(check_addend("bias", p.bias_layout));
+  RIDGE_TRY(check_addend("residual", p.residual_layout));
   const GemmScalars& s = p.scalars;
   for (const auto& [name, value] :
        {std::pair("alpha", s.alpha), std::pair("beta", s.beta), std::pair("scale", s.scale)}) {
@@ -312,7 +312,7 @@ Status validate(const GemmProblem& p) {
                            std::string("left away: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
-  return check_elements_apart("gemm", "d", lies(*p.d, p.m, p.n));
+  return check_elements_apart("gemm", "d", layout(*p.d, p.m, p.n));
 }
 
 }  // namespace gemm_detail

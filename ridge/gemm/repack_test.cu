@@ -13,19 +13,19 @@ namespace {
 // ---- rows of bytes ------------------------------------------------------------------------------------------------
 
 struct Rows {
-  int rows, row_bytes, from_pitch, phase, batch = 1;
+  int rows, row_bytes, from_pitch, alignment_offset, batch = 1;
 };
 
 void check_rows(const Rows& r, int lanes_log2, unsigned blocks) {
   const int to_pitch = (r.row_bytes + 127) / 128 * 128;
-  // No byte around the rows: reading outside is an error in the build that looks for it.
+  // Nothing outside the rows is readable: a stray read is an error in the sanitizer build.
   std::vector<unsigned char> storage(
-      static_cast<std::size_t>(r.phase + (r.batch * r.rows - 1) * r.from_pitch + r.row_bytes));
+      static_cast<std::size_t>(r.alignment_offset + (r.batch * r.rows - 1) * r.from_pitch + r.row_bytes));
   for (std::size_t i = 0; i < storage.size(); ++i) storage[i] = static_cast<unsigned char>(i * 7 + i / 256 + 1);
   std::vector<uint4> to(static_cast<std::size_t>(r.batch * r.rows * to_pitch) / 16);
   auto* bytes = reinterpret_cast<unsigned char*>(to.data());
   Jobs<RowCopy> jobs{};
-  jobs.job[0] = {.from = storage.data() + r.phase,
+  jobs.job[0] = {.from = storage.data() + r.alignment_offset,
                  .to = bytes,
                  .rows = r.rows,
                  .row_bytes = r.row_bytes,
@@ -42,29 +42,31 @@ void check_rows(const Rows& r, int lanes_log2, unsigned blocks) {
   for (int row = 0; row < r.batch * r.rows; ++row)
     for (int i = 0; i < to_pitch && i < (r.row_bytes + 15) / 16 * 16; ++i)
       ASSERT_EQ(bytes[row * to_pitch + i],
-                i < r.row_bytes ? storage[static_cast<std::size_t>(r.phase + row * r.from_pitch + i)] : 0)
+                i < r.row_bytes ? storage[static_cast<std::size_t>(r.alignment_offset + row * r.from_pitch + i)] : 0)
           << "row " << row << " byte " << i << " of " << r.row_bytes << ", pitch " << r.from_pitch << ", phase "
-          << r.phase;
+          << r.alignment_offset;
 }
 
 TEST(CopyRows, AnyPhaseAnyPitchAnyLength) {
   for (int row_bytes : {1, 2, 15, 16, 17, 19, 20, 21, 35, 36, 64, 130})
     for (int gap : {0, 1, 2, 3, 6})
-      for (int phase : {0, 1, 2, 3, 15})
-        check_rows({.rows = 3, .row_bytes = row_bytes, .from_pitch = row_bytes + gap, .phase = phase}, 2, 1);
+      for (int alignment_offset : {0, 1, 2, 3, 15})
+        check_rows(
+            {.rows = 3, .row_bytes = row_bytes, .from_pitch = row_bytes + gap, .alignment_offset = alignment_offset}, 2,
+            1);
 }
 
-TEST(CopyRows, MoreUnitsThanLanesMoreRowsThanBlocksAndBatches) {
-  check_rows({.rows = 5, .row_bytes = 1030, .from_pitch = 1030, .phase = 2}, 3, 2);
-  check_rows({.rows = 40, .row_bytes = 26, .from_pitch = 26, .phase = 0}, 1, 1);
-  check_rows({.rows = 300, .row_bytes = 10, .from_pitch = 10, .phase = 4}, 0, 1);
-  check_rows({.rows = 3, .row_bytes = 70, .from_pitch = 70, .phase = 6, .batch = 3}, 8, 2);
+TEST(CopyRows, MoreVectorsThanLanesMoreRowsThanBlocksAndBatches) {
+  check_rows({.rows = 5, .row_bytes = 1030, .from_pitch = 1030, .alignment_offset = 2}, 3, 2);
+  check_rows({.rows = 40, .row_bytes = 26, .from_pitch = 26, .alignment_offset = 0}, 1, 1);
+  check_rows({.rows = 300, .row_bytes = 10, .from_pitch = 10, .alignment_offset = 4}, 0, 1);
+  check_rows({.rows = 3, .row_bytes = 70, .from_pitch = 70, .alignment_offset = 6, .batch = 3}, 8, 2);
 }
 
-// ---- turned operands ----------------------------------------------------------------------------------------------
+// ---- transposed operands ------------------------------------------------------------------------------------------
 
-template <class T, bool Parts> void check_turn(int outer, int k, int outer_stride, int k_stride, int batch) {
-  const std::int64_t line = turn_k<T>, low = Parts ? (k + line - 1) / line * line : 0,
+template <class T, bool Parts> void check_transpose(int outer, int k, int outer_stride, int k_stride, int batch) {
+  const std::int64_t line = transpose_k<T>, low = Parts ? (k + line - 1) / line * line : 0,
                      pitch = Parts ? 2 * low : (k + line - 1) / line * line;
   const std::int64_t from_batch = (outer - 1) * outer_stride + (k - 1) * k_stride + 1;
   std::vector<T> from(static_cast<std::size_t>(batch * from_batch));
@@ -74,7 +76,7 @@ template <class T, bool Parts> void check_turn(int outer, int k, int outer_strid
     else x = static_cast<T>(random());
   }
   std::vector<T> to(static_cast<std::size_t>(batch * outer * pitch), T(77));
-  Jobs<Turn<T>> jobs{};
+  Jobs<TransposeJob<T>> jobs{};
   jobs.job[0] = {.from = from.data(),
                  .to = to.data(),
                  .outer = outer,
@@ -88,10 +90,10 @@ template <class T, bool Parts> void check_turn(int outer, int k, int outer_strid
                  .batch = static_cast<unsigned>(batch),
                  .neighbours_k = k_stride == 1};
   jobs.count = 1;
-  const auto tiles = (outer + turn_outer - 1) / turn_outer * ((k + line - 1) / line);
+  const auto tiles = (outer + transpose_outer - 1) / transpose_outer * ((k + line - 1) / line);
   const Status status = simt::launch(
-      {.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(batch)), .block = dim3(turn_threads)},
-      turn_operand<T, Parts>, jobs);
+      {.grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(batch)), .block = dim3(transpose_threads)},
+      transpose_operand<T, Parts>, jobs);
   ASSERT_TRUE(status.ok()) << status.message();
   for (int b = 0; b < batch; ++b)
     for (int i = 0; i < outer; ++i)
@@ -113,24 +115,24 @@ template <class T, bool Parts> void check_turn(int outer, int k, int outer_strid
       }
 }
 
-template <class T, bool Parts> void check_turns() {
+template <class T, bool Parts> void check_transposes() {
   for (const auto& [outer, k] : {std::pair{1, 1}, {63, 31}, {64, 32}, {65, 33}, {130, 129}, {5, 260}}) {
-    check_turn<T, Parts>(outer, k, 1, outer, 1);      // neighbours along outer
-    check_turn<T, Parts>(outer, k, 1, outer + 3, 2);  // padded, a batch
-    check_turn<T, Parts>(outer, k, k + 1, 1, 1);      // along k
-    check_turn<T, Parts>(outer, k, 2 * k + 1, 2, 1);  // nowhere
+    check_transpose<T, Parts>(outer, k, 1, outer, 1);      // neighbours along outer
+    check_transpose<T, Parts>(outer, k, 1, outer + 3, 2);  // padded, a batch
+    check_transpose<T, Parts>(outer, k, k + 1, 1, 1);      // along k
+    check_transpose<T, Parts>(outer, k, 2 * k + 1, 2, 1);  // along neither axis
   }
 }
 
-TEST(TurnOperand, Bytes) { check_turns<std::uint8_t, false>(); }
-TEST(TurnOperand, SixteenBits) { check_turns<std::uint16_t, false>(); }
-TEST(TurnOperand, ThirtyTwoBits) { check_turns<float, false>(); }
-TEST(TurnOperand, HighAndLowParts) { check_turns<float, true>(); }
+TEST(TransposeOperand, Bytes) { check_transposes<std::uint8_t, false>(); }
+TEST(TransposeOperand, SixteenBits) { check_transposes<std::uint16_t, false>(); }
+TEST(TransposeOperand, ThirtyTwoBits) { check_transposes<float, false>(); }
+TEST(TransposeOperand, HighAndLowParts) { check_transposes<float, true>(); }
 
-TEST(TurnOperand, PartsOfWhatIsNotFinite) {
+TEST(TransposeOperand, PartsOfWhatIsNotFinite) {
   const std::vector<float> from{INFINITY, -INFINITY, NAN, 3.4028235e38f, -3.4028235e38f, 0x1p-149f};
   std::vector<float> to(64);
-  Jobs<Turn<float>> jobs{};
+  Jobs<TransposeJob<float>> jobs{};
   jobs.job[0] = {.from = from.data(),
                  .to = to.data(),
                  .outer = 1,
@@ -139,7 +141,8 @@ TEST(TurnOperand, PartsOfWhatIsNotFinite) {
                  .k_stride = 1,
                  .pitch = 64,
                  .low = 32};
-  ASSERT_TRUE(simt::launch({.grid = dim3(1), .block = dim3(turn_threads)}, turn_operand<float, true>, jobs).ok());
+  ASSERT_TRUE(
+      simt::launch({.grid = dim3(1), .block = dim3(transpose_threads)}, transpose_operand<float, true>, jobs).ok());
   EXPECT_EQ(to[0], INFINITY);
   EXPECT_EQ(to[1], -INFINITY);
   EXPECT_TRUE(std::isnan(to[2]));

@@ -1,4 +1,4 @@
-// A request by name: the options of the command line and of cases, and the tensors that they ask for.
+// A request by name: the options of the command line and of cases, and the tensors that they imply.
 #pragma once
 #include <ridge/core/options.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -14,8 +14,8 @@ struct Request {
   GemmScalars scalars;
   GemmBias bias = GemmBias::none;
   bool residual = false, gate = false;
-  bool grouped = false;    // of grouped_gemm
-  bool ignores_c = false;  // c is given though beta is given as 0, and is not read
+  bool grouped = false;    // grouped_gemm
+  bool ignores_c = false;  // c is given although beta is given as 0; it is not read
   std::optional<DType> out;
 
   bool transposed_a() const { return layout == GemmLayout::tn || layout == GemmLayout::tt; }
@@ -53,7 +53,7 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
 
 // layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
 //                     out=DTYPE
-// given: how many inputs there are, where that is known. One more than are read is c, if beta is given.
+// given: the number of inputs, where known. One more than the options imply is c, if beta is given.
 inline Result<Request> request_of(const Options& options, bool grouped = false, std::size_t given = 0) {
   const std::string_view op = grouped ? "grouped_gemm" : "gemm";
   Request r;
@@ -100,7 +100,7 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
   return r;
 }
 
-// gemm's plain sentence, in the name of the operator that was asked for.
+// gemm's plain sentence, in the name of the requested operator.
 inline Status in_name_of(std::string_view op, const Status& status) {
   constexpr std::string_view ours = "gemm:";
   if (!status.message().starts_with(ours)) return status;

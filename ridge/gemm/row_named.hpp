@@ -1,4 +1,4 @@
-// Rows of the table by their names, as types that kernels take: for tests.
+// Rows of the table by name, as policy types for kernels: for tests.
 #pragma once
 #include <ridge/gemm/variants.hpp>
 
@@ -14,7 +14,7 @@ constexpr int row_named(std::string_view name) {
     if (variants[i].name == name) return i;
   return -1;
 }
-template <int I> struct Row {
+template <int I> struct Policy {
   static_assert(I >= 0, "there is such a row");
   static constexpr Config config = variants[I].config;
 };

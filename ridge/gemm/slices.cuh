@@ -1,4 +1,4 @@
-// A product in slices of k, whose sums become D.
+// A product in split-K slices, whose sums become D.
 #pragma once
 #include <ridge/gemm/add_slices.cuh>
 #include <ridge/gemm/epilogue.cuh>
@@ -14,7 +14,7 @@ Shape shape_of(const Arguments& args) {
   return {p.m, p.n, products(p), p.batch, slices.count, slices.k};
 }
 
-// launch(epilogue) of the product; where it is in slices, of their sums into the workspace, which are then added up.
+// launch(epilogue) for the product; with slices, launches it to store their sums to the workspace, then adds them up.
 template <class X, class Launch> Status launch_in_slices(const Arguments& args, Launch launch) {
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   const Shape shape = shape_of(args);

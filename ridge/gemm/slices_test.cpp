@@ -1,4 +1,4 @@
-// Slices of k, which no plan takes where k is short or on the CPU: one that is told to gives the same D.
+// Split-K slices, which no plan uses with short k or on the CPU: a plan that is told to gives the same D.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -28,13 +28,13 @@ TEST(GemmSlicesOfK, AreWholeStepsAndAllOfK) {
     }
 }
 
-// A matrix [batch, rows, cols] on a device, of whole numbers, whose sums are the same in any order;
-// by columns if `turned`.
+// A matrix [batch, rows, cols] of whole numbers on a device, whose sums are the same in any order; stored by columns if
+// `by_columns`.
 template <class T> struct Numbers {
   Buffer memory;
   TensorView view;
   std::int64_t count;
-  Numbers(Device device, std::int64_t batch, std::int64_t rows, std::int64_t cols, bool turned, unsigned seed)
+  Numbers(Device device, std::int64_t batch, std::int64_t rows, std::int64_t cols, bool by_columns, unsigned seed)
       : count(batch * rows * cols) {
     std::mt19937 bits(seed);
     std::vector<T> x(static_cast<std::size_t>(count));
@@ -42,8 +42,8 @@ template <class T> struct Numbers {
     memory = std::move(*Buffer::allocate(device, x.size() * sizeof(T)));
     EXPECT_TRUE(copy_bytes(memory.data(), device, x.data(), cpu().id, x.size() * sizeof(T)).ok());
     auto* data = static_cast<T*>(memory.data());
-    view = turned ? transposed(ridge::view(data, {batch, cols, rows}, device))
-                  : ridge::view(data, {batch, rows, cols}, device);
+    view = by_columns ? transposed(ridge::view(data, {batch, cols, rows}, device))
+                      : ridge::view(data, {batch, rows, cols}, device);
   }
   std::vector<T> values() const {
     std::vector<T> x(static_cast<std::size_t>(count));
@@ -54,26 +54,27 @@ template <class T> struct Numbers {
 
 class GemmSlices : public check::EachDevice {
  protected:
-  // Every row that may have slices, by few, by more than are read at a time, and by as many as there are steps.
+  // Every row that may use slices: few of them, more than are read at a time, and one per step.
   template <class T, class Out = T> void check(GemmMath math = GemmMath::exact) {
     int rows = 0;
     for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{48, 80, 208}, {33, 37, 131}})
-      for (const bool turned_a : {false, true})
-        for (const bool turned_b : {false, true})
+      for (const bool transposed_a : {false, true})
+        for (const bool transposed_b : {false, true})
           for (const auto& row : variants)
             if (row.math == math && row.types.contains(dtype_of<T>))
-              rows += check_row<T, Out>(row, {m, n, k}, turned_a, turned_b, math);
+              rows += check_row<T, Out>(row, {m, n, k}, transposed_a, transposed_b, math);
     EXPECT_GT(rows, 0);
   }
 
  private:
-  // Whether the row takes it. D also gets C, a bias and a residual.
+  // Whether the row fits. D also gets C, a bias and a residual.
   template <class T, class Out>
-  bool check_row(const Variant& row, std::array<std::int64_t, 3> size, bool turned_a, bool turned_b, GemmMath math) {
+  bool check_row(const Variant& row, std::array<std::int64_t, 3> size, bool transposed_a, bool transposed_b,
+                 GemmMath math) {
     const auto [m, n, k] = size;
     constexpr std::int64_t batch = 2;
     const Device at = device.id;
-    const Numbers<T> a(at, batch, m, k, turned_a, 1), b(at, batch, k, n, turned_b, 2);
+    const Numbers<T> a(at, batch, m, k, transposed_a, 1), b(at, batch, k, n, transposed_b, 2);
     const Numbers<Out> c(at, batch, m, n, false, 3), bias(at, 1, 1, n, false, 4), residual(at, batch, m, n, false, 5);
     const auto run = [&](int wanted) {
       const Numbers<Out> d(at, batch, m, n, false, 6);

@@ -1,4 +1,4 @@
-// Lists of products of 16-bit types on tensor cores, whose rows start anywhere.
+// Lists of products of 16-bit types on tensor cores, with rows of any alignment.
 #include <ridge/gemm/list.cuh>
 #include <ridge/gemm/sm80_mma.cuh>
 
@@ -7,23 +7,23 @@ namespace {
 
 using namespace gemm_kernels;
 
-struct ListRow {
+struct ListPolicy {
   static constexpr Config config{.family = Family::mma_sync, .bk = 32, .loads = Loads::elements, .stages = 2};
 };
 
-// As gemm_list. Preconditions besides: cc 80 or later; A's elements are neighbours along k, and B's as MB says.
+// Like gemm_list. Further preconditions: cc 80 or later; A is contiguous along k, and B along MB.
 template <class T, Major MB>
-__global__ void __launch_bounds__(threads(ListRow::config), ListRow::config.blocks_per_sm)
+__global__ void __launch_bounds__(threads(ListPolicy::config), ListPolicy::config.blocks_per_sm)
     gemm_list_mma(ListWork<float> work) {
   if constexpr (tile::sm80::available)
-    for_tiles_of_list<ListRow, T>(work,
-                                  [](const ListOperands<T>& o, TileAt place, const Shape& shape, const auto& epilogue) {
-                                    compute_mma_tile<ListRow, T, Major::k, MB>(o.a, o.b, 0, place, shape, epilogue);
-                                  });
+    for_tiles_of_list<ListPolicy, T>(
+        work, [](const ListOperands<T>& o, TileAt place, const Shape& shape, const auto& epilogue) {
+          compute_mma_tile<ListPolicy, T, Major::k, MB>(o.a, o.b, 0, place, shape, epilogue);
+        });
 }
 
 template <class T> Status launch(const ListArguments& args) {
-  const simt::Config at = list_grid(ListRow::config, dtype_of<T>, args);
+  const simt::Config at = list_grid(ListPolicy::config, dtype_of<T>, args);
   const auto work = list_work<float>(args);
   if (work.transposed_b) return simt::launch(at, gemm_list_mma<T, Major::k>, work);
   return simt::launch(at, gemm_list_mma<T, Major::outer>, work);

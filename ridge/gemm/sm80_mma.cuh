@@ -1,26 +1,27 @@
-// GEMM on the tensor cores that warps feed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32,
-// and signed bytes along k.
+// GEMM on tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, and signed bytes
+// along k.
 //
-// Operands come to shared memory as they lie, by asynchronous copies some steps ahead; a warp reads fragments of them,
-// and keeps a tile of D in registers. With Config::gated half of its columns are of A B, and half the same ones of A G.
+// Asynchronous copies bring operands to shared memory in their own layout, some steps ahead; a warp reads fragments,
+// and keeps a tile of D in registers. With Config::gated half of its columns belong to A B, and half, the same ones, to
+// A G.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/groups.hpp>
 #include <ridge/gemm/sm80_operand.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/pipeline.cuh>
 
 namespace ridge::gemm_kernels {
 
-// What of a Config and its operands' layouts one kernel is made of.
-template <class Row, class T, Major MA, Major MB> struct MmaKernel {
-  static constexpr Config c = Row::config;
+// Constants of one kernel, from a Config and its operands' layouts.
+template <class Policy, class T, Major MA, Major MB> struct MmaKernel {
+  static constexpr Config c = Policy::config;
   static constexpr int fragment_k = mma_fragment_k(c, dtype_of<T>), parts = c.bk / fragment_k;
-  static constexpr int registers = std::is_same_v<T, double> ? fragment_k / 2 : 4;  // of a fragment
+  static constexpr int registers = std::is_same_v<T, double> ? fragment_k / 2 : 4;  // per fragment
   using TileA = MmaTile<T, MA, c.bm, c.bk>;
-  using TileB = MmaTile<T, MB, columns(c), c.bk>;  // of B; behind it lies that of G
+  using TileB = MmaTile<T, MB, columns(c), c.bk>;  // of B; the tile of G follows it
   static constexpr int tiles_b = c.bn / columns(c);
   static constexpr int stage_bytes = mma_stage_bytes(c, dtype_of<T>), epilogue_pitch = mma_epilogue_pitch(c);
   static_assert(TileA::bytes + tiles_b * TileB::bytes == stage_bytes);
@@ -37,10 +38,10 @@ template <class Row, class T, Major MA, Major MB> struct MmaKernel {
   using CopyB = std::conditional_t<c.gated, MmaGatedOperand<TileB, OneB>, OneB>;
 };
 
-// The tile of D that a warp has in its registers.
-template <class Row, class T, Major MA, Major MB> class WarpTile {
-  using K = MmaKernel<Row, T, MA, MB>;
-  static constexpr Config c = Row::config;
+// The tile of D in a warp's registers.
+template <class Policy, class T, Major MA, Major MB> class WarpTile {
+  using K = MmaKernel<Policy, T, MA, MB>;
+  static constexpr Config c = Policy::config;
   static constexpr int M = c.wm / 16, N = c.wn / 16;  // fragments
   static constexpr int N_of_b = N / K::tiles_b, columns = c.wn / K::tiles_b;
   using Sum = Accumulator<T>;
@@ -60,7 +61,7 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
         for (int s = 0; s < 4; ++s) sums_[i][j][s] = Sum(0);
   }
 
-  // Reads the fragments of one part of a step from tiles at these addresses. Parts take turns in two sets of registers.
+  // Reads the fragments of one part of a step from tiles at these addresses. Parts alternate between two register sets.
   __device__ __forceinline__ void read(unsigned a, unsigned b, int part) {
 #pragma unroll
     for (int i = 0; i < M; ++i) K::TileA::read(a + from_a_, i * 16, part * K::fragment_k, a_[part % 2][i]);
@@ -76,13 +77,13 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
       for (int j = 0; j < 2 * N; ++j) tile::sm80::multiply<T>(sums_[i][j], a_[part % 2][i], b_[part % 2][j / 2], j % 2);
   }
 
-  // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
-  // whole sectors and the epilogue's code is there once. Each warp has a part of scratch to itself. With Config::gated
-  // it is called as epilogue(sums, gates, at).
+  // Hands every sum inside D to the epilogue, in rows: through `scratch` in shared memory, so that warps write whole
+  // sectors and the epilogue's code exists once. Each warp has its own part of scratch. With Config::gated the call is
+  // epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(unsigned char* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {
-    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>, row_units = columns / F;
+    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>, row_vectors = columns / F;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Sum* mine = reinterpret_cast<Sum*>(scratch) + threadIdx.x / 32 * (mma_rows * pitch);
     RIDGE_KEEP_LOOP
@@ -90,7 +91,7 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < M; ++i) {
-        if (i != part) continue;  // registers have no index: each is tried, and the loop's code is there once
+        if (i != part) continue;  // registers cannot be indexed: each is tried, and the code exists once
 #pragma unroll
         for (int j = 0; j < 2 * N; ++j)
 #pragma unroll
@@ -104,19 +105,20 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
                          first_col = place.col * gemm_kernels::columns(c) + col_;
       if constexpr (c.gated) {
         RIDGE_KEEP_LOOP
-        for (int u = lane; u < mma_rows * row_units; u += 32) {
-          const int r = u / row_units, f = u % row_units * F;
+        for (int u = lane; u < mma_rows * row_vectors; u += 32) {
+          const int r = u / row_vectors, f = u % row_vectors * F;
           const At at = Vectors{batch, first_row + r, first_col + f, 0, 0, shape.m, shape.n}.at<F>(0);
           const Sum* from = mine + r * pitch + f;
           if (at.count > 0) epilogue(simt::load<F>(from), simt::load<F>(from + columns), at);
         }
       } else {
-        // Units of a lane lie below each other.
-        static_assert(32 % row_units == 0);
-        constexpr int rows_apart = 32 / row_units, units = mma_rows / rows_apart, at_once = units < 4 ? units : 4;
-        const int f = lane % row_units * F;
+        // A lane's vectors lie below each other.
+        static_assert(32 % row_vectors == 0);
+        constexpr int rows_apart = 32 / row_vectors, vectors = mma_rows / rows_apart,
+                      at_once = vectors < 4 ? vectors : 4;
+        const int f = lane % row_vectors * F;
         RIDGE_KEEP_LOOP
-        for (int r = lane / row_units; r < mma_rows; r += at_once * rows_apart) {
+        for (int r = lane / row_vectors; r < mma_rows; r += at_once * rows_apart) {
           simt::vec<Sum, F> x[at_once];
 #pragma unroll
           for (int g = 0; g < at_once; ++g) x[g] = simt::load<F>(mine + (r + g * rows_apart) * pitch + f);
@@ -128,17 +130,17 @@ template <class Row, class T, Major MA, Major MB> class WarpTile {
 
  private:
   int row_, col_;             // in the block's tile
-  unsigned from_a_, from_b_;  // where this lane reads in A's and B's
+  unsigned from_a_, from_b_;  // where this lane reads in the tiles of A and B
   tile::sm80::Register<T> a_[2][M][K::registers], b_[2][N][K::registers];
   Sum sums_[M][2 * N][4];  // [fragment of rows][eight columns]
 };
 
-// One tile of one product, by all threads of the block.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-__device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const OperandB<Row, T>& b, std::int64_t batch,
+// Computes one tile of one product, with all threads of the block.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+__device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const OperandB<Policy, T>& b, std::int64_t batch,
                                                  TileAt place, const Shape& shape, const Epilogue& epilogue) {
-  constexpr Config c = Row::config;
-  using K = MmaKernel<Row, T, MA, MB>;
+  constexpr Config c = Policy::config;
+  using K = MmaKernel<Policy, T, MA, MB>;
   unsigned char* shared = simt::dynamic_shared<unsigned char>();  // [stages][A | B]
   const auto stage_a = [=](int stage) { return shared + stage * K::stage_bytes; };
   const auto stage_b = [=](int stage) { return stage_a(stage) + K::TileA::bytes; };
@@ -146,7 +148,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
   const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
   typename K::CopyA copy_a(a, batch, place.row * c.bm, shape.m, k);
   typename K::CopyB copy_b(b, batch, place.col * columns(c), shape.n, k);
-  WarpTile<Row, T, MA, MB> product;
+  WarpTile<Policy, T, MA, MB> product;
   tile::run_multistage_in_parts<c.stages, K::parts>(
       steps,
       [&](int stage) {
@@ -162,48 +164,49 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
         product.read(at, at + K::TileA::bytes, part);
       },
       [&](int part) { product.multiply(part); });
-  __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
+  __syncthreads();  // the last tiles have been read; the epilogue reuses their memory
   product.finish(shared, batch, place, shape, epilogue);
-  __syncthreads();  // and the next product's
+  __syncthreads();  // and the next product reuses the epilogue's
 }
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
-// With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
-// gemm_grouped; else offsets are not used. Slices as of gemm_thread_tile.
-// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and
-// b's elements are neighbours, and with Loads::vectors every row of them starts on 16 bytes.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_mma_sync(Operand<T> a, OperandB<Row, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
+// With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
+// gemm_grouped; else offsets are unused. Slices as in gemm_thread_tile.
+// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and
+// MB, and with Loads::vectors every row of them is 16-byte aligned.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+    gemm_mma_sync(Operand<T> a, OperandB<Policy, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
   if constexpr (tile::sm80::available) {
-    constexpr Config c = Row::config;
+    constexpr Config c = Policy::config;
     if constexpr (c.grouped) {
       static_assert(MA == Major::k, "a group's first row would have to start on what an access needs");
       const std::int64_t slots = group_slots(shape.m, shape.batch, c.bm), col = blockIdx.x / slots;
       const GroupTile at = group_tile({offsets, shape.batch, shape.m}, c.bm, blockIdx.x - col * slots);
       if (at.rows == 0) return;  // all threads of the block
       a.data += at.first * a.outer_stride;
-      compute_mma_tile<Row, T, MA, MB>(a, b, at.group, {at.tile, col}, {at.rows, shape.n, shape.k},
-                                       RowsFrom<Epilogue>{epilogue, at.first});
+      compute_mma_tile<Policy, T, MA, MB>(a, b, at.group, {at.tile, col}, {at.rows, shape.n, shape.k},
+                                          RowsFrom<Epilogue>{epilogue, at.first});
     } else {
       const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
-      if (shape.slices > 1) tile::let_next_begin();  // what adds the slices up
+      if (shape.slices > 1) tile::launch_dependents();  // the kernel that adds the slices up
       for (std::int64_t part = blockIdx.z; part < shape.batch * shape.slices; part += gridDim.z) {
         const Slice slice = slice_of(shape, part);
-        compute_mma_tile<Row, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place,
-                                         {shape.m, shape.n, slice.k}, epilogue);
+        compute_mma_tile<Policy, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place,
+                                            {shape.m, shape.n, slice.k}, epilogue);
       }
     }
   }
 }
 
-// Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_mma_sync(const Operand<T>& a, const OperandB<Row, T>& b, const Shape& shape,
+// Launches the kernel. Policy: a type with `static constexpr Config config`, a user's own or from the table in
+// variants.hpp.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_mma_sync(const Operand<T>& a, const OperandB<Policy, T>& b, const Shape& shape,
                                             const Epilogue& epilogue, Stream stream = {},
                                             const std::int32_t* offsets = nullptr) {
-  return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, 32), gemm_mma_sync<Row, T, MA, MB, Epilogue>, a,
-                      b, offsets, shape, epilogue);
+  return simt::launch(grid_of(Policy::config, dtype_of<T>, shape, stream, 32),
+                      gemm_mma_sync<Policy, T, MA, MB, Epilogue>, a, b, offsets, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

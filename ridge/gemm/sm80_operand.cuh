@@ -1,6 +1,5 @@
-// The journey of one operand's block tile from global to shared memory for kernels that multiply by mma.sync, by all
-// threads of a block. The tile lies as the operand does: its rows are along the axis in which elements are neighbours.
-// Elements outside the matrix become zero.
+// Loads one operand's block tile from global to shared memory for mma.sync kernels, with all threads of a block. The
+// tile keeps the operand's layout: its rows lie along the contiguous axis. Elements outside the matrix become zero.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/tile/async_copy.cuh>
@@ -13,7 +12,7 @@ namespace ridge::gemm_kernels {
 template <class T, Major M, int Outer, int BK> struct MmaTile {
   static constexpr bool k_major = M == Major::k;
   static constexpr tile::sm80::Axis axis = k_major ? tile::sm80::Axis::k : tile::sm80::Axis::outer;
-  // Whether a lane reads its elements one by one: ldmatrix transposes those of 16 bits alone.
+  // Whether a lane reads elements one by one: ldmatrix transposes only 16-bit elements.
   static constexpr bool singles = std::is_same_v<T, double> || (std::is_same_v<T, float> && !k_major);
   static constexpr tile::sm80::Reads reads = singles ? tile::sm80::Reads::singles : tile::sm80::Reads::matrices;
   using Element = T;
@@ -27,14 +26,14 @@ template <class T, Major M, int Outer, int BK> struct MmaTile {
     return tile::sm80::swizzled(reads, row_bytes, row, byte);
   }
 
-  // Where this lane begins to read the fragments of a warp whose tile begins at `outer`, a multiple of 32.
+  // Where this lane begins to read fragments for a warp whose tile begins at `outer`, a multiple of 32.
   __device__ __forceinline__ static unsigned origin(unsigned outer) {
     const unsigned lane = threadIdx.x % 32;
     const tile::sm80::At e = singles ? tile::sm80::single_at(lane, 0) : tile::sm80::matrix_row_at(axis, lane);
-    constexpr unsigned along_k = singles ? size : 2;  // ldmatrix counts 16-bit elements, whatever they are
+    constexpr unsigned along_k = singles ? size : 2;  // ldmatrix counts in 16-bit elements, whatever the type
     return k_major ? at(outer + e.outer, e.k * along_k) : at(e.k, (outer + e.outer) * size);
   }
-  // The fragment `outer` and `k` further on, constants. `from`: the tile's address and the lane's origin.
+  // Reads the fragment at constant offsets `outer` and `k`. from: the tile's address plus the lane's origin.
   template <int N>
   __device__ __forceinline__ static void read(unsigned from, unsigned outer, unsigned k,
                                               tile::sm80::Register<T> (&to)[N]) {
@@ -58,13 +57,13 @@ template <class T, Major M, int Outer, int BK> struct MmaTile {
   }
 };
 
-// A thread's share of a tile: units of Bytes at the same place of several rows. It walks over them with a pointer that
-// moves by the same steps from the first tile to the last.
+// A thread's share of a tile: vectors of Bytes at the same position in several rows. A pointer walks over them by the
+// same steps from the first tile to the last.
 template <class Tile, int Threads, int Bytes> class MmaWalk {
  public:
   using T = typename Tile::Element;
 
-  // `from_outer`: this tile's first. `outer_size`, `k_size`: of the matrix.
+  // from_outer: the tile's first. outer_size, k_size: of the matrix.
   __device__ __forceinline__ MmaWalk(const Operand<T>& from, std::int64_t batch, std::int64_t from_outer,
                                      std::int64_t outer_size, int k_size) {
     k_left_ = k_size;
@@ -74,44 +73,44 @@ template <class Tile, int Threads, int Bytes> class MmaWalk {
     first += (Tile::k_major ? from_outer * pitch : from_outer) + first_row() * pitch + first_element();
     from_ = reinterpret_cast<const char*>(first);
     row_step_ = step_rows * pitch * Tile::size;
-    tile_step_ = (Tile::k_major ? Tile::k : Tile::k * pitch) * Tile::size - (units - 1) * row_step_;
+    tile_step_ = (Tile::k_major ? Tile::k : Tile::k * pitch) * Tile::size - (vectors - 1) * row_step_;
   }
 
  protected:
-  static constexpr int width = Bytes / Tile::size;  // elements of a unit
-  static constexpr int lanes = Tile::row_bytes / Bytes, step_rows = Threads / lanes, units = Tile::rows / step_rows;
+  static constexpr int width = Bytes / Tile::size;  // elements per vector
+  static constexpr int lanes = Tile::row_bytes / Bytes, step_rows = Threads / lanes, vectors = Tile::rows / step_rows;
   static_assert(Threads % lanes == 0 && Tile::rows % step_rows == 0, "the block's threads divide the tile evenly");
 
   __device__ __forceinline__ static int first_row() { return static_cast<int>(threadIdx.x) / lanes; }
   __device__ __forceinline__ static int first_element() { return static_cast<int>(threadIdx.x) % lanes * width; }
-  // Where unit i goes in a tile.
-  __device__ __forceinline__ static unsigned unit_at(int i) {
+  // Position of vector i in a tile.
+  __device__ __forceinline__ static unsigned vector_at(int i) {
     return Tile::at(first_row() + i * step_rows, first_element() * Tile::size);
   }
 
   __device__ __forceinline__ bool is_inner() const { return outer_left_ == Tile::outer && k_left_ >= Tile::k; }
-  // Of unit i, how many elements are the matrix's.
+  // Elements of vector i inside the matrix.
   __device__ __forceinline__ int elements(int i) const {
     const int rows_left = Tile::k_major ? outer_left_ : k_left_, row_left = Tile::k_major ? k_left_ : outer_left_;
     return first_row() + i * step_rows < rows_left ? ::max(0, ::min(row_left - first_element(), width)) : 0;
   }
-  // Calls f(i) with from_ at unit i, and moves on to the next tile.
-  template <class F> __device__ __forceinline__ void for_units(F f) {
+  // Calls f(i) with from_ at vector i, and advances to the next tile.
+  template <class F> __device__ __forceinline__ void for_vectors(F f) {
 #pragma unroll
-    for (int i = 0; i < units; ++i) {
+    for (int i = 0; i < vectors; ++i) {
       f(i);
-      from_ += i + 1 < units ? row_step_ : tile_step_;
+      from_ += i + 1 < vectors ? row_step_ : tile_step_;
       tile::make_opaque(from_);
     }
     k_left_ -= Tile::k;
   }
 
-  const char* from_;                   // this thread's next unit
+  const char* from_;                   // this thread's next vector
   std::int64_t row_step_, tile_step_;  // in bytes
-  int k_left_, outer_left_;            // of the matrix, from this tile's first element on; outer_left_ at most outer
+  int k_left_, outer_left_;            // in the matrix, from this tile's first element on; outer_left_ at most outer
 };
 
-// By asynchronous copies of Bytes each. Precondition: every unit's address is a multiple of it.
+// Asynchronous copies of Bytes each. Precondition: every vector's address is a multiple of Bytes.
 template <class Tile, int Threads, int Bytes> class MmaAsyncOperand : public MmaWalk<Tile, Threads, Bytes> {
   using Walk = MmaWalk<Tile, Threads, Bytes>;
 
@@ -119,18 +118,18 @@ template <class Tile, int Threads, int Bytes> class MmaAsyncOperand : public Mma
   using Walk::Walk;
   __device__ __forceinline__ void start(unsigned char* tile) {
     if (this->is_inner()) {  // nearly always, and in half as many instructions
-      this->for_units([&](int i) { tile::copy_async<Bytes>(tile + Walk::unit_at(i), this->from_); });
+      this->for_vectors([&](int i) { tile::copy_async<Bytes>(tile + Walk::vector_at(i), this->from_); });
     } else {
-      this->for_units([&](int i) {
-        tile::copy_async<Bytes>(tile + Walk::unit_at(i), this->from_, this->elements(i) * Tile::size);
+      this->for_vectors([&](int i) {
+        tile::copy_async<Bytes>(tile + Walk::vector_at(i), this->from_, this->elements(i) * Tile::size);
       });
     }
   }
   __device__ __forceinline__ void finish(unsigned char*) const {}
 };
 
-// Of 16-bit elements in rows that start anywhere: a unit of 16 bytes is part of two aligned ones, which are read to
-// registers and shifted there. Where these would pass the operand's first or last element, or the unit the matrix's
+// For 16-bit elements in rows of any alignment: a 16-byte vector spans two aligned ones, which are loaded to registers
+// and shifted there. Where these would reach past the operand's first or last element, or the vector past the matrix's
 // edge, it is read element by element.
 template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile, Threads, 16> {
   using Walk = MmaWalk<Tile, Threads, 16>;
@@ -149,7 +148,7 @@ template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile
   }
 
   __device__ __forceinline__ void start(unsigned char*) {
-    this->for_units([&](int i) {
+    this->for_vectors([&](int i) {
       const int count = this->elements(i);
       const unsigned past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this->from_)) % 16;
       const char* aligned = this->from_ - past;
@@ -175,7 +174,7 @@ template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile
 
   __device__ __forceinline__ void finish(unsigned char* tile) const {
 #pragma unroll
-    for (int i = 0; i < Walk::units; ++i) {
+    for (int i = 0; i < Walk::vectors; ++i) {
       unsigned w[8];
 #pragma unroll
       for (int j = 0; j < 8; ++j) w[j] = words_[i][j];
@@ -187,20 +186,20 @@ template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile
 #pragma unroll
         for (int j = 0; j < 5; ++j) w[j] = w[j + 1];
       }
-      simt::vec<unsigned, 4> unit;
+      simt::vec<unsigned, 4> vector;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) unit[j] = __funnelshift_r(w[j], w[j + 1], (shift_[i] & 2) * 8);
-      simt::store(reinterpret_cast<unsigned*>(tile + Walk::unit_at(i)), unit);
+      for (int j = 0; j < 4; ++j) vector[j] = __funnelshift_r(w[j], w[j + 1], (shift_[i] & 2) * 8);
+      simt::store(reinterpret_cast<unsigned*>(tile + Walk::vector_at(i)), vector);
     }
   }
 
  private:
   const char *first_, *last_;  // of the operand
-  unsigned words_[Walk::units][8];
-  unsigned shift_[Walk::units];  // bytes
+  unsigned words_[Walk::vectors][8];
+  unsigned shift_[Walk::vectors];  // bytes
 };
 
-// The same share of a tile of B, whose copies are of type Half, and of the same tile of G behind it.
+// The same share of a tile of B, copied by type Half, and of the tile of G behind it.
 template <class Tile, class Half> class MmaGatedOperand {
  public:
   using T = typename Tile::Element;

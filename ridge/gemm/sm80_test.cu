@@ -1,5 +1,5 @@
-// The kernel for mma.sync on the CPU runtime, which emulates its instructions: rows of the table, in each layout that
-// they take, against products in double.
+// The mma.sync kernel on the CPU runtime, which emulates its instructions: rows of the table, in each layout that they
+// take, against products in double.
 #include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm80_mma.cuh>
 
@@ -12,13 +12,13 @@
 namespace ridge::gemm_kernels {
 namespace {
 
-// Rows of 16 bytes.
+// Rows aligned to 16 bytes.
 template <class T> int pitch_of(int columns) {
   constexpr int whole = 16 / static_cast<int>(sizeof(T));
   return (columns + whole - 1) / whole * whole;
 }
 
-// An operand [outer, k] whose neighbours lie in axis M; what is beyond its rows' ends is not to be multiplied.
+// An operand [outer, k] contiguous along M; elements past its rows' ends must not be multiplied.
 template <class T, Major M> struct Matrix {
   int outer, k, pitch;
   std::vector<T> data;
@@ -53,7 +53,7 @@ template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k)
   const int pitch = n + 3;
   std::vector<Sum> d(std::size_t(m) * pitch, untouched);
   const Status status =
-      launch_mma_sync<Row<I>, T, MA, MB>(a.operand(), b.operand(), {m, n, of_k, 1}, Plain<Sum>{d.data(), pitch});
+      launch_mma_sync<Policy<I>, T, MA, MB>(a.operand(), b.operand(), {m, n, of_k, 1}, Plain<Sum>{d.data(), pitch});
   ASSERT_TRUE(status.ok()) << status.message();
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < pitch; ++j) {
@@ -74,7 +74,7 @@ template <int I, class T> void check_layouts(int m, int n, int of_k) {
   check<I, T, outer, k>(m, n, of_k);
 }
 
-// Edges of tiles, one step and more than there are stages.
+// Edges of tiles, one step and more steps than stages.
 TEST(GemmByMma, SixteenBits) {
   check_layouts<row_named("mma"), half>(130, 137, 200);
   check_layouts<row_named("mma_64x64"), bfloat16>(65, 30, 24);
@@ -88,13 +88,13 @@ TEST(GemmByMma, SignedBytesAlongK) {
   check<row_named("i8_mma_64x64"), std::int8_t, k, k>(65, 30, 17);
 }
 
-// A float of 12 bits is rounded to the nearest of 11, and half-way away from zero.
+// A float of 12 bits is rounded to the nearest of 11, half-way cases away from zero.
 TEST(GemmByMma, FloatsAreRoundedAndNotCut) {
   for (const auto& [x, rounded] :
        {std::pair{2049.0f, 2050.0f}, {2049.5f, 2050.0f}, {-2049.0f, -2050.0f}, {2048.5f, 2048.0f}}) {
     std::vector<float> a(4, 0), b(4, 0), d(1, 7);
     a[0] = x, b[0] = 1;
-    const Status status = launch_mma_sync<Row<row_named("tf32_mma_64x64")>, float, k, k>(
+    const Status status = launch_mma_sync<Policy<row_named("tf32_mma_64x64")>, float, k, k>(
         {a.data(), 4, 1, 0}, {b.data(), 4, 1, 0}, {1, 1, 4, 1}, Plain<float>{d.data(), 1});
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(d[0], rounded);

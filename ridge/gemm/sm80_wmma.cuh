@@ -1,5 +1,5 @@
-// GEMM by the WMMA interface of CUDA C++: tensor cores without a look at which lane has what. A step of the ladder,
-// between multiply-adds and mma.sync (sm80_mma.cuh): one buffer, and every wait is met.
+// GEMM by the WMMA interface of CUDA C++: tensor cores without knowing which lane holds what. A step of the ladder,
+// between multiply-adds and mma.sync (sm80_mma.cuh): one buffer, and no wait is hidden.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
@@ -10,31 +10,31 @@
 
 namespace ridge::gemm_kernels {
 
-// What WMMA calls the types.
+// WMMA's names of the types.
 template <class T> using WmmaType = std::conditional_t<std::is_same_v<T, half>, __half, __nv_bfloat16>;
 
-// 16 bytes of a row of an operand to shared memory; past `count` elements, zeros.
-template <class T> __device__ __forceinline__ void put_unit(T* to, const T* from, std::int64_t count) {
+// Copies 16 bytes of an operand's row to shared memory; zeros past `count` elements.
+template <class T> __device__ __forceinline__ void put_vector(T* to, const T* from, std::int64_t count) {
   constexpr int width = access_bytes / static_cast<int>(sizeof(T));
-  simt::vec<T, width> unit;
+  simt::vec<T, width> vector;
   if (count >= width) {
-    unit = simt::load<width>(from);
+    vector = simt::load<width>(from);
   } else {
 #pragma unroll
-    for (int v = 0; v < width; ++v) unit[v] = v < count ? from[v] : T{};
+    for (int v = 0; v < width; ++v) vector[v] = v < count ? from[v] : T{};
   }
-  simt::store(to, unit);
+  simt::store(to, vector);
 }
 
 // epilogue(A B)                                      a: [m, k], along k  b: [n, k], along n
-// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles;
-// every row of a and b starts on 16 bytes.
-template <class Row, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; every row of a and b is 16-byte
+// aligned.
+template <class Policy, class T, class Epilogue>
+__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_wmma(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
   if constexpr (tile::sm80::available) {
     namespace wmma = nvcuda::wmma;
-    constexpr Config c = Row::config;
+    constexpr Config c = Policy::config;
     constexpr int edge = wmma_edge, pitch_a = wmma_pitch(c.bk), pitch_b = wmma_pitch(c.bn), M = c.wm / edge,
                   N = c.wn / edge, width = access_bytes / static_cast<int>(sizeof(T));
     static_assert(c.bk == edge && c.bm * c.bk == threads(c) * width && c.bk * c.bn == threads(c) * width,
@@ -59,9 +59,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
 #pragma unroll
         for (int j = 0; j < N; ++j) wmma::fill_fragment(sums[i][j], 0.0f);
       for (std::int64_t k = 0; k < shape.k; k += c.bk) {
-        put_unit(tile_a + row_a * pitch_a + k_a, from_a + k + k_a, row < shape.m ? shape.k - k - k_a : 0);
-        put_unit(tile_b + k_b * pitch_b + col_b, from_b + (k + k_b) * b.k_stride,
-                 k + k_b < shape.k ? shape.n - col : 0);
+        put_vector(tile_a + row_a * pitch_a + k_a, from_a + k + k_a, row < shape.m ? shape.k - k - k_a : 0);
+        put_vector(tile_b + k_b * pitch_b + col_b, from_b + (k + k_b) * b.k_stride,
+                   k + k_b < shape.k ? shape.n - col : 0);
         __syncthreads();
         wmma::fragment<wmma::matrix_a, edge, edge, edge, U, wmma::row_major> x[M];
         wmma::fragment<wmma::matrix_b, edge, edge, edge, U, wmma::row_major> y[N];
@@ -77,13 +77,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           for (int j = 0; j < N; ++j) wmma::mma_sync(sums[i][j], x[i], y[j], sums[i][j]);
         __syncthreads();
       }
-      // Each warp's fragments pass through a part of the tiles' place, for what a lane has of them is not said.
+      // Each warp's fragments pass through part of the tiles' memory, since WMMA does not specify what a lane holds.
       float* mine = reinterpret_cast<float*>(tile_a) + warp * edge * edge;
       RIDGE_KEEP_LOOP
       for (int part = 0; part < M * N; ++part) {
         __syncwarp();
 #pragma unroll
-        for (int i = 0; i < M * N; ++i)  // registers have no index: each is tried, and the loop's code is there once
+        for (int i = 0; i < M * N; ++i)  // registers cannot be indexed: each is tried, and the code exists once
           if (i == part) wmma::store_matrix_sync(mine, sums[i / N][i % N], edge, wmma::mem_row_major);
         __syncwarp();
         RIDGE_KEEP_LOOP

@@ -1,11 +1,10 @@
-// From the sums of wgmma in registers to D. Each warp does its own 16 rows, through 4 KB of shared memory of its own:
-// no warp waits for another.
+// From wgmma's sums in registers to D. Each warp handles its own 16 rows, through its own 4 KB of shared memory: no
+// warp waits for another.
 //
-// What takes next to nothing beside the store is written out for each part of 32 columns. Activations and late
-// addends are there once, in a loop over parts, although sums in registers have then to be looked for: where a
-// model's products follow other kernels, a kernel's instructions come from the L2 cache when they are first
-// executed, about 50 clocks for a line of eight on an H100. Written out for each part, gelu took 13 us of that, and
-// 3 us less when it was there.
+// Code that costs little beside the store is unrolled for each part of 32 columns. Activations and late addends exist
+// once, in a loop over parts, although sums in registers must then be selected: in a model, where other kernels run
+// before a product, a kernel's instructions come from the L2 cache when they are first executed, about 50 clocks for a
+// line of eight on an H100. Unrolled for each part, gelu spent 13 us on that, and 3 us less with one copy.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
@@ -21,52 +20,52 @@ namespace ridge::gemm_kernels {
 // Where a tensor of D's shape and type is added: C before the activation, or a residual after it.
 enum class Addend : std::uint8_t { none, before_activation, after_activation };
 
-// What D becomes where no element of it needs more than its sum, its column's bias and an element that TMA brings:
-// scale * act(alpha * sum + bias + factor * addend), or scale * (act(alpha * sum + bias) + addend). It is computed
-// where the sums are, and stored by TMA.
+// Parameters of D where each element needs only its sum, its column's bias and an element that TMA loads:
+// scale * act(alpha * sum + bias + factor * addend), or scale * (act(alpha * sum + bias) + addend). It is computed in
+// the registers of the sums, and stored by TMA.
 struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
   Tensor bias = {};
-  bool plain = false;  // the sum itself
+  bool plain = false;  // D is the sum itself
   Addend addend = Addend::none;
   float factor = 1;  // of an addend before the activation
 };
 
-// What a thread has of its warp's 16 rows and of 32 neighbouring columns, a part: x[4 j + i] as in wgmma.cuh.
+// A part: a thread's sums in its warp's 16 rows and 32 neighbouring columns; x[4 j + i] as in wgmma.cuh.
 inline constexpr int part_columns = 32, part_sums = 16;
-inline constexpr int copy_bytes = 16 * wgmma_line_bytes;  // of shared memory, on its way to D: 16 rows of a line
+inline constexpr int copy_bytes = 16 * wgmma_line_bytes;  // staging in shared memory on the way to D: 16 rows of a line
 using Sums = float[part_sums];
 template <class Acc> using SumsOf = Acc[part_sums];
 
-// Nothing is added.
+// No addend.
 struct NoAddend {
   __device__ __forceinline__ NoAddend below(int) const { return {}; }
   __device__ __forceinline__ void add(int, float, Sums&) const {}
 };
-// What is added to a warp's 16 rows, as TMA has brought it to a ring's stages (config.hpp).   T: of its elements
-template <class Row, class T> struct TileAddend {
-  static constexpr Config c = Row::config;
+// The addend of a warp's 16 rows, as TMA has loaded it to the pipeline's stages (config.hpp).   T: its element type
+template <class Policy, class T> struct TileAddend {
+  static constexpr Config c = Policy::config;
   static constexpr int pieces_down = c.bm / addend_rows, piece_columns = wgmma_line_bytes / static_cast<int>(sizeof(T));
 
   const unsigned char* stages;
-  int first_stage, row;  // where the tile's first piece is; the warp's first row of the tile
+  int first_stage, row;  // the stage of the tile's first piece; the warp's first row in the tile
 
   // x += factor * the addend's elements of a part.
   __device__ __forceinline__ void add(int part, float factor, Sums& x) const {
     each(part, [&](int i, float element) { x[i] += factor * element; });
   }
-  // All sums begin with it.
+  // Initializes all sums with it.
   template <int N> __device__ __forceinline__ void begin(float factor, float (&sums)[N]) const {
 #pragma unroll
     for (int part = 0; part < N / part_sums; ++part)
       each(part, [&](int i, float element) { sums[part * part_sums + i] = factor * element; });
   }
-  // The same of the warp's rows so many blocks of 64 further down.
+  // The addend of the rows `blocks` blocks of 64 further down.
   __device__ __forceinline__ TileAddend below(int blocks) const { return {stages, first_stage, row + blocks * 64}; }
 
  private:
-  // f(i, element) of a part's sum i.
+  // Calls f(i, element) for each sum i of a part.
   template <class F> __device__ __forceinline__ void each(int part, F f) const {
     namespace sm90 = tile::sm90;
     const int col = part * part_columns, piece = col / piece_columns * pieces_down + row / addend_rows;
@@ -88,9 +87,8 @@ template <class Row, class T> struct TileAddend {
   }
 };
 
-// Part `part` of a warpgroup's sums, [blocks of 64 rows][N / 2], block after block, where the part is known only when
-// it runs: registers have no index, so halves of the places are tried until one is left. It is one of Count from First
-// on.
+// Takes part `part` of a warpgroup's sums, [blocks of 64 rows][N / 2], block after block, where the part is known only
+// at run time: registers cannot be indexed, so a binary search selects it among the `Count` parts from `First` on.
 template <int First, int Count, int Blocks, int N, class Acc>
 __device__ __forceinline__ void take_among(const Acc (&sums)[Blocks][N], int part, SumsOf<Acc>& x) {
   if constexpr (Count > 1) {
@@ -117,8 +115,7 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
   }
 }
 
-// A part of D's columns where that takes next to nothing beside the store: the sums, or sums and bias or relu of them,
-// and what is added.
+// A cheap part of D's columns costs little beside the store: the sums, sums and bias or relu of them, and an addend.
 __device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
   return e.plain || ((e.activation == Activation::none || e.activation == Activation::relu) && e.scale == 1);
 }
@@ -135,17 +132,17 @@ __device__ __forceinline__ void cheap_part(const Acc (&sums)[N], int part, const
   for (int i = 0; i < part_sums; ++i) x[i] = tile::Extreme<true>::pick(x[i], least);  // a NaN stays
   if (e.addend == Addend::after_activation) addend.add(part, 1, x);
 }
-// A cheap epilogue with the constants that the compiler is to see: no scale, not plain, and this addend.
+// A cheap epilogue with constants visible to the compiler: no scale, not plain, and this addend.
 __device__ __forceinline__ ColumnEpilogue cheap(const ColumnEpilogue& e, Addend addend = Addend::none) {
   return {.alpha = e.alpha, .activation = e.activation, .addend = addend, .factor = e.factor};
 }
 
-// D where some of a warp's 16 rows may be another tile's, which TMA would overwrite: then threads store theirs.
+// D where some of a warp's 16 rows may belong to another tile, which TMA would overwrite: then threads store their own.
 // words: a part's elements, as ColumnStore packs them.
 template <class T> struct BoundedRows {
   T* d;
   std::int64_t pitch;
-  int rows, cols;  // past the last row that is this tile's, and past D's last column
+  int rows, cols;  // past this tile's last row, and past D's last column
 
   __device__ __forceinline__ bool holds(int row) const { return row + 16 <= rows; }
   __device__ __forceinline__ void store(int row, int col, const unsigned* words) const {
@@ -154,7 +151,7 @@ template <class T> struct BoundedRows {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
-      for (int j = 0; j < 4; ++j)  // rows are whole accesses, of pairs too
+      for (int j = 0; j < 4; ++j)  // rows are whole vectors, hence whole pairs
         if (at_row + 8 * i < rows && at_col + 8 * j < cols) {
           simt::vec<T, 2> pair;
           memcpy(&pair, words + (2 * j + i) * of_pair, sizeof pair);
@@ -164,15 +161,15 @@ template <class T> struct BoundedRows {
 };
 template <class T> struct AllRows {};
 
-// Where a warp's 16 rows and N columns of D go, and the shared memory that they pass: 2 buffers of 16 lines of 128
-// bytes, each of which takes a part of float32 or two of 16 bits; or of 64 bytes for one, where their number is odd.
-// Leaves stores under way that read it.
+// The destination of a warp's 16 rows and N columns of D, and their staging in shared memory: 2 buffers of 16 lines. A
+// line has 128 bytes, a part of float32 or two of 16 bits; or 64 bytes for one part, where the number of parts is odd.
+// Leaves stores in flight that read the buffers.
 template <class T, int N, bool Bounded = false> struct ColumnStore {
   static_assert(sizeof(T) == 2 || std::is_same_v<T, float>);
   static constexpr int parts = N / part_columns, of_copy = sizeof(T) == 2 && parts % 2 == 0 ? 2 : 1;
   static constexpr int copies = parts / of_copy, copy_columns = of_copy * part_columns;
   static constexpr int line = copy_columns * static_cast<int>(sizeof(T));
-  static constexpr int words = part_sums * static_cast<int>(sizeof(T)) / 4;  // of a thread's part
+  static constexpr int words = part_sums * static_cast<int>(sizeof(T)) / 4;  // in a thread's part
   static_assert(N % part_columns == 0 && 16 * line <= copy_bytes);
   using Packed = unsigned[parts * words];
 
@@ -181,19 +178,20 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
   int row, col, batch;
   std::conditional_t<Bounded, BoundedRows<T>, AllRows<T>> bound = {};
 
-  // Of the warp's rows so many blocks of 64 further down.
+  // The store of the rows `blocks` blocks of 64 further down.
   __device__ __forceinline__ ColumnStore below(int blocks) const {
     ColumnStore other = *this;
     other.row += blocks * 64;
     return other;
   }
-  // Parts come in their order.   packed: a part, x[2 i] and x[2 i + 1] in a word, or x[i]
+  // Parts come in order.   packed: a part, x[2 i] and x[2 i + 1] in a word, or x[i]
   __device__ __forceinline__ void store(int part, const unsigned* packed) const {
     namespace sm90 = tile::sm90;
     if constexpr (Bounded) {
       if (!bound.holds(row)) return bound.store(row, col + part * part_columns, packed);
     }
-    // The buffers take turns; where they are filled an odd number of times, a tile's first one is the former's last.
+    // Two buffers alternate; where a tile fills them an odd number of times, its first one is the last one of the tile
+    // before.
     constexpr int under_way = copies % 2 ? 0 : 1;
     const unsigned lane = threadIdx.x % 32;
     unsigned char* buffer = staging + part / of_copy % 2 * copy_bytes;
@@ -202,7 +200,7 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
       __syncwarp();
     }
     if constexpr (sizeof(T) == 2) {
-      const unsigned row_of = lane % 16, piece = lane / 16;  // two matrices one below the other, then two beside them
+      const unsigned row_of = lane % 16, piece = lane / 16;  // two matrices one below the other, then two side by side
 #pragma unroll
       for (int j = 0; j < 4; j += 2)
         sm90::store_matrices(
@@ -231,7 +229,7 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
     pack(x, packed);
     store(part, packed);
   }
-  // A copy's parts of a packed tile, in their order too.
+  // Stores one copy's parts of a packed tile, also in order.
   __device__ __forceinline__ void store_copy(int copy, const Packed& packed) const {
 #pragma unroll
     for (int part = of_copy * copy; part < of_copy * (copy + 1); ++part) store(part, packed + part * words);
@@ -249,9 +247,9 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
   }
 };
 
-// The same for D of integers, by the threads that have them: 8 rows of 32 bytes at a time.
+// The same for D of integers, stored by the threads that hold the sums: 8 rows of 32 bytes at a time.
 template <class Acc> struct DirectStore {
-  Acc* d;  // of this batch
+  Acc* d;  // of this matrix of the batch
   std::int64_t pitch;
   int row, col, rows, cols;
 
@@ -261,7 +259,7 @@ template <class Acc> struct DirectStore {
     for (int i = 0; i < 2; ++i) {
       Acc* to = d + (at_row + 8 * i) * pitch + at_col;
 #pragma unroll
-      for (int j = 0; j < 4; ++j)  // rows are whole accesses: of two neighbours either both are there or none is
+      for (int j = 0; j < 4; ++j)  // rows are whole vectors: both neighbours exist or neither does
         if (at_row + 8 * i < rows && at_col + 8 * j < cols)
           simt::store(to + 8 * j, simt::vec<Acc, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
     }
@@ -269,7 +267,7 @@ template <class Acc> struct DirectStore {
   __device__ __forceinline__ DirectStore below(int blocks) const {
     return {d, pitch, row + blocks * 64, col, rows, cols};
   }
-  // Sums as they are.
+  // Stores sums unchanged.
   template <int Blocks, int N> __device__ __forceinline__ void store_all(const Acc (&sums)[Blocks][N]) const {
 #pragma unroll
     for (int block = 0; block < Blocks; ++block)
@@ -283,7 +281,7 @@ template <class Acc> struct DirectStore {
   }
 };
 
-// All of a tile that is cheap, as it will be stored.   pairs: [N / 4]
+// Packs a whole cheap tile for a later store.   pairs: [N / 4]
 template <class T, int N, class Acc, class Added>
 __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const ColumnEpilogue& e, const float* bias,
                                              const Added& addend, unsigned* pairs) {
@@ -295,14 +293,14 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
       ColumnStore<T, N>::pack(x, pairs + part * part_sums / 2);
     }
   };
-  // The parts' code once for each: without a condition in it where nothing is added.
+  // One instance of the parts' code for each case: without a condition inside where nothing is added.
   if (e.plain) pack({.plain = true});
   else if (e.addend == Addend::none) pack(cheap(e));
   else pack(cheap(e, e.addend));
 }
 
-// T: of D. bias: of the N columns. To: ColumnStore, of the first block's rows. Turns: of tile::activate_many().
-template <class T, int N, int Turns = part_sums, int Blocks, class To, class Added = NoAddend>
+// T: D's type. bias: of the N columns. To: ColumnStore of the first block's rows. Chains: of tile::activate_many().
+template <class T, int N, int Chains = part_sums, int Blocks, class To, class Added = NoAddend>
 __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
                                               const float* bias, const To& to, const Added& addend = {}) {
   constexpr int parts = N / part_columns;
@@ -325,7 +323,7 @@ __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2]
     take(sums, all, x);
     add_bias(e, bias, part, x);
     if (e.addend == Addend::before_activation) addend.below(block).add(part, e.factor, x);
-    tile::activate_many<T, Turns>(e.activation, x);
+    tile::activate_many<T, Chains>(e.activation, x);
     if (e.addend == Addend::after_activation) addend.below(block).add(part, 1, x);
     if (e.scale != 1) {
 #pragma unroll
@@ -335,7 +333,7 @@ __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2]
   }
 }
 
-// The same where the sums are of N columns of A B and then of the same ones of A G.
+// The same for sums of N columns of A B followed by the same columns of A G.
 template <class T, int N, int Blocks, class To, class Added>
 __device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][N], const ColumnEpilogue& e,
                                                     const float* bias, const To& to, const Added& addend) {
@@ -358,14 +356,14 @@ __device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][
   }
 }
 
-// The same by an epilogue of any kind, which stores by itself: sums pass through shared memory to become rows of four
-// neighbours, and the epilogue's code is there once.
+// The same for an arbitrary epilogue, which stores by itself: sums pass through shared memory to become rows of four
+// neighbours, and the epilogue's code exists once.
 template <int N, int Blocks, class Acc, class Epilogue>
 __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[Blocks][N / 2], const Epilogue& epilogue,
                                                   unsigned char* staging, std::int64_t rows, std::int64_t cols,
                                                   int first_row, int col, int batch) {
   constexpr int parts = N / part_columns;
-  constexpr int pitch = part_columns + 8;  // of 4 bytes; 8 banks from row to row
+  constexpr int pitch = part_columns + 8;  // in 4-byte elements; 8 banks from row to row
   Acc* buffer = reinterpret_cast<Acc*>(staging);
   const int lane = threadIdx.x % 32;
   RIDGE_KEEP_LOOP
@@ -392,7 +390,7 @@ __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[Blocks][N / 
   }
 }
 
-// And such an epilogue of sums and gates: in pairs from where they are.
+// The same for sums and gates: in pairs, from registers.
 template <int N, int Blocks, class Epilogue>
 __device__ __forceinline__ void store_gated_by_epilogue(const float (&sums)[Blocks][N], const Epilogue& epilogue,
                                                         std::int64_t rows, std::int64_t cols, int row, int col,
@@ -406,9 +404,9 @@ __device__ __forceinline__ void store_gated_by_epilogue(const float (&sums)[Bloc
     take(sums, block * 2 * parts + part, x);
     take(sums, (block * 2 + 1) * parts + part, gates);
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < part_sums / 2; ++turn) {  // at places 0 and 1
-      const std::int64_t at_row = row + block * 64 + lane / 4 + turn % 2 * 8,
-                         at_col = col + part * part_columns + turn / 2 * 8 + lane % 4 * 2, left = cols - at_col;
+    for (int pair = 0; pair < part_sums / 2; ++pair) {  // at places 0 and 1
+      const std::int64_t at_row = row + block * 64 + lane / 4 + pair % 2 * 8,
+                         at_col = col + part * part_columns + pair / 2 * 8 + lane % 4 * 2, left = cols - at_col;
       if (at_row < rows && left > 0)
         epilogue(simt::vec<float, 2>{x[0], x[1]}, simt::vec<float, 2>{gates[0], gates[1]},
                  At{batch, at_row, at_col, static_cast<int>(::min(left, std::int64_t{2}))});

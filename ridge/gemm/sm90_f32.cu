@@ -1,4 +1,4 @@
-// float32 in float32's own multiply-adds, from tiles that TMA brings.
+// float32 by multiply-adds, from tiles loaded by TMA.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -1,4 +1,4 @@
-// The walk of a persistent block of Family::wgmma through the tiles of groups.
+// The tile scheduler of a persistent block of Family::wgmma for groups.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/simt/tile.hpp>
@@ -10,23 +10,21 @@ struct WgmmaTile {
   int end;              // past the last row of D, or of the group
 };
 
-// Tiles are numbered group by group, so that those which run at the same time share a group's B and A in the L2 cache,
-// and within a group by the raster. A block's are those of number x, x + gridDim.x and so on, with x its own number:
-// there is no number without a tile, as there is for blocks of their own (groups.hpp),
-// or blocks would have fewer tiles than others.
+// Tiles are numbered group by group, so that tiles which run at the same time share a group's B and A in the L2 cache,
+// and within a group by the raster. Block x takes tiles x, x + gridDim.x and so on. Every number has a tile, unlike the
+// slots of one-tile blocks (groups.hpp): an empty slot would leave some blocks fewer tiles than others.
 //
-// Each warp that walks does so with all its lanes. Each lane has one of 32 groups that follow each other, the window,
-// and knows how many tiles it and those before it have; finding a tile is a ballot,
-// and moving the window reads 33 offsets.
-template <class Row> class GroupedTileWalk {
-  static constexpr Config c = Row::config;
+// Each warp that calls does so with all lanes. Each lane holds one of 32 consecutive groups, the window, and the number
+// of tiles up to it; finding a tile takes a ballot, and moving the window reads 33 offsets.
+template <class Policy> class GroupedTileScheduler {
+  static constexpr Config c = Policy::config;
   static constexpr int width = 32;
   using Warp = simt::tile<width>;
 
  public:
   // W: WgmmaWork.
   template <class W>
-  __device__ GroupedTileWalk(const W& w, int /*rank*/) : groups_(w.groups), cols_(w.cols), index_(blockIdx.x) {
+  __device__ GroupedTileScheduler(const W& w, int /*rank*/) : groups_(w.groups), cols_(w.cols), index_(blockIdx.x) {
     look_from(0);
   }
   __device__ void next(unsigned n = 1) { index_ += n * gridDim.x; }
@@ -39,12 +37,12 @@ template <class Row> class GroupedTileWalk {
       look_from(window_ + width);
     }
   }
-  // Precondition: more() has been asked since the last next().
+  // Precondition: more() has been called since the last next().
   __device__ WgmmaTile at() const {
     const int found = __ffsll(static_cast<long long>(Warp().ballot(until_ > index_))) - 1;
     const int group = window_ + found, first = row_of(group), end = row_of(group + 1);
     const unsigned rows = tile_rows(first, end), before = Warp().shfl(until_, found) - rows * cols_;
-    const auto place = BandRaster<unsigned>{rows, cols_, c.band}.at(index_ - before);
+    const auto place = BasicRaster<unsigned>{rows, cols_, c.raster_group}.at(index_ - before);
     return {first + static_cast<int>(place.row) * c.bm, static_cast<int>(place.col) * columns(c), group, end};
   }
 
@@ -66,9 +64,9 @@ template <class Row> class GroupedTileWalk {
 
   const Groups& groups_;
   const unsigned& cols_;  // tile columns of D
-  unsigned index_;        // the tile's number, from the window's first on
-  int window_;            // its first group
-  unsigned until_;        // tiles of the window's groups up to this lane's
+  unsigned index_;        // the tile's number, counted from the window's first tile
+  int window_;            // the window's first group
+  unsigned until_;        // tiles of the window's groups, up to and with this lane's
 };
 
 }  // namespace ridge::gemm_kernels

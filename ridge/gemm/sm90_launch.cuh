@@ -1,17 +1,16 @@
 // Launches the row of Hopper's families that a plan chose.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
 
-#include <utility>
-
 namespace ridge::gemm_detail {
 namespace {
 
-// Whether sums go to D as they are.
+// Whether D is just the sums.
 template <class X> bool is_plain(const StandardEpilogue<X>& e) {
   return e.alpha == X(1) && e.scale == X(1) && e.activation == Activation::none && !e.addends[e.c].data &&
          !e.addends[e.bias].data && !e.addends[e.residual].data;
@@ -29,14 +28,14 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
           .factor = e.factors[e.c]};
 }
 
-// The operands as the kernel reads them: where they are, or copied into the workspace first.
+// The operands as the kernel reads them: in place, or first copied into the workspace.
 struct ReadyOperands {
   WgmmaOperand a, b, gate;
   Repack repack;
 };
 Result<ReadyOperands> ready_operands(const Arguments& args) {
-  // As planned: tensors that start on rounder addresses are copied too.
-  const Repack repack = repack_of(variants[args.plan.variant].config, args.plan.problem, args.plan.swapped);
+  // As planned: tensors are copied even if they happen to be better aligned now.
+  const Repack repack = repack_of(variants[args.plan.variant].config, args.plan.problem, args.plan.swap_ab);
   if (repack.needed()) RIDGE_TRY(launch_repack(args, repack));
   const auto operand = [&](const TensorView& v, const Repacked& to) {
     const void* copied = static_cast<const unsigned char*>(args.workspace.data) + to.offset;
@@ -47,7 +46,7 @@ Result<ReadyOperands> ready_operands(const Arguments& args) {
   return ready;
 }
 
-// X: what the epilogue computes in.
+// X: the type in which the epilogue computes.
 template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args) {
   const GemmProblem& p = args.problem;
   auto ready = ready_operands(args);
@@ -59,11 +58,11 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   if constexpr (has_tma_store<T>) {
     if (is_by_columns(c, p, dtype_of<ColumnOut<T>>)) out.store = Store::tma;
   }
-  if constexpr (has_float_store<Row<I>, T>) {
+  if constexpr (has_float_store<Policy<I>, T>) {
     if (is_by_columns(c, p, f32)) out.store = Store::tma_float;
   }
   if constexpr (has_direct_store<T>) {
-    // Sums of integers go to D as they are, or by the epilogue.
+    // Sums of integers are stored unchanged, or by the epilogue.
     if (is_by_columns(c, p, dtype_of<X>) && is_plain(epilogue) && !std::is_same_v<X, float>) out.store = Store::direct;
   }
   if (out.store != Store::epilogue) {
@@ -77,15 +76,15 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   }
   const WgmmaOperands operands{ready->a, ready->b, ready->gate, offsets_of(args), ready->repack.low};
   const auto launch = [&]<Major MA, Major MB>() {
-    return launch_wgmma<Row<I>, T, MA, MB>(operands, out, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,
-                                           args.plan.device.sms, args.stream);
+    return launch_wgmma<Policy<I>, T, MA, MB>(operands, out, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,
+                                              args.plan.device.sms, args.stream);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major ma = ready->repack.a.major, mb = ready->repack.b.major;
   if constexpr (sizeof(T) != 2) {
-    return launch.template operator()<k, k>();  // the others have been turned
+    return launch.template operator()<k, k>();  // the others have been transposed
   } else {
-    if constexpr (!narrow_is_k_major(c))
+    if constexpr (!skinny_is_k_major(c))
       if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
     if constexpr (!variants[I].nn_only)
       if (ma == k) return launch.template operator()<k, k>();  // nt
@@ -101,42 +100,42 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const GemmProblem& p = args.problem;
   auto ready = ready_operands(args);
   if (!ready) return ready.error();
-  const bool swapped = args.plan.swapped;
+  const bool swap_ab = args.plan.swap_ab;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   using Sum = tile::sm90::Sum<T>;
-  PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = lies_by_columns(p, *p.d, *p.out)};
+  PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = has_tma_layout(p, *p.d, *p.out)};
   const bool plain_out = plain.sums || (*p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>));
   if (plain_out && p.d->col_stride == 1 && is_plain(epilogue))
     plain.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;
   const Copied copied = !repack.needed()                                ? Copied::none
-                        : (swapped ? repack.b.needed : repack.a.needed) ? Copied::both
-                                                                        : Copied::narrow;
+                        : (swap_ab ? repack.b.needed : repack.a.needed) ? Copied::both
+                                                                        : Copied::skinny;
   constexpr Config c = variants[I].config;
-  const int wide_rows = split_wide_rows(c, p, args.plan.device.sms, args.plan.split, swapped);
-  const Raster tiles = raster_of(swapped ? p.n : p.m, swapped ? p.m : p.n, wide_rows, c.bn);
+  const int wide_rows = split_wide_rows(c, p, args.plan.device.sms, args.plan.split, swap_ab);
+  const Raster tiles = raster_of(swap_ab ? p.n : p.m, swap_ab ? p.m : p.n, wide_rows, c.bn);
   SplitHints hints;
   if (copied == Copied::none) hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
   const auto launch = [&]<Major MW, Major MN>() {
-    return launch_split<Row<I>, T, MW, MN>(swapped ? ready->b : ready->a, swapped ? ready->a : ready->b, plain,
-                                           {p.m, p.n, products(p), p.batch}, swapped, args.plan.split, wide_rows,
-                                           copied, hints, epilogue, args.plan.device.sms, args.stream,
-                                           swapped ? operand_a<T>(args) : operand_b<T>(args));
+    return launch_split<Policy<I>, T, MW, MN>(swap_ab ? ready->b : ready->a, swap_ab ? ready->a : ready->b, plain,
+                                              {p.m, p.n, products(p), p.batch}, swap_ab, args.plan.split, wide_rows,
+                                              copied, hints, epilogue, args.plan.device.sms, args.stream,
+                                              swap_ab ? operand_a<T>(args) : operand_b<T>(args));
   };
   constexpr Major k = Major::k, outer = Major::outer;
-  const Major wide = swapped ? ready->repack.b.major : ready->repack.a.major,
-              narrow = swapped ? ready->repack.a.major : ready->repack.b.major;
+  const Major wide = swap_ab ? ready->repack.b.major : ready->repack.a.major,
+              skinny = swap_ab ? ready->repack.a.major : ready->repack.b.major;
   if constexpr (sizeof(T) != 2) {
-    return launch.template operator()<k, k>();  // the others have been turned
-  } else if constexpr (narrow_is_k_major(variants[I].config)) {
+    return launch.template operator()<k, k>();  // the others have been transposed
+  } else if constexpr (skinny_is_k_major(variants[I].config)) {
     if constexpr (split_gathers(variants[I].config))
-      if (narrow == Major::none)
+      if (skinny == Major::none)
         return wide == k ? launch.template operator()<k, Major::none>()
                          : launch.template operator()<outer, Major::none>();
     return wide == k ? launch.template operator()<k, k>() : launch.template operator()<outer, k>();
   } else {
-    if (wide == k) return narrow == k ? launch.template operator()<k, k>() : launch.template operator()<k, outer>();
-    return narrow == k ? launch.template operator()<outer, k>() : launch.template operator()<outer, outer>();
+    if (wide == k) return skinny == k ? launch.template operator()<k, k>() : launch.template operator()<k, outer>();
+    return skinny == k ? launch.template operator()<outer, k>() : launch.template operator()<outer, outer>();
   }
 }
 
@@ -144,31 +143,23 @@ template <int I> Status launch_tma_tile_row(const Arguments& args) {
   const GemmProblem& p = args.problem;
   auto ready = ready_operands(args);
   if (!ready) return ready.error();
-  const auto launch = [&]<Major MD, bool Swapped>() {
-    return launch_tma_tile<Row<I>, MD, Swapped>(Swapped ? ready->b : ready->a, Swapped ? ready->a : ready->b,
-                                                {p.m, p.n, products(p), p.batch}, epilogue_of<float>(args),
-                                                args.stream);
+  const auto launch = [&]<Major MD, bool SwapAB>() {
+    return launch_tma_tile<Policy<I>, MD, SwapAB>(SwapAB ? ready->b : ready->a, SwapAB ? ready->a : ready->b,
+                                                  {p.m, p.n, products(p), p.batch}, epilogue_of<float>(args),
+                                                  args.stream);
   };
-  if (args.plan.swapped) return launch.template operator()<Major::k, true>();  // B lies along k
+  if (args.plan.swap_ab) return launch.template operator()<Major::k, true>();  // B is K-major
   if (ready->repack.a.major == Major::k) return launch.template operator()<Major::k, false>();
   return launch.template operator()<Major::outer, false>();
 }
 
-template <Family F, class T, class X, int I> constexpr auto hopper_launcher() -> Status (*)(const Arguments&) {
-  if constexpr (variants[I].config.family != F || !variants[I].types.contains(dtype_of<T>)) return nullptr;
-  else if constexpr (F == Family::wgmma) return launch_wgmma_row<I, T, X>;
-  else if constexpr (F == Family::tma_tile) return launch_tma_tile_row<I>;
-  else return launch_split_row<I, T, X>;
-}
-
-template <Family F, class T, class X, int... I>
-Status launch_hopper_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  static constexpr Status (*launchers[])(const Arguments&) = {hopper_launcher<F, T, X, I>()...};
-  return launchers[args.plan.variant](args);
-}
-
 template <Family F, class T, class X = float> Status launch_hopper_table(const Arguments& args) {
-  return launch_hopper_variant<F, T, X>(args, std::make_integer_sequence<int, variant_count>{});
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    if constexpr (variants[I].config.family != F || !variants[I].types.contains(dtype_of<T>)) return no_kernel();
+    else if constexpr (F == Family::wgmma) return launch_wgmma_row<I, T, X>(args);
+    else if constexpr (F == Family::tma_tile) return launch_tma_tile_row<I>(args);
+    else return launch_split_row<I, T, X>(args);
+  });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Launches the copies that a plan asks for.
+// Launches the operand copies that a plan asks for.
 #include <ridge/gemm/launch.hpp>
 #include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/sm90_repack.cuh>
@@ -10,7 +10,7 @@ namespace {
 
 struct Source {
   const void* data;
-  const GemmOperand& lies;
+  const GemmOperand& layout;
   std::int64_t outer, k, outer_stride, k_stride;
   Major major;
   const Repacked& to;
@@ -27,25 +27,25 @@ RowCopy row_copy(const Source& s, unsigned char* workspace, std::int64_t size) {
                .row_bytes = (along_k ? s.k : s.outer) * size,
                .from_pitch = (along_k ? s.outer_stride : s.k_stride) * size,
                .to_pitch = s.to.pitch * size,
-               .from_batch = s.lies.batch_stride * size,
+               .from_batch = s.layout.batch_stride * size,
                .to_batch = s.to.batch_stride * size,
                .batch = s.batch};
-  const auto units = static_cast<std::uint64_t>((copy.row_bytes + unit_bytes - 1) / unit_bytes);
+  const auto vectors = static_cast<std::uint64_t>((copy.row_bytes + vector_bytes - 1) / vector_bytes);
   while (copy.lanes_log2 < std::countr_zero(static_cast<unsigned>(copy_threads)) &&
-         (std::uint64_t{1} << copy.lanes_log2) < units)
+         (std::uint64_t{1} << copy.lanes_log2) < vectors)
     ++copy.lanes_log2;
   return copy;
 }
 
-template <class T> Turn<T> turn_of(const Source& s, unsigned char* workspace, std::int64_t low) {
-  const bool along_k = s.to.major == Major::k;  // else the axes change names
+template <class T> TransposeJob<T> transpose_of(const Source& s, unsigned char* workspace, std::int64_t low) {
+  const bool along_k = s.to.major == Major::k;  // else the axes swap names
   return {.from = static_cast<const T*>(s.data),
           .to = reinterpret_cast<T*>(workspace + s.to.offset),
           .outer = along_k ? s.outer : s.k,
           .k = along_k ? s.k : s.outer,
           .outer_stride = along_k ? s.outer_stride : s.k_stride,
           .k_stride = along_k ? s.k_stride : s.outer_stride,
-          .from_batch = s.lies.batch_stride,
+          .from_batch = s.layout.batch_stride,
           .pitch = s.to.pitch,
           .to_batch = s.to.batch_stride,
           .low = low,
@@ -58,8 +58,8 @@ std::int64_t blocks_of(const RowCopy& copy) {
   const std::int64_t rows_at_a_time = copy_threads >> copy.lanes_log2, most = 1 << 20;
   return std::min((copy.rows + rows_at_a_time - 1) / rows_at_a_time, most);
 }
-template <class T> std::int64_t blocks_of(const Turn<T>& turn) {
-  return (turn.outer + turn_outer - 1) / turn_outer * ((turn.k + turn_k<T> - 1) / turn_k<T>);
+template <class T> std::int64_t blocks_of(const TransposeJob<T>& job) {
+  return (job.outer + transpose_outer - 1) / transpose_outer * ((job.k + transpose_k<T> - 1) / transpose_k<T>);
 }
 
 template <class Job> Status launch_jobs(const Jobs<Job>& jobs, void (*kernel)(Jobs<Job>), int threads, Stream stream) {
@@ -69,7 +69,7 @@ template <class Job> Status launch_jobs(const Jobs<Job>& jobs, void (*kernel)(Jo
     blocks = std::max(blocks, blocks_of(jobs.job[i]));
     batch = std::max(batch, jobs.job[i].batch);
   }
-  return simt::launch({.grid = dim3(static_cast<unsigned>(blocks), batch, jobs.count),  // none: nothing is launched
+  return simt::launch({.grid = dim3(static_cast<unsigned>(blocks), batch, jobs.count),  // 0 blocks: no launch
                        .block = dim3(static_cast<unsigned>(threads)),
                        .stream = stream.handle},
                       kernel, jobs);
@@ -81,28 +81,29 @@ Status launch_repack(const Arguments& args, const Repack& repack) {
   const GemmProblem& p = args.problem;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   const auto batch_of = [&](const GemmOperand& o) { return o.batch_stride ? static_cast<unsigned>(p.batch) : 1u; };
-  const GemmOperand& gate = p.gate_lies ? *p.gate_lies : *p.b;  // where there is none, none is needed
+  const GemmOperand& gate = p.gate_layout ? *p.gate_layout : *p.b;  // a placeholder where there is no gate
   const Source sources[] = {
       {args.tensors.a.data, *p.a, p.m, p.k, p.a->row_stride, p.a->col_stride, major_of_a(p), repack.a, batch_of(*p.a)},
       {args.tensors.b.data, *p.b, p.n, p.k, p.b->col_stride, p.b->row_stride, major_of_b(p), repack.b, batch_of(*p.b)},
-      {p.gate_lies ? args.tensors.gate->data : nullptr, gate, p.n, p.k, gate.col_stride, gate.row_stride,
-       p.gate_lies ? major_of_gate(p) : Major::none, repack.gate, batch_of(gate)}};
+      {p.gate_layout ? args.tensors.gate->data : nullptr, gate, p.n, p.k, gate.col_stride, gate.row_stride,
+       p.gate_layout ? major_of_gate(p) : Major::none, repack.gate, batch_of(gate)}};
   auto* workspace = static_cast<unsigned char*>(args.workspace.data);
   Jobs<RowCopy> copies{};
   for (const Source& s : sources)
     if (s.to.needed && keeps_rows(s, repack.low)) copies.job[copies.count++] = row_copy(s, workspace, size);
   RIDGE_TRY(launch_jobs(copies, copy_rows, copy_threads, args.stream));
-  const auto turn = [&]<class T, bool Parts>() {
-    Jobs<Turn<T>> turns{};
+  const auto transpose_all = [&]<class T, bool Parts>() {
+    Jobs<TransposeJob<T>> transposes{};
     for (const Source& s : sources)
-      if (s.to.needed && !keeps_rows(s, repack.low)) turns.job[turns.count++] = turn_of<T>(s, workspace, repack.low);
-    return launch_jobs(turns, turn_operand<T, Parts>, turn_threads, args.stream);
+      if (s.to.needed && !keeps_rows(s, repack.low))
+        transposes.job[transposes.count++] = transpose_of<T>(s, workspace, repack.low);
+    return launch_jobs(transposes, transpose_operand<T, Parts>, transpose_threads, args.stream);
   };
-  if (repack.low) return turn.template operator()<float, true>();
+  if (repack.low) return transpose_all.template operator()<float, true>();
   switch (size) {
-    case 1: return turn.template operator()<std::uint8_t, false>();
-    case 2: return turn.template operator()<std::uint16_t, false>();
-    default: return turn.template operator()<float, false>();
+    case 1: return transpose_all.template operator()<std::uint8_t, false>();
+    case 2: return transpose_all.template operator()<std::uint16_t, false>();
+    default: return transpose_all.template operator()<float, false>();
   }
 }
 

@@ -1,110 +1,111 @@
-// GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors: the
-// blocks of a cluster each multiply a part of k of one tile of D. Each keeps the sums of its share of the narrow
-// operand's columns in registers, sends the others' to the threads that have these elements there, and adds up what it
-// is sent, its own first, then in the blocks' order. No workspace, no atomics, and the same bits from run to run.
+// Split-K GEMM on Hopper's tensor cores for few rows or columns, and for fewer tiles than the chip has multiprocessors:
+// the blocks of a cluster each multiply a part of k of one tile of D. Each keeps the sums of its share of the skinny
+// operand's columns in registers, sends the others through distributed shared memory to the threads that own them, and
+// adds what it receives: its own sums first, then in the blocks' order. No workspace, no atomics, run-to-run identical.
 //
 // Sums of 8-bit floats leave the tensor cores after each step (Config::promote); those of signed bytes stay integers.
 //
-// wgmma takes 64 rows of one operand and 16 to 256 of the other. The wide operand, whose rows are taken 64 at a time,
-// is A, or where D has few rows B: then the kernel multiplies B^T A^T, and turns the sums round on their way to D.
+// wgmma takes 64 rows of its M-side operand and 16 to 256 of its N-side one. The M-side one, here the wide operand, is
+// A, or B where D has few rows: with swap-AB the kernel computes B^T A^T and transposes the sums on their way to D. The
+// N-side one, with few rows, is the skinny operand.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/sm90_wgmma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
-#include <ridge/tile/sm90/overlap.cuh>
+#include <ridge/tile/sm90/dependent_launch.cuh>
 
 #include <utility>
 
 namespace ridge::gemm_kernels {
 
-// Which operands a kernel right before this one writes: that is waited for, and this one begins earlier.
-enum class Copied : std::uint8_t { none, narrow, both };
+// Operands that the kernel right before this one writes. This kernel starts early, and waits before it reads them.
+enum class Copied : std::uint8_t { none, skinny, both };
 
-// What is known of the kernels beside this one and of the L2 cache.
+// What is known about the neighbouring kernels and the L2 cache.
 struct SplitHints {
-  int ahead = 0;          // steps of the wide operand that the L2 cache brings before the kernel before has ended
-  int left = 0x7fffffff;  // steps to be loaded when the next kernel may begin
+  int prefetch_steps = 0;  // steps of the wide operand prefetched to L2 before the previous kernel ends
+  int left = 0x7fffffff;   // steps still to be loaded when the next kernel may begin
 };
 
-// Of few rows memory is all that is waited for, and the next kernel's first loads are to be on their way before this
-// one's end. Where a multiprocessor has one piece of work at most, a tile or a block's part of it, these are as many as
-// it has stages.
+// With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends.
+// Where each multiprocessor has at most one piece of work (a tile, or a block's part of it), the prefetch distance is
+// the number of stages.
 constexpr SplitHints split_hints(const Config& c, std::int64_t pieces, int sms) {
   if (c.bn > 64) return {};
   return pieces <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
 }
 
-// What a launch says beside its tensor maps.
+// The launch's arguments beside the tensor maps.
 struct SplitWork {
-  int m, n, steps;                     // of D; steps of bk along k, at least as many as blocks in a cluster
-  unsigned wide, narrow, tiles;        // of the wide operand, of the narrow one, and of all of D
-  int wide_rows;                       // that a tile has, of the wide operand
-  int batch_of_wide, batch_of_narrow;  // 1; 0: shared by the batch
-  bool swapped;                        // the wide operand is B
-  const void* gathered;                // the narrow operand of SplitKernel::gathers, [narrow_rows, k]
+  int m, n, steps;                     // D's; steps of bk along k, at least as many as blocks in a cluster
+  unsigned wide, skinny, tiles;        // tiles along the wide operand, along the skinny one, and in all of D
+  int wide_rows;                       // rows of the wide operand in a tile
+  int batch_of_wide, batch_of_skinny;  // 1; 0: the batch shares it
+  bool swap_ab;                        // swap-AB: the wide operand is B
+  const void* gathered;                // the skinny operand where SplitKernel::gathers, [skinny_rows, k]
   std::int64_t gathered_row, gathered_k, gathered_batch;  // its strides, in elements
-  int narrow_rows, k;
-  int bulk_steps, bulk_bytes;  // first steps of which the copy engine brings it as it lies, and how much for each
-  int share_log2;              // groups of 8 narrow columns that a block of the cluster adds up
-  int stage_bytes;             // that are copied for a step
+  int skinny_rows, k;
+  int bulk_steps, bulk_bytes;  // first steps that the copy engine loads unchanged, and the bytes of each
+  int share_log2;              // groups of 8 skinny columns that a block of the cluster sums, log2
+  int stage_bytes;             // bytes copied per step
   Copied copied;               // both: or the wide one alone
   SplitHints hints;
-  void* plain;         // D of SplitKernel::Plain or of sums, where it is these and its columns are neighbours, or null
-  bool plain_sums;     // it is of the sums' type
-  bool plain_vectors;  // its rows are whole pieces of four, each on its own size
+  void* plain;         // D of type Plain or the sums', where it is just the sums in contiguous rows; or null
+  bool plain_sums;     // D has the sums' type
+  bool plain_vectors;  // D's rows are whole vectors of four, each aligned to its size
   std::int64_t plain_pitch, plain_batch;  // of D, in elements
 };
 
-template <class Row, class T, Major MW, Major MN> struct SplitKernel {
-  static constexpr Config c = Row::config;
-  static constexpr bool gathers = MN == Major::none;  // the narrow operand, of any strides
-  static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_narrow = gathers ? tile::sm90::Axis::k : axis_of(MN);
+template <class Policy, class T, Major MW, Major MN> struct SplitKernel {
+  static constexpr Config c = Policy::config;
+  static constexpr bool gathers = MN == Major::none;  // whether threads gather the skinny operand, of any strides
+  static constexpr tile::sm90::Axis axis_wide = axis_of(MW), axis_skinny = gathers ? tile::sm90::Axis::k : axis_of(MN);
   static constexpr int threads = split_threads(c, gathers);
-  static constexpr int groups = c.bn / 8, sums = 4 * groups;  // of 8 narrow columns; of a thread
-  static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_narrow = c.bn * wgmma_line_bytes;
-  static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_narrow = MN == Major::k ? c.bn : c.bk;
-  // Where next to nothing but the wide operand is read.
+  static constexpr int groups = c.bn / 8, sums = 4 * groups;  // of 8 skinny columns; of a thread
+  static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_skinny = c.bn * wgmma_line_bytes;
+  static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_skinny = MN == Major::k ? c.bn : c.bk;
+  // Little is read besides the wide operand where tiles are this skinny.
   static constexpr auto fetch_wide = c.bn <= 16 ? tile::sm90::Fetch::lines : tile::sm90::Fetch::wide;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
-  using Plain = ColumnOut<T>;  // of D that is stored without an epilogue, if it is not of the sums' type
+  using Plain = ColumnOut<T>;  // the type of a plain D other than the sums'
   static_assert(c.promote <= 1 && (sizeof(T) == 2 || (MW == Major::k && MN == Major::k)));
   static_assert(c.bm % 64 == 0 && c.bn % 16 == 0 && wgmma_stage_bytes(c) % tile::sm90::atom_bytes == 0);
-  static_assert(gathers ? split_gathers(c) : MN == Major::k || !narrow_is_k_major(c));
+  static_assert(gathers ? split_gathers(c) : MN == Major::k || !skinny_is_k_major(c));
   static_assert((groups & (groups - 1)) == 0, "shares are powers of two");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
 };
 
-// A thread has four sums of two rows of the wide operand, 8 apart, and of two columns of the narrow one. Lanes exchange
-// them until each has four neighbours of D: at(), from the first of the warp's 16 rows and 8 columns. Along the narrow
-// operand one of two lanes takes the upper row, and one the lower.
+// A thread has four sums: two rows of the wide operand, 8 apart, by two columns of the skinny one. Lanes exchange them
+// until each has four neighbours in D. along_wide() and along_skinny(): their first position in the warp's 16 rows and
+// 8 columns. Along the skinny operand one of two lanes takes the upper row, the other one the lower.
 struct Place {
-  int wide, narrow;
+  int wide, skinny;
 };
-template <class S> __device__ __forceinline__ void turn_along_narrow(S* x) {
+template <class S> __device__ __forceinline__ void transpose_along_skinny(S* x) {
   const bool lower = threadIdx.x % 2;
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
-    const S got = __shfl_xor_sync(~0u, lower ? x[e] : x[2 + e], 1), own = lower ? x[2 + e] : x[e];
-    x[e] = lower ? got : own, x[2 + e] = lower ? own : got;
+    const S received = __shfl_xor_sync(~0u, lower ? x[e] : x[2 + e], 1), own = lower ? x[2 + e] : x[e];
+    x[e] = lower ? received : own, x[2 + e] = lower ? own : received;
   }
 }
-__device__ __forceinline__ Place along_narrow() {
+__device__ __forceinline__ Place along_skinny() {
   const int lane = threadIdx.x % 32;
   return {lane / 4 + lane % 2 * 8, lane % 4 / 2 * 4};
 }
-// Along the wide one: four lanes' sums are turned, two by two.
-template <class S> __device__ __forceinline__ void turn_along_wide(S* x) {
+// Along the wide operand: four lanes transpose their sums, two by two.
+template <class S> __device__ __forceinline__ void transpose_along_wide(S* x) {
   const bool odd = threadIdx.x / 4 % 2, far = threadIdx.x / 8 % 2;
 #pragma unroll
   for (int i = 0; i < 4; i += 2) {  // two rows of one column
-    const S got = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 4), own = odd ? x[i + 1] : x[i];
-    x[i] = odd ? got : own, x[i + 1] = odd ? own : got;
+    const S received = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 4), own = odd ? x[i + 1] : x[i];
+    x[i] = odd ? received : own, x[i + 1] = odd ? own : received;
   }
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
-    const S got = __shfl_xor_sync(~0u, far ? x[e] : x[2 + e], 8), own = far ? x[2 + e] : x[e];
-    x[e] = far ? got : own, x[2 + e] = far ? own : got;
+    const S received = __shfl_xor_sync(~0u, far ? x[e] : x[2 + e], 8), own = far ? x[2 + e] : x[e];
+    x[e] = far ? received : own, x[2 + e] = far ? own : received;
   }
 }
 __device__ __forceinline__ Place along_wide() {
@@ -112,12 +113,13 @@ __device__ __forceinline__ Place along_wide() {
   return {lane / 16 * 4 + lane / 8 % 2 * 8, lane % 4 * 2 + lane / 4 % 2};
 }
 
-// Brings the narrow operand's part of each step to shared memory as TMA would. A warp has every third step of the
-// block, and the next one's elements on their way while it stores one's. What of a row is behind k is zero; rows that
-// there are not become rows that D has not, and are not stored.
-template <class K, class T, class Barrier>
-__device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned char* shared, Barrier* full,
-                                              Barrier* empty, Barrier* brought, int first, int steps, int narrow_row,
+// Gathers the skinny operand's part of each step to shared memory, in TMA's layout. A warp takes every third step of
+// the block, and loads its next step's elements while it stores this one's. Elements past k are zero; rows past the
+// operand become rows outside D, which are not stored.
+template <class K, class T>
+__device__ __forceinline__ void gather_skinny(const SplitWork& work, unsigned char* shared,
+                                              const tile::sm90::Pipeline<K::c.stages>& pipeline,
+                                              tile::sm90::Barrier* bulk_full, int first, int steps, int skinny_row,
                                               int batch) {
   namespace sm90 = tile::sm90;
   constexpr Config c = K::c;
@@ -129,9 +131,9 @@ __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned ch
   };
   const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % c.bn, first_piece = lane / c.bn;
   constexpr int piece_step = 32 / c.bn;
-  const bool there = narrow_row + row < work.narrow_rows;
+  const bool there = skinny_row + row < work.skinny_rows;
   const T* const from =
-      static_cast<const T*>(work.gathered) + batch * work.gathered_batch + (narrow_row + row) * work.gathered_row;
+      static_cast<const T*>(work.gathered) + batch * work.gathered_batch + (skinny_row + row) * work.gathered_row;
   const auto fetch = [&](int step) {
     Pieces x;
 #pragma unroll
@@ -143,7 +145,7 @@ __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned ch
     }
     return x;
   };
-  sm90::RingPlace<c.stages> ring;
+  sm90::PipelineState<c.stages> ring;
   int step = static_cast<int>(threadIdx.x) / 32 - (K::threads / 32 - split_gatherers);
   ring.skip(step);
   Pieces x;
@@ -154,8 +156,8 @@ __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned ch
     Pieces next;
     if (step + split_gatherers < steps && step + split_gatherers >= bulk_steps) next = fetch(step + split_gatherers);
     unsigned char* const tile = shared + ring.stage * wgmma_stage_bytes(c) + K::bytes_wide;
-    if (step < bulk_steps) {  // it lies where it is to be turned
-      sm90::wait(brought + ring.stage, ring.parity);
+    if (step < bulk_steps) {  // the copy engine brought it unchanged; transpose it in place
+      sm90::wait(bulk_full + ring.stage, ring.parity);
       const T* const at = reinterpret_cast<const T*>(tile) + row;
       const int pitch = static_cast<int>(work.gathered_k);
       if (there)
@@ -166,7 +168,7 @@ __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned ch
             x.piece[i][e] = at[((first_piece + i * piece_step) * elements + e) * pitch];
       __syncwarp();
     } else {
-      sm90::wait(empty + ring.stage, ring.parity ^ 1);
+      pipeline.producer_acquire(ring);
     }
     if (there)
 #pragma unroll
@@ -174,136 +176,135 @@ __device__ __forceinline__ void gather_narrow(const SplitWork& work, unsigned ch
         simt::store(reinterpret_cast<T*>(tile + sm90::swizzled(row, (first_piece + i * piece_step) * 16)), x.piece[i]);
     sm90::fence_shared_for_copies();
     __syncwarp();
-    if (lane == 0) sm90::arrive(full + ring.stage);
+    if (lane == 0) pipeline.producer_commit(ring);
     x = next;
   }
 }
 
-// epilogue(A B)                     wide: [m, k], narrow: [n, k]; or where `swapped` wide: [n, k], narrow: [m, k]
+// epilogue(A B)                     wide: [m, k], skinny: [n, k]; with swap_ab wide: [n, k], skinny: [m, k]
 // Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
-template <class Row, class T, Major MW, Major MN, class Epilogue>
-__global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::config.blocks_per_sm)
+template <class Policy, class T, Major MW, Major MN, class Epilogue>
+__global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Policy::config.blocks_per_sm)
     gemm_split(const __grid_constant__ tile::sm90::TensorMap map_wide,
-               const __grid_constant__ tile::sm90::TensorMap map_narrow, const __grid_constant__ SplitWork work,
+               const __grid_constant__ tile::sm90::TensorMap map_skinny, const __grid_constant__ SplitWork work,
                const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
-    using K = SplitKernel<Row, T, MW, MN>;
-    constexpr Config c = Row::config;
-    constexpr int multipliers = split_multipliers(c);
+    using K = SplitKernel<Policy, T, MW, MN>;
+    constexpr Config c = Policy::config;
+    constexpr int consumers = split_consumers(c);
     using Sum = sm90::Sum<T>;
 
     unsigned char* shared = sm90::swizzled_shared();
-    auto* full = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
-    auto *empty = full + c.stages, *brought = empty + c.stages, *got = brought + c.stages;  // got: the others' sums
+    auto* barriers = reinterpret_cast<sm90::Barrier*>(shared + split_barriers_at(c));
+    const sm90::Pipeline<c.stages> pipeline{barriers, barriers + c.stages};
+    auto *bulk_full = barriers + 2 * c.stages, *sums_full = bulk_full + c.stages;  // for others' sums
     const int group = sm90::warpgroup_index();
     const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
-    // Tiles of the narrow operand follow each other, and share what they read of the wide one in the L2 cache.
+    // Consecutive tiles advance along the skinny operand, and share their reads of the wide one in the L2 cache.
     struct Tile {
-      int wide_row, narrow_row, batch;
+      int wide_row, skinny_row, batch;
     };
     const auto tile_at = [&](unsigned tile) {
-      const unsigned rest = tile / work.narrow;
-      return Tile{static_cast<int>(rest % work.wide) * work.wide_rows, static_cast<int>(tile % work.narrow) * c.bn,
+      const unsigned rest = tile / work.skinny;
+      return Tile{static_cast<int>(rest % work.wide) * work.wide_rows, static_cast<int>(tile % work.skinny) * c.bn,
                   static_cast<int>(rest / work.wide)};
     };
-    // A block that is no cluster's may have several tiles, one after the other.
+    // A block without a cluster may take several tiles, one after the other.
     const unsigned first_tile = blockIdx.x / split, tile_step = gridDim.x / split;
     const bool one_tile = work.tiles <= tile_step;
     const int first = static_cast<int>(static_cast<unsigned>(work.steps) * rank / split),
               last = static_cast<int>(static_cast<unsigned>(work.steps) * (rank + 1) / split);
 
     const int steps = last - first;
-    sm90::RingPlace<c.stages> ring;
+    sm90::PipelineState<c.stages> ring;
     const auto load_wide = [&](const Tile& tile, int i, int stage) {
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c);
       const int k = (first + i) * c.bk, wide_batch = tile.batch * work.batch_of_wide;
-      sm90::arrive_expecting(full + stage, static_cast<unsigned>(work.stage_bytes));
-      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, full + stage, tile.wide_row, k, wide_batch, 0);
+      sm90::arrive_and_expect_tx(pipeline.full + stage, static_cast<unsigned>(work.stage_bytes));
+      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, pipeline.full + stage, tile.wide_row, k, wide_batch, 0);
     };
-    const auto load_narrow = [&](const Tile& tile, int i, int stage) {
+    const auto load_skinny = [&](const Tile& tile, int i, int stage) {
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c) + K::bytes_wide;
       if constexpr (!K::gathers) {
-        load_operand<K::axis_narrow, c.bn, false>(&map_narrow, to, full + stage, tile.narrow_row, (first + i) * c.bk,
-                                                  tile.batch * work.batch_of_narrow, 0);
+        load_operand<K::axis_skinny, c.bn, false>(&map_skinny, to, pipeline.full + stage, tile.skinny_row,
+                                                  (first + i) * c.bk, tile.batch * work.batch_of_skinny, 0);
       } else if (first + i < work.bulk_steps) {
-        sm90::arrive_expecting(brought + stage, static_cast<unsigned>(work.bulk_bytes));
+        sm90::arrive_and_expect_tx(bulk_full + stage, static_cast<unsigned>(work.bulk_bytes));
         sm90::copy_bulk(to,
                         static_cast<const T*>(work.gathered) + tile.batch * work.gathered_batch +
                             (first + i) * c.bk * work.gathered_k,
-                        static_cast<unsigned>(work.bulk_bytes), brought + stage);
+                        static_cast<unsigned>(work.bulk_bytes), bulk_full + stage);
       }
     };
     const auto load_step = [&](const Tile& tile, int i, bool of_last) {
       load_wide(tile, i, ring.stage);
-      load_narrow(tile, i, ring.stage);
+      load_skinny(tile, i, ring.stage);
       ring.next();
-      if (of_last && i + 1 == steps - work.hints.left) tile::let_next_begin();
+      if (of_last && i + 1 == steps - work.hints.left) tile::launch_dependents();
     };
-    const bool loads = threadIdx.x == multipliers * 128;  // one thread of the last warp
+    const bool loads = threadIdx.x == consumers * 128;  // one thread of the last warp
     int loaded = 0;
-    if (loads) {  // it fills the stages before anybody else knows of them
-      for (int s = 0; s < c.stages; ++s) {
-        sm90::init(full + s, K::gathers ? 2 : 1);
-        sm90::init(empty + s, multipliers);
-        if constexpr (K::gathers) sm90::init(brought + s, 1);
-      }
-      sm90::init(got, 1);
+    if (loads) {  // it fills the stages before other threads know of them
+      pipeline.init(K::gathers ? 2 : 1, consumers);
+      if constexpr (K::gathers)
+        for (int s = 0; s < c.stages; ++s) sm90::init(bulk_full + s, 1);
+      sm90::init(sums_full, 1);
       sm90::fence_init();
-      sm90::arrive_expecting(got, (split - 1) * (multipliers * 128 * 16u << work.share_log2));
+      sm90::arrive_and_expect_tx(sums_full, (split - 1) * (consumers * 128 * 16u << work.share_log2));
       const int at_once = ::min(steps, c.stages);
       const Tile tile = tile_at(first_tile);
       if constexpr (MW == Major::k)
-        for (int i = 0; i < ::min(steps, work.hints.ahead); ++i)
+        for (int i = 0; i < ::min(steps, work.hints.prefetch_steps); ++i)
           sm90::fetch(&map_wide, (first + i) * c.bk, tile.wide_row, tile.batch * work.batch_of_wide);
       if (work.copied == Copied::none) {
-        tile::await_last();
+        tile::grid_dependency_wait();
         for (; loaded < at_once; ++loaded) load_step(tile, loaded, one_tile);
-      } else {  // the wide operand's part of all stages first, if it has been there all along
-        if (work.copied == Copied::both) tile::await_last();
+      } else {  // the wide operand of all stages first, if no kernel before this one writes it
+        if (work.copied == Copied::both) tile::grid_dependency_wait();
         for (; loaded < at_once; ++loaded) load_wide(tile, loaded, loaded);
-        if (work.copied == Copied::narrow) tile::await_last();
-        for (int i = 0; i < at_once; ++i) load_narrow(tile, i, i);
+        if (work.copied == Copied::skinny) tile::grid_dependency_wait();
+        for (int i = 0; i < at_once; ++i) load_skinny(tile, i, i);
         ring.skip(at_once);
       }
     }
-    if (one_tile && work.hints.left >= steps) tile::let_next_begin();
-    tile::await_last();  // before D is written, and what is added to it read
+    if (one_tile && work.hints.left >= steps) tile::launch_dependents();
+    tile::grid_dependency_wait();  // before D is written and before C or the residual is read
     __syncthreads();
-    // Sums are sent when all blocks have begun, or, where they take the stages' place,
-    // when all have done their products.
-    if (split > 1 && split_sums_apart(c)) sm90::announce_to_cluster();
+    // Blocks send sums once all have begun or, where the sums reuse the stages' memory, once all have finished their
+    // products.
+    if (split > 1 && split_sums_apart(c)) sm90::cluster_arrive_relaxed();
     const auto await_others = [&] {
       if (split == 1) return;
-      if (!split_sums_apart(c)) sm90::announce_to_cluster();
-      sm90::await_cluster();
+      if (!split_sums_apart(c)) sm90::cluster_arrive_relaxed();
+      sm90::cluster_wait();
     };
-    if (group == multipliers) {
+    if (group == consumers) {
       if (loads)
         for (unsigned index = first_tile; index < work.tiles; index += tile_step, loaded = 0) {
           const Tile tile = tile_at(index);
           for (; loaded < steps; ++loaded) {
-            sm90::wait(empty + ring.stage, ring.parity ^ 1);
+            pipeline.producer_acquire(ring);
             load_step(tile, loaded, index + tile_step >= work.tiles);
           }
         }
       if constexpr (K::gathers)
-        if (threadIdx.x >= multipliers * 128 + 32) {
+        if (threadIdx.x >= consumers * 128 + 32) {
           const Tile tile = tile_at(first_tile);
-          gather_narrow<K, T>(work, shared, full, empty, brought, first, steps, tile.narrow_row, tile.batch);
+          gather_skinny<K, T>(work, shared, pipeline, bulk_full, first, steps, tile.skinny_row, tile.batch);
         }
       __syncwarp();
       await_others();
       return;
     }
-    // The vectors of four neighbours in D that this thread adds up, of a warpgroup's 64 rows of the wide operand and
-    // `share` groups of 8 columns of the narrow one.
-    const auto own_vectors = [&](int wide_row, int wide_end, int narrow_row, int share, int batch) {
-      const Place place = work.swapped ? along_wide() : along_narrow();
+    // The vectors of four neighbours in D that this thread sums, within a warpgroup's 64 rows of the wide operand and
+    // `share` groups of 8 columns of the skinny one.
+    const auto own_vectors = [&](int wide_row, int wide_end, int skinny_row, int share, int batch) {
+      const Place place = work.swap_ab ? along_wide() : along_skinny();
       const int wide = wide_row + static_cast<int>(threadIdx.x) % 128 / 32 * 16 + place.wide,
-                narrow = narrow_row + place.narrow, narrow_end = narrow_row + 8 * share;
-      return work.swapped ? Vectors{batch, narrow, wide, 8, 0, ::min(work.m, narrow_end), ::min(work.n, wide_end)}
-                          : Vectors{batch, wide, narrow, 0, 8, ::min(work.m, wide_end), ::min(work.n, narrow_end)};
+                skinny = skinny_row + place.skinny, skinny_end = skinny_row + 8 * share;
+      return work.swap_ab ? Vectors{batch, skinny, wide, 8, 0, ::min(work.m, skinny_end), ::min(work.n, wide_end)}
+                          : Vectors{batch, wide, skinny, 0, 8, ::min(work.m, wide_end), ::min(work.n, skinny_end)};
     };
     const auto from_vector = [](Vectors own, int p) {
       own.row += p * own.rows_apart, own.col += p * own.cols_apart;
@@ -311,37 +312,37 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
     };
     for (unsigned index = first_tile; index < work.tiles; index += tile_step) {
       const Tile tile = tile_at(index);
-      // What this thread adds up: groups of 8 narrow columns, of which a share is its block's.
+      // This thread's part: groups of 8 skinny columns, a share of which belongs to its block.
       const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
       const bool owns = mine < K::groups;
       const Vectors own = own_vectors(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
-                                      tile.narrow_row + 8 * mine, share, tile.batch);
+                                      tile.skinny_row + 8 * mine, share, tile.batch);
       constexpr int at_once = K::groups < 4 ? K::groups : 4;  // in the epilogue
       if constexpr (requires { epilogue.template prefetch<4, at_once>(own); })
         if (owns && !work.plain)
           for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_vector(own, p));
       Sum sums[K::sums];
       const auto start_step = [&](Sum(&to)[K::sums], bool accumulate) {
-        sm90::wait(full + ring.stage, ring.parity);
+        pipeline.consumer_wait(ring);
         const unsigned wide = sm90::shared_address(shared + ring.stage * wgmma_stage_bytes(c)),
-                       narrow = wide + K::bytes_wide;
+                       skinny = wide + K::bytes_wide;
         sm90::fence_sums();
 #pragma unroll
         for (int k = 0; k < c.bk; k += sm90::product_k<T>)
-          sm90::multiply<T, K::axis_wide, K::axis_narrow, c.bn>(
+          sm90::multiply<T, K::axis_wide, K::axis_skinny, c.bn>(
               to,
               sm90::descriptor(K::axis_wide,
                                wide + sm90::outer_offset(group * 64) + sm90::k_offset(K::axis_wide, k, sizeof(T))),
-              sm90::descriptor(K::axis_narrow, narrow + sm90::k_offset(K::axis_narrow, k, sizeof(T))),
+              sm90::descriptor(K::axis_skinny, skinny + sm90::k_offset(K::axis_skinny, k, sizeof(T))),
               accumulate || k > 0);
         sm90::commit_products();
       };
       const auto release = [&](int stage) {
-        if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
+        if (threadIdx.x % 128 == 0) pipeline.consumer_release(stage);
       };
       if constexpr (c.promote > 0) {
-        // Of a few steps at a time, each one's sums are added up while the next ones multiply. Of wide tiles, whose
-        // sums leave no registers for that, another warpgroup multiplies meanwhile.
+        // Each step's sums are added up while the next few steps multiply. Large tiles leave no registers for that;
+        // there the other warpgroup multiplies meanwhile.
         constexpr int most = c.bn <= 64 ? 4 : 1;
         Sum parts[most][K::sums];
 #pragma unroll
@@ -374,7 +375,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         ring.next();
         for (int i = 1; i < steps; ++i, ring.next()) {
           start_step(sums, true);
-          sm90::wait_products<1>();  // all but these: the stage before this one has been read
+          sm90::wait_products<1>();  // all but these: the previous stage has been read
           release(former);
           former = ring.stage;
         }
@@ -383,12 +384,12 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
       }
       sm90::take_sums(sums);
       await_others();
-      // A thread's sums: [group of 8 narrow columns][4]. Those of its own share become the first ones: the group at
-      // place p is group p ^ mine.
+      // A thread's sums: [group of 8 skinny columns][4]. Its own share moves to the front: place p then holds group
+      // p ^ mine.
       Sum* const received =
           reinterpret_cast<Sum*>(shared + split_sums_at(c)) + (group * 128 + static_cast<int>(threadIdx.x) % 128) * 4;
-      constexpr int of_group = multipliers * 128 * 4;  // sums that all of a block's threads have of a group
-      constexpr int half = K::groups / 2;              // the most that a share has, of two or more
+      constexpr int of_group = consumers * 128 * 4;  // sums of a group in all of a block's threads
+      constexpr int half = K::groups / 2;            // the largest share, where there are two or more
       if (split > 1) {
 #pragma unroll
         for (int distance = half; distance > 0; distance /= 2)
@@ -403,7 +404,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
           return simt::vec<Sum, 4>{sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]};
         };
         if (split == 2) {
-          const sm90::Inbox other(received, got, rank ^ 1);
+          const sm90::RemoteBuffer other(received, sums_full, rank ^ 1);
 #pragma unroll
           for (int p = 0; p < half; ++p) other.send(p * of_group, four(half + p));
         } else {
@@ -411,13 +412,13 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
           for (int p = 0; p < K::groups; ++p) {
             const int of = owns ? p ^ mine : p, to = of >> work.share_log2;
             if (to == static_cast<int>(rank)) continue;
-            const int from = static_cast<int>(rank) - (static_cast<int>(rank) > to);  // among those that send there
-            sm90::Inbox(received, got, static_cast<unsigned>(to))
+            const int from = static_cast<int>(rank) - (static_cast<int>(rank) > to);  // rank among the senders
+            sm90::RemoteBuffer(received, sums_full, static_cast<unsigned>(to))
                 .send(((from << work.share_log2) + (of & (share - 1))) * of_group, four(p));
           }
           if (!owns) return;
         }
-        sm90::wait_of_cluster(got, 0);
+        sm90::wait_cluster_scope(sums_full, 0);
         RIDGE_KEEP_LOOP
         for (unsigned from = 0; from + 1 < split; ++from) {
           simt::vec<Sum, 4> other[half];
@@ -426,22 +427,22 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
             other[p] =
                 simt::load<4>(received + (static_cast<int>(from << work.share_log2) + ::min(p, share - 1)) * of_group);
 #pragma unroll
-          for (int i = 0; i < 4 * half; ++i) sums[i] = added(sums[i], other[i / 4][i % 4]);  // of places sent: not used
+          for (int i = 0; i < 4 * half; ++i) sums[i] = added(sums[i], other[i / 4][i % 4]);  // sent ones: unused
         }
       }
 
-      const auto turn = [&](int p) {
-        if (work.swapped) turn_along_wide(sums + 4 * p);
-        else turn_along_narrow(sums + 4 * p);
+      const auto transpose_group = [&](int p) {
+        if (work.swap_ab) transpose_along_wide(sums + 4 * p);
+        else transpose_along_skinny(sums + 4 * p);
       };
 #pragma unroll
-      for (int p = 0; p < half; ++p) turn(p);
+      for (int p = 0; p < half; ++p) transpose_group(p);
       if (split == 1)
 #pragma unroll
-        for (int p = half; p < K::groups; ++p) turn(p);
+        for (int p = half; p < K::groups; ++p) transpose_group(p);
       const std::int64_t first_of_d = tile.batch * work.plain_batch + own.row * work.plain_pitch + own.col,
                          step = own.rows_apart * work.plain_pitch + own.cols_apart;
-      // As Plain, or as they are.
+      // Stores as Plain, or in the sums' type.
       const auto with_plain = [&](const auto& store) {
         using Plain = typename K::Plain;
         if (work.plain_sums) return store(static_cast<Sum*>(work.plain) + first_of_d);
@@ -457,7 +458,7 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
         });
       } else {
         RIDGE_KEEP_LOOP
-        for (int p = 0; p < share; p += at_once) {  // groups take turns at the first places: the code is there once
+        for (int p = 0; p < share; p += at_once) {  // groups rotate through the first places: the code exists once
           if (work.plain) {
             with_plain([&]<class Plain>(Plain* d) {
 #pragma unroll
@@ -482,8 +483,8 @@ __global__ void __launch_bounds__(SplitKernel<Row, T, MW, MN>::threads, Row::con
   }
 }
 
-// Steps along k of which the copy engine brings a gathered operand as it lies: whole rows along its few columns, in the
-// place that they are turned in.
+// Steps along k for which the copy engine loads a gathered operand unchanged: whole rows along its few columns, to the
+// place where they are transposed.
 template <class T> static int bulk_steps_of(const Config& c, const Operand<T>& o, std::int64_t rows, std::int64_t k) {
   const auto size = static_cast<std::int64_t>(sizeof(T)), pitch = o.k_stride;
   if (o.outer_stride != 1 || rows > c.bn || pitch < rows || c.bk * pitch * size > c.bn * wgmma_line_bytes ||
@@ -492,60 +493,60 @@ template <class T> static int bulk_steps_of(const Config& c, const Operand<T>& o
   return static_cast<int>((pitch * (k - 1) + rows) / (pitch * c.bk));
 }
 
-// What of D a kernel stores without an epilogue: D, where it is the sums and its columns are neighbours; else its data
-// is null, and the epilogue serves.
+// The part of D that a kernel stores without an epilogue: D, where it is just the sums and its rows are contiguous;
+// else its data is null and the epilogue stores.
 struct PlainD {
   WgmmaOperand d;
-  bool sums = false;     // it is of the sums' type, else of SplitKernel::Plain
-  bool vectors = false;  // its rows are whole pieces of four, each on its own size
+  bool sums = false;     // D has the sums' type, else SplitKernel::Plain
+  bool vectors = false;  // D's rows are whole vectors of four, each aligned to its size
 };
 
-// Launches it with `split` blocks in a cluster, whose tiles have `wide_rows` rows of the wide operand: at most bm, or
-// all of them where it does not lie along k; a multiple of four.
-// gathered: the narrow operand, where MN is Major::none.
+// Launches the kernel with `split` blocks in a cluster. A tile has `wide_rows` rows of the wide operand: at most bm, a
+// multiple of four; all bm where that operand is not K-major.
+// gathered: the skinny operand, where MN is Major::none.
 // Precondition: split <= steps along k, and a power of two.
-template <class Row, class T, Major MW, Major MN, class Epilogue>
-[[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& narrow, const PlainD& plain,
-                                         const Shape& shape, bool swapped, int split, int wide_rows, Copied copied,
+template <class Policy, class T, Major MW, Major MN, class Epilogue>
+[[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& skinny, const PlainD& plain,
+                                         const Shape& shape, bool swap_ab, int split, int wide_rows, Copied copied,
                                          SplitHints hints, const Epilogue& epilogue, int sms, Stream stream,
                                          const Operand<T>& gathered = {}) {
   namespace sm90 = tile::sm90;
-  using K = SplitKernel<Row, T, MW, MN>;
-  constexpr Config c = Row::config;
-  const std::int64_t rows_wide = swapped ? shape.n : shape.m, rows_narrow = swapped ? shape.m : shape.n;
-  // What of a tile there is not would be copied as zeros, which takes longer than to copy rows. Where there is one tile
-  // and a copy brings all of it, no such rows are asked for: what is multiplied instead becomes rows that D has not.
-  const int box_narrow =
-      MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_narrow, rows_narrow)) : K::box_narrow;
+  using K = SplitKernel<Policy, T, MW, MN>;
+  constexpr Config c = Policy::config;
+  const std::int64_t rows_wide = swap_ab ? shape.n : shape.m, rows_skinny = swap_ab ? shape.m : shape.n;
+  // Rows outside the matrix would be copied as zeros, which takes longer than copying rows. Where one copy loads the
+  // only tile, its box leaves them out: stale data is multiplied instead and becomes rows outside D.
+  const int box_skinny =
+      MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_skinny, rows_skinny)) : K::box_skinny;
   const int box_wide = MW == Major::k ? wide_rows : K::box_wide;
   const int bytes_wide = MW == Major::k ? wide_rows * wgmma_line_bytes : K::bytes_wide,
-            bytes_narrow = K::gathers ? 0 : K::bytes_narrow - (K::box_narrow - box_narrow) * wgmma_line_bytes;
-  sm90::TensorMap map_wide, map_narrow{};
+            bytes_skinny = K::gathers ? 0 : K::bytes_skinny - (K::box_skinny - box_skinny) * wgmma_line_bytes;
+  sm90::TensorMap map_wide, map_skinny{};
   RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, box_wide, K::fetch_wide));
   if constexpr (!K::gathers)
-    RIDGE_TRY(make_operand_map<T>(&map_narrow, narrow, rows_narrow, shape.k, shape.batch, MN, box_narrow));
-  const Raster raster = raster_of(rows_wide, rows_narrow, wide_rows, c.bn);
+    RIDGE_TRY(make_operand_map<T>(&map_skinny, skinny, rows_skinny, shape.k, shape.batch, MN, box_skinny));
+  const Raster raster = raster_of(rows_wide, rows_skinny, wide_rows, c.bn);
   const std::int64_t tiles = raster.tiles() * shape.batch;
   const SplitWork work{.m = static_cast<int>(shape.m),
                        .n = static_cast<int>(shape.n),
                        .steps = static_cast<int>((shape.k + c.bk - 1) / c.bk),
                        .wide = static_cast<unsigned>(raster.rows),
-                       .narrow = static_cast<unsigned>(raster.cols),
+                       .skinny = static_cast<unsigned>(raster.cols),
                        .tiles = static_cast<unsigned>(tiles),
                        .wide_rows = wide_rows,
                        .batch_of_wide = wide.batch_stride ? 1 : 0,
-                       .batch_of_narrow = narrow.batch_stride ? 1 : 0,
-                       .swapped = swapped,
+                       .batch_of_skinny = skinny.batch_stride ? 1 : 0,
+                       .swap_ab = swap_ab,
                        .gathered = gathered.data,
                        .gathered_row = gathered.outer_stride,
                        .gathered_k = gathered.k_stride,
                        .gathered_batch = gathered.batch_stride,
-                       .narrow_rows = static_cast<int>(rows_narrow),
+                       .skinny_rows = static_cast<int>(rows_skinny),
                        .k = static_cast<int>(shape.k),
-                       .bulk_steps = K::gathers ? bulk_steps_of(c, gathered, rows_narrow, shape.k) : 0,
+                       .bulk_steps = K::gathers ? bulk_steps_of(c, gathered, rows_skinny, shape.k) : 0,
                        .bulk_bytes = static_cast<int>(c.bk * gathered.k_stride * static_cast<int>(sizeof(T))),
                        .share_log2 = split_share_log2(c, split),
-                       .stage_bytes = bytes_wide + bytes_narrow,
+                       .stage_bytes = bytes_wide + bytes_skinny,
                        .copied = copied,
                        .hints = hints,
                        .plain = const_cast<void*>(plain.d.data),
@@ -557,8 +558,8 @@ template <class Row, class T, Major MW, Major MN, class Epilogue>
                         .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
-  constexpr auto kernel = gemm_split<Row, T, MW, MN, Epilogue>;
-  return sm90::launch_overlapping_clusters(at, split, kernel, map_wide, map_narrow, work, epilogue);
+  constexpr auto kernel = gemm_split<Policy, T, MW, MN, Epilogue>;
+  return sm90::launch_dependent_clusters(at, split, kernel, map_wide, map_skinny, work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

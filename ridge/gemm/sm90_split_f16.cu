@@ -1,4 +1,4 @@
-// f16, where a cluster's blocks share a tile's products.
+// f16, with split-K over a cluster's blocks.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -1,4 +1,4 @@
-// 8-bit floats, where a cluster's blocks share a tile's products.
+// 8-bit floats, with split-K over a cluster's blocks.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -1,4 +1,4 @@
-// Signed bytes, where a cluster's blocks share a tile's products: sums in int32, and D in int32 or by way of float32.
+// Signed bytes, with split-K over a cluster's blocks: sums in int32, and D in int32 or by way of float32.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -1,4 +1,4 @@
-// float32 as TF32, where a cluster's blocks share a tile's products.
+// float32 as TF32, with split-K over a cluster's blocks.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -15,7 +15,7 @@
 namespace ridge::gemm_kernels {
 namespace {
 
-// Who stores D.
+// How D is stored.
 enum class By : std::uint8_t { columns, epilogue };
 
 struct Case {
@@ -28,7 +28,7 @@ struct Case {
   float alpha = 1, scale = 1;
 };
 
-// Rows of 16 bytes, so that TMA takes them.
+// 16-byte aligned rows, so that TMA takes them.
 int pitch_of(int columns) { return (columns + 7) / 8 * 8; }
 
 template <class T> struct Matrices {
@@ -128,9 +128,9 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
     }
 }
 
-// The same of row I of the table.
+// The same for row I of the table.
 template <int I, class T, Major MA, Major MB, class Out = T> void check(const Case& c) {
-  check_row<Row<I>, T, MA, MB, Out>(c);
+  check_row<Policy<I>, T, MA, MB, Out>(c);
 }
 
 constexpr Major k = Major::k, outer = Major::outer;
@@ -138,7 +138,7 @@ constexpr Major k = Major::k, outer = Major::outer;
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
 constexpr int grouped = row_named("grouped_wgmma");
-// Empty groups, groups of one row, of one warpgroup's rows, of parts of the 16 that one copy stores, of several tiles.
+// Empty groups, groups of one row, of one warpgroup's rows, of part of the 16 rows of a copy, of several tiles.
 const std::vector<std::int32_t> uneven{0, 0, 1, 65, 193, 193, 209, 350, 480, 481};
 
 TEST(GemmOnHopper, GroupsOfAnySize) {
@@ -150,7 +150,7 @@ TEST(GemmOnHopper, RowsInNoGroupStayAsTheyAre) {
   check<grouped, half, k, outer>({.m = 300, .n = 72, .k = 64, .offsets = within});
   check<grouped, half, k, k>({.m = 300, .n = 72, .k = 64, .offsets = within, .by = By::epilogue});
 }
-// Columns that are no groups of 64: D leaves in copies of 32.
+// Columns that are not groups of 64: D is stored in copies of 32.
 TEST(GemmOnHopper, OddNumbersOfParts) {
   check<row_named("cooperative_128x224"), half, k, k>({.m = 300, .n = 424, .k = 136, .bias = true});
   check<row_named("cooperative_128x224"), half, k, k>(
@@ -160,7 +160,7 @@ TEST(GemmOnHopper, OddNumbersOfParts) {
   check<row_named("cooperative_128x224"), half, k, k>({.m = 130, .n = 232, .k = 64, .by = By::epilogue, .bias = true});
   check<row_named("cooperative_128x224"), bfloat16, k, k, float>({.m = 300, .n = 328, .k = 72, .bias = true});
 }
-// D of float32 beside operands of 16 bits: by TMA too, of groups' last rows by threads.
+// D of float32 with 16-bit operands: also by TMA, and by threads for groups' last rows.
 TEST(GemmOnHopper, FloatsOfHalves) {
   constexpr int cooperative = row_named("cooperative_128x192");
   check<cooperative, half, k, k, float>({.m = 300, .n = 200, .k = 72});
@@ -219,9 +219,9 @@ TEST(GemmOnHopper, OneOperand) {
   check<row_named("ping_pong_128x192"), half, outer, outer>({.m = 136, .n = 200, .k = 72, .batch = 2});
 }
 
-// An addend comes as a tile's first steps, or as its last ones: behind an activation, with a gate, and of a block's
-// only tile; where the ring has room for all of it at once, and where it has not; of tiles beyond D's edges; in each
-// schedule, stored at once and later.
+// An addend comes as a tile's first steps, or as its last ones: after an activation, with a gate, and in a block's only
+// tile; where the stages hold all of it at once, and where they do not; in tiles beyond D's edges; in each schedule,
+// with immediate and with deferred stores.
 TEST(GemmOnHopper, AResidual) {
   for (const bool first : {false, true}) {
     const Activation relu = Activation::relu, silu = Activation::silu;
@@ -247,8 +247,8 @@ TEST(GemmOnHopper, AResidual) {
   }
 }
 
-// `fp8` and `tf32x3` with 16-bit operands, which are what the CPU multiplies: sums leave the tensor cores after each
-// step, and after every other one.
+// `fp8` and `tf32x3` with 16-bit operands, which the CPU can multiply: sums leave the tensor cores after each step, and
+// after every other one.
 template <int I, int Steps> struct Promoting {
   static constexpr Config config = [] {
     Config c = variants[I].config;
@@ -257,18 +257,18 @@ template <int I, int Steps> struct Promoting {
   }();
 };
 TEST(GemmOnHopper, PartsOfSumsLeaveTheTensorCores) {
-  for (const int steps : {1, 2, 3, 6})  // two parts take turns
+  for (const int steps : {1, 2, 3, 6})  // two parts alternate
     check_row<Promoting<row_named("fp8"), 1>, half, k, k>(
         {.m = 300, .n = 264, .k = 64 * steps - 40, .bias = true, .residual = steps > 2});
   check_row<Promoting<row_named("tf32x3"), 2>, half, k, k>(
       {.m = 140, .n = 200, .k = 328, .by = By::epilogue, .residual = true});
 }
 
-// ---- tiles that clusters share, by a block that has all of k --------------------------------------------------------
+// ---- split-K tiles, by a block that has all of k --------------------------------------------------------------------
 
-// So few multiprocessors that a block has several tiles. A narrow operand of Major::none is stored along its rows.
+// Few multiprocessors, so that a block has several tiles. A skinny operand of Major::none is stored along its rows.
 constexpr int few_sms = 1;
-template <int I, class T, Major MA, Major MB, bool Swapped>
+template <int I, class T, Major MA, Major MB, bool SwapAB>
 void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wide_rows = 0) {
   std::mt19937 bits(3);
   const auto operand = [&](Major major, int rows) {
@@ -283,12 +283,12 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
   epilogue.addends[epilogue.bias] = bias.tensor();
   epilogue.addends[epilogue.bias].row_stride = 0;
   epilogue.d = d.tensor();
-  constexpr Major wide = Swapped ? MB : MA, narrow = Swapped ? MA : MB;
-  Matrices<T>& few = Swapped ? a : b;
-  const Status status = launch_split<Row<I>, T, wide, narrow>(
-      Swapped ? b.operand() : a.operand(), few.operand(),
-      PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, Swapped, 1,
-      wide_rows ? wide_rows : Row<I>::config.bm, Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
+  constexpr Major wide = SwapAB ? MB : MA, skinny = SwapAB ? MA : MB;
+  Matrices<T>& few = SwapAB ? a : b;
+  const Status status = launch_split<Policy<I>, T, wide, skinny>(
+      SwapAB ? b.operand() : a.operand(), few.operand(),
+      PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, SwapAB, 1,
+      wide_rows ? wide_rows : Policy<I>::config.bm, Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
       Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()});
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {
@@ -347,9 +347,9 @@ TEST(GemmOnHopper, TwoWarpgroupsHaveHalfOfATileEach) {
 
 // ---- float32 by threads ---------------------------------------------------------------------------------------------
 
-template <int I, Major MD, bool Swapped> void check_tile(int m, int n, int of_k, int batch = 1, bool shared_b = false) {
+template <int I, Major MD, bool SwapAB> void check_tile(int m, int n, int of_k, int batch = 1, bool shared_b = false) {
   std::mt19937 bits(2);
-  constexpr Major ma = Swapped ? Major::outer : MD, mb = Swapped ? MD : Major::outer;
+  constexpr Major ma = SwapAB ? Major::outer : MD, mb = SwapAB ? MD : Major::outer;
   const auto operand = [&](Major major, int count, int rows) {
     Matrices<float> x = major == Major::k ? Matrices<float>(count, rows, of_k) : Matrices<float>(count, of_k, rows);
     return x.randomise(bits);
@@ -358,8 +358,8 @@ template <int I, Major MD, bool Swapped> void check_tile(int m, int n, int of_k,
   StandardEpilogue<float> epilogue{};
   epilogue.alpha = epilogue.scale = 1;
   epilogue.d = d.tensor();
-  const Status status = launch_tma_tile<Row<I>, MD, Swapped>(
-      Swapped ? b.operand() : a.operand(), Swapped ? a.operand() : b.operand(), {m, n, of_k, batch}, epilogue);
+  const Status status = launch_tma_tile<Policy<I>, MD, SwapAB>(
+      SwapAB ? b.operand() : a.operand(), SwapAB ? a.operand() : b.operand(), {m, n, of_k, batch}, epilogue);
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<float>& x, Major major, int of, int row, int along) {
     return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
@@ -389,7 +389,7 @@ TEST(GemmOnHopper, TilesOfFloatOfABatchAndOfOneStep) {
 }
 TEST(GemmOnHopper, GroupsOfWarpsHaveStepsOfTheirOwn) {
   constexpr int row = row_named("tma_128x64");
-  check_tile<row, k, false>(130, 70, 32 * 9 + 1);  // two rounds of the ring, and one group one step more
+  check_tile<row, k, false>(130, 70, 32 * 9 + 1);  // two passes over the stages, and one group one step more
   check_tile<row, outer, false>(40, 130, 32 * 16 + 7, 2);
   check_tile<row, k, true>(70, 140, 32 * 6);
   check_tile<row, k, false>(129, 65, 40);  // groups without a step

@@ -1,4 +1,4 @@
-// float32 as TF32, and in three parts of it.
+// float32 as TF32, and as three products of TF32 parts.
 #include <ridge/gemm/sm90_launch.cuh>
 
 namespace ridge::gemm_detail {

@@ -1,42 +1,43 @@
-// GEMM on Hopper's tensor cores: TMA brings tiles of A and B to shared memory, wgmma multiplies them there.
+// GEMM on Hopper's tensor cores: TMA copies tiles of A and B to shared memory, wgmma multiplies them there.
 //
-// One kernel, in several schedules (Config::schedule). Where a warp does nothing but load, it is ahead of those that
-// multiply by up to `stages` steps, and goes on with the next tile while this one is stored. Blocks of a cluster have
-// tiles below each other, and each loads its part of the columns of B that they share, for all of them.
+// One kernel with several schedules (Config::schedule). A specialized producer warp runs up to `stages` steps ahead of
+// the consumer warpgroups, and loads the next tile while they store this one. The tiles of a cluster's blocks lie below
+// each other; each block loads its part of the columns of B that they share and multicasts it to all of them.
 //
-// With Config::gated a tile has half of its columns from B and half from G, the same ones, so that a thread has both
-// sums of an element. With Config::grouped its rows are of one group, and B is that group's.
+// With Config::gated half of a tile's columns belong to B and half, the same ones, to G, so that a thread holds both
+// sums of an element. With Config::grouped a tile's rows belong to one group, and B is that group's.
 //
-// What is added to a tile comes the same way as its operands, in steps of its own before or after them (config.hpp).
+// C or the residual arrives the same way as the operands, in steps before or after the operands' steps (config.hpp).
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
 #include <ridge/gemm/sm90_groups.cuh>
-#include <ridge/tile/sm90/overlap.cuh>
+#include <ridge/tile/sm90/dependent_launch.cuh>
+#include <ridge/tile/sm90/pipeline.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
 
 namespace ridge::gemm_kernels {
 
-// Who brings a tile to D.
+// How a tile is stored to D.
 enum class Store : std::uint8_t {
-  epilogue,   // the epilogue of the launch
-  tma,        // ColumnEpilogue, and TMA: D of two bytes
-  tma_float,  // the same: D of float32
-  direct,     // each thread: integers, as they are
+  epilogue,   // by the epilogue of the launch
+  tma,        // by ColumnEpilogue and TMA: D of two bytes
+  tma_float,  // likewise: D of float32
+  direct,     // by each thread: integers, unchanged
 };
 
-// What a launch says beside its tensor maps.
+// The launch's arguments beside the tensor maps.
 struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
-  unsigned rows, cols, batch;  // tiles of D, in clusters
+  unsigned rows, cols, batch;  // D in clusters' tiles
   Store store;
-  int addend_steps;     // of what is added to a tile (config.hpp); 0: nothing
-  int batch_of_addend;  // 1; 0: shared by the batch
-  bool sums_begin;      // with the addend, times addend_factor; else it is ColumnEpilogue's to add
+  int addend_steps;     // steps in which the addend is loaded (config.hpp); 0: there is none
+  int batch_of_addend;  // 1; 0: the batch shares it
+  bool sums_begin;      // with the addend times addend_factor; else ColumnEpilogue adds it
   float addend_factor;
-  void* d;                           // of Store::direct, and of groups' rows that TMA cannot store
+  void* d;                           // for Store::direct, and for rows of groups that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
-  Groups groups;                     // of Config::grouped, else not used
+  Groups groups;                     // for Config::grouped, else unused
 };
 
 constexpr tile::sm90::Axis axis_of(Major major) {
@@ -44,20 +45,21 @@ constexpr tile::sm90::Axis axis_of(Major major) {
 }
 
 template <class T> inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
-// The type of D that TMA stores where D is not of float32: float8 has bfloat16. Threads store D of integers.
+// The type of D that TMA stores where D is not float32: bfloat16 for float8. Threads store D of integers.
 template <class T> using ColumnOut = std::conditional_t<sizeof(T) == 2, T, bfloat16>;
 template <class T> inline constexpr bool has_tma_store = sizeof(T) == 2 || is_float8<T>;
 template <class T> inline constexpr bool has_direct_store = std::is_same_v<tile::sm90::Sum<T>, std::int32_t>;
-// D of float32, which operands of 16 bits have now and then: of rows whose sums leave registers for that.
-template <class Row, class T> inline constexpr bool has_float_store = !has_direct_store<T> && stores_float(Row::config);
+// D of float32, which 16-bit operands sometimes have: only for rows of the table whose sums leave registers for it.
+template <class Policy, class T>
+inline constexpr bool has_float_store = !has_direct_store<T> && stores_float(Policy::config);
 
 // A config's tiles as TMA and wgmma take them.
-template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
-  static constexpr Config c = Row::config;
+template <class Policy, class T, Major MA, Major MB> struct WgmmaKernel {
+  static constexpr Config c = Policy::config;
   static constexpr tile::sm90::Axis axis_a = axis_of(MA), axis_b = axis_of(MB);
-  static constexpr int rows = rows_of_multiplier(c), blocks = rows / 64, sums = c.bn / 2;
+  static constexpr int rows = rows_of_consumer(c), blocks = rows / 64, sums = c.bn / 2;
   static constexpr int columns = gemm_kernels::columns(c);  // of D
-  // Columns of B that each block of a cluster loads; or all of B's, or all of G's.
+  // Columns of B that each block of a cluster loads; with a gate all columns of B, or all of G.
   static constexpr int b_share = c.gated ? columns : columns / c.cluster;
   static_assert(!c.gated || c.cluster <= 2);
   static constexpr bool two_parts = has_two_parts(c);
@@ -75,31 +77,31 @@ template <class Row, class T, Major MA, Major MB> struct WgmmaKernel {
   using Out = ColumnOut<T>;
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
-  // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always does.
+  // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always multiplies.
   static constexpr bool defers =
       c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote && !c.gated;
-  // Whether sums may begin with an addend: D is of 16 bits, and nothing rounds worse than float32 where sums are added.
+  // Whether sums may begin with an addend: D has 16 bits, and nothing adds sums with a coarser rounding than float32's.
   static constexpr bool begins_sums = (sizeof(T) == 2 || c.promote > 0) && !c.gated && has_tma_store<T>;
-  // Sums that have gelu at a time, where it is beside the other warpgroup's products.
-  static constexpr int turns = c.schedule == Schedule::ping_pong ? 8 : part_sums;
-  // Of 64K: one warpgroup loads, two multiply.
-  static constexpr int loader_registers = registers > 128 ? 24 : 40;
-  static constexpr int multiplier_registers = registers > 128 ? 240 : 232;
-  // Rows of a box: K-major, all that one copy brings; else 64 elements along k, and a copy for each 64 of the other.
-  // Of a group's last tile no more is brought than the warpgroups that have rows of it need.
+  // Sums that pass through gelu at a time, where it overlaps the other warpgroup's products.
+  static constexpr int chains = c.schedule == Schedule::ping_pong ? 8 : part_sums;
+  // Out of 64K: one producer warpgroup, two consumer warpgroups.
+  static constexpr int producer_registers = registers > 128 ? 24 : 40;
+  static constexpr int consumer_registers = registers > 128 ? 240 : 232;
+  // Rows of a TMA box. K-major: all rows in one copy; else 64 elements along k, and one copy for each 64 of the other
+  // axis. For the last tile of a group, only the rows of warpgroups that have some are loaded.
   static constexpr int part_of_a = c.grouped ? rows : c.bm, parts_of_a = c.bm / part_of_a;
   static constexpr int box_a = MA == Major::k ? part_of_a : c.bk, box_b = MB == Major::k ? b_share : c.bk;
   using Store = ColumnStore<Out, columns, c.grouped>;
 };
 
-// The tiles of a block: those of cluster x are number x, x + clusters and so on; tiles of a cluster are below each
-// other. In 32 bits, which divide in line.
-template <class Row> struct TileWalk {
-  static constexpr Config c = Row::config;
-  unsigned rows, cols, total, index;  // of clusters
-  int end, rank;                      // of D's rows; in the cluster
+// Scheduler of a block's tiles: cluster x takes tiles x, x + clusters and so on; the tiles of a cluster's blocks lie
+// below each other. Indices have 32 bits, whose division is inlined.
+template <class Policy> struct TileScheduler {
+  static constexpr Config c = Policy::config;
+  unsigned rows, cols, total, index;  // in clusters
+  int end, rank;                      // D's number of rows; the rank in the cluster
 
-  __device__ TileWalk(const WgmmaWork& w, int rank_in_cluster)
+  __device__ TileScheduler(const WgmmaWork& w, int rank_in_cluster)
       : rows(w.rows),
         cols(w.cols),
         total(w.rows * w.cols * w.batch),
@@ -110,14 +112,14 @@ template <class Row> struct TileWalk {
   __device__ void next(unsigned n = 1) { index += n * (gridDim.x / c.cluster); }
   __device__ WgmmaTile at() const {
     const unsigned tiles = rows * cols, batch = index / tiles;
-    const BandRaster<unsigned> raster{rows, cols, c.band};
+    const BasicRaster<unsigned> raster{rows, cols, c.raster_group};
     const auto place = raster.at(index - batch * tiles);
     return {static_cast<int>((place.row * c.cluster + rank) * c.bm), static_cast<int>(place.col) * columns(c),
             static_cast<int>(batch), end};
   }
 };
 
-// One operand's tile: elements from `outer` on, and from `k` on. Outer: how many; box: see WgmmaKernel.
+// Loads one operand's tile: `Outer` elements from `outer` on, and those from `k` on. For the box see WgmmaKernel.
 template <tile::sm90::Axis axis, int Outer, bool Multicast>
 __device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, unsigned char* to,
                                              tile::sm90::Barrier* full, int outer, int k, int batch,
@@ -135,7 +137,7 @@ __device__ __forceinline__ void load_operand(const tile::sm90::TensorMap* map, u
   }
 }
 
-// A stage of columns of B from `col` on, of which each block of a cluster loads its share for all of them.
+// Loads a stage's columns of B from `col` on; each block of a cluster loads its share and multicasts it to all.
 template <class K>
 __device__ __forceinline__ void load_columns(const tile::sm90::TensorMap* map, unsigned char* to,
                                              tile::sm90::Barrier* full, int col, int k, int batch, int rank) {
@@ -146,17 +148,17 @@ __device__ __forceinline__ void load_columns(const tile::sm90::TensorMap* map, u
 
 struct Gate {
   tile::sm90::TensorMap map;
-  int batch;  // as MatrixLoader's
+  int batch;  // as in MatrixLoader
 };
 struct NoGate {};
 
-// What brings a stage's tiles of A and B, and has `full` expect their bytes. An operand that is not a matrix has a
-// class like this one in its place (conv/sm90_image.cuh): its maps, where a tile's steps begin,
-// and how the next is loaded.
+// Loads a stage's tiles of A and B, and has `full` expect their bytes. An operand that is not a matrix brings a class
+// with the same members instead (conv/sm90_image.cuh): its maps, the position where a tile's steps begin, and the load
+// of the next step.
 template <bool Gated> struct MatrixLoader {
   tile::sm90::TensorMap a, b;
-  int term_steps, low;         // of math 3xtf32 alone; else all steps, and 0
-  int batch_of_a, batch_of_b;  // 1; 0: shared by the batch
+  int term_steps, low;         // for math=3xtf32 alone; else all steps, and 0
+  int batch_of_a, batch_of_b;  // 1; 0: the batch shares it
   std::conditional_t<Gated, Gate, NoGate> gate;
 
   struct Place {
@@ -169,22 +171,22 @@ template <bool Gated> struct MatrixLoader {
     if constexpr (Gated) tile::sm90::prefetch(&gate.map);
   }
   __device__ __forceinline__ Place at(const WgmmaTile& tile) const { return {tile}; }
-  // K: the kernel's WgmmaKernel. rank: of the block in its cluster.
+  // K: the kernel's WgmmaKernel. rank: the block's, in its cluster.
   template <class K>
   __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
                                             tile::sm90::Barrier* full, int rank) const {
     namespace sm90 = tile::sm90;
     const WgmmaTile& tile = at.tile;
     const int parts = K::c.grouped ? ::min((tile.end - tile.row + K::part_of_a - 1) / K::part_of_a, K::parts_of_a) : 1;
-    sm90::arrive_expecting(full, parts * K::part_of_a * K::c.line + K::bytes_b);
-    // 3xtf32: operands lie as [high | low] along k; low b by high a, then high b by low a, then both high.
+    sm90::arrive_and_expect_tx(full, parts * K::part_of_a * K::c.line + K::bytes_b);
+    // 3xtf32: operands are stored as [high | low] along k; low b by high a, then high b by low a, then both high.
     const int step = at.step++, term = (step >= term_steps) + (step >= 2 * term_steps);
     const int k = (step - term * term_steps) * K::c.bk, k_a = k + (term == 1 ? low : 0),
               k_b = k + (term == 0 ? low : 0);
     for (int i = 0; i < parts * K::part_of_a; i += K::part_of_a)
       load_operand<K::axis_a, K::part_of_a, false>(&a, to_a + sm90::outer_offset(i, K::c.line), full, tile.row + i, k_a,
                                                    tile.batch * batch_of_a, 0);
-    // Of B and G, either block of a cluster loads one.
+    // One block of the cluster loads B, the other one G.
     if (!Gated || !K::multicast || rank == 0)
       load_columns<K>(&b, to_b, full, tile.col, k_b, tile.batch * batch_of_b, Gated ? 0 : rank);
     if constexpr (Gated)
@@ -195,28 +197,29 @@ template <bool Gated> struct MatrixLoader {
 };
 
 // epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d, addend: [m, n], as their maps say
-// With Config::grouped, of each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k].
-// Preconditions: cc 90; maps made with the boxes of WgmmaKernel, that of d with 16 rows, that of the addend with
-// addend_rows; the grid is whole clusters.
-template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
+// With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k].
+// Preconditions: cc 90; the maps have the boxes of WgmmaKernel, d's 16 rows and the addend's addend_rows; the grid is
+// whole clusters.
+template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loader>
+__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
                const __grid_constant__ tile::sm90::TensorMap map_addend, const __grid_constant__ WgmmaWork work,
                const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
-    using K = WgmmaKernel<Row, T, MA, MB>;
-    constexpr Config c = Row::config;
-    constexpr bool ping_pong = c.schedule == Schedule::ping_pong, specialised = c.schedule != Schedule::one;
-    constexpr int first_multiplier = specialised ? 1 : 0;
+    using K = WgmmaKernel<Policy, T, MA, MB>;
+    constexpr Config c = Policy::config;
+    constexpr bool ping_pong = c.schedule == Schedule::ping_pong, specialized = c.schedule != Schedule::one;
+    constexpr int first_consumer = specialized ? 1 : 0;
     using Sum = sm90::Sum<T>;
     using Out = typename K::Out;
-    using Walk = std::conditional_t<c.grouped, GroupedTileWalk<Row>, TileWalk<Row>>;
-    using Ring = sm90::RingPlace<c.stages>;
+    using Scheduler = std::conditional_t<c.grouped, GroupedTileScheduler<Policy>, TileScheduler<Policy>>;
+    using State = sm90::PipelineState<c.stages>;
 
     unsigned char* shared = sm90::swizzled_shared();
-    auto* full = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
-    auto *empty = full + c.stages, *turn = empty + c.stages;
+    auto* barriers = reinterpret_cast<sm90::Barrier*>(shared + wgmma_barriers_at(c));
+    const sm90::Pipeline<c.stages> pipeline{barriers, barriers + c.stages};
+    auto* order = barriers + 2 * c.stages;  // of the consumers' products in ping-pong
     const auto stage_a = [=](int stage) { return shared + stage * wgmma_stage_bytes(c); };
     const auto stage_b = [=](int stage) { return shared + stage * wgmma_stage_bytes(c) + K::bytes_a; };
     const int rank = K::multicast ? static_cast<int>(sm90::cluster_rank()) : 0;
@@ -225,39 +228,36 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
     if (threadIdx.x == 0) {
       loader.prefetch();
       if (work.addend_steps) sm90::prefetch(&map_addend);
-      for (int s = 0; s < c.stages; ++s) {
-        sm90::init(full + s, 1);
-        sm90::init(empty + s, (ping_pong ? 1 : multipliers(c)) * c.cluster);
-      }
-      for (int i = 0; i < 2; ++i) sm90::init(turn + i, 1);
+      pipeline.init(1, (ping_pong ? 1 : consumers(c)) * c.cluster);
+      for (int i = 0; i < 2; ++i) sm90::init(order + i, 1);
       sm90::fence_init();
     }
-    tile::let_next_begin();
+    tile::launch_dependents();
     if constexpr (K::multicast) {
-      sm90::sync_cluster();
-      tile::await_last();  // so far nothing was read or written that the kernel before this one may write or read
+      sm90::cluster_sync_relaxed();
+      tile::grid_dependency_wait();  // nothing before this touches memory that the previous kernel may read or write
     } else {
       __syncthreads();
     }
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
-      loader.template load_next<K>(from, stage_a(stage), stage_b(stage), full + stage, rank);
+      loader.template load_next<K>(from, stage_a(stage), stage_b(stage), pipeline.full + stage, rank);
     };
-    // A tile of the addend, from where the ring is.
-    const auto load_addend = [&](const WgmmaTile& place, Ring& ring) {
+    // Loads a tile of the addend, from the pipeline's current stage on.
+    const auto load_addend = [&](const WgmmaTile& place, State& ring) {
       const int size = work.store == Store::tma_float ? sizeof(float) : sizeof(Out), pieces = addend_pieces(c, size);
       constexpr int pieces_down = c.bm / addend_rows;
       for (int piece = 0; piece < pieces; ring.next()) {
-        sm90::wait(empty + ring.stage, ring.parity ^ 1);
+        pipeline.producer_acquire(ring);
         const int end = ::min(piece + addend_pieces_of_stage(c), pieces);
-        sm90::arrive_expecting(full + ring.stage, (end - piece) * addend_piece_bytes);
+        sm90::Barrier* const full = pipeline.producer_expect(ring, (end - piece) * addend_piece_bytes);
         for (unsigned char* to = stage_a(ring.stage); piece < end; ++piece, to += addend_piece_bytes)
-          sm90::load(&map_addend, to, full + ring.stage, place.col + piece / pieces_down * (wgmma_line_bytes / size),
+          sm90::load(&map_addend, to, full, place.col + piece / pieces_down * (wgmma_line_bytes / size),
                      place.row + piece % pieces_down * addend_rows,
                      K::c.grouped ? 0 : place.batch * work.batch_of_addend);
       }
     };
-    // The products of one step, of this warpgroup's rows.
+    // Multiplies one step for this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
       const unsigned a = sm90::shared_address(stage_a(stage)), b = sm90::shared_address(stage_b(stage));
 #pragma unroll
@@ -275,42 +275,41 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       }
       sm90::commit_products();
     };
-    // Where 64 rows of a tile go, those of this warp among them.
-    const auto store_as = [&]<class As>(const WgmmaTile& place, int multiplier, int first_row) {
-      unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (multiplier * 4 + warp) * wgmma_staging_bytes;
+    // The destination of 64 rows of a tile, this warp's among them.
+    const auto store_as = [&]<class As>(const WgmmaTile& place, int consumer, int first_row) {
+      unsigned char* staging = shared + c.stages * wgmma_stage_bytes(c) + (consumer * 4 + warp) * wgmma_staging_bytes;
       ColumnStore<As, K::columns, K::c.grouped> to{staging, &map_d, place.row + first_row + warp * 16, place.col,
                                                    place.batch};
       if constexpr (K::c.grouped) {
-        to.batch = 0;  // all groups' rows are of one matrix
+        to.batch = 0;  // the rows of all groups form one matrix
         to.bound = {static_cast<As*>(work.d), work.pitch, place.end, work.n};
       }
       return to;
     };
-    const auto store_of = [&](const WgmmaTile& place, int multiplier, int first_row) {
-      return store_as.template operator()<Out>(place, multiplier, first_row);
+    const auto store_of = [&](const WgmmaTile& place, int consumer, int first_row) {
+      return store_as.template operator()<Out>(place, consumer, first_row);
     };
-    const auto bias_of = [&](int multiplier) {
-      return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + multiplier * c.bn;
+    const auto bias_of = [&](int consumer) {
+      return reinterpret_cast<float*>(shared + wgmma_bias_at(c)) + consumer * c.bn;
     };
-    // addend_stage: where that of the tile begins.
-    const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int multiplier, int first_row,
+    // addend_stage: the first stage of the tile's addend.
+    const auto finish = [&](const Sum(&sums)[K::blocks][K::sums], const WgmmaTile& place, int consumer, int first_row,
                             int addend_stage) {
-      const typename K::Store to = store_of(place, multiplier, first_row);
-      const TileAddend<Row, Out> addend{shared, addend_stage, first_row + warp * 16};
+      const typename K::Store to = store_of(place, consumer, first_row);
+      const TileAddend<Policy, Out> addend{shared, addend_stage, first_row + warp * 16};
       if constexpr (K::c.gated) {
-        if (work.store == Store::tma) store_gated_columns<Out>(sums, by_columns, bias_of(multiplier), to, addend);
+        if (work.store == Store::tma) store_gated_columns<Out>(sums, by_columns, bias_of(consumer), to, addend);
         else store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
       } else {
         if constexpr (has_tma_store<T>) {
           if (work.store == Store::tma)
-            return store_columns<Out, c.bn, K::turns>(sums, by_columns, bias_of(multiplier), to, addend);
+            return store_columns<Out, c.bn, K::chains>(sums, by_columns, bias_of(consumer), to, addend);
         }
-        if constexpr (has_float_store<Row, T>) {
+        if constexpr (has_float_store<Policy, T>) {
           if (work.store == Store::tma_float)
-            return store_columns<float, c.bn, K::turns>(
-                sums, by_columns, bias_of(multiplier),
-                store_as.template operator()<float>(place, multiplier, first_row),
-                TileAddend<Row, float>{shared, addend_stage, addend.row});
+            return store_columns<float, c.bn, K::chains>(
+                sums, by_columns, bias_of(consumer), store_as.template operator()<float>(place, consumer, first_row),
+                TileAddend<Policy, float>{shared, addend_stage, addend.row});
         }
         if constexpr (has_direct_store<T>) {
           if (work.store == Store::direct)
@@ -322,9 +321,9 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
       }
     };
-    // The columns' bias as floats, for the multiplier's own use. The barrier that lets it be read comes later.
-    const auto fetch_bias = [&](const WgmmaTile& place, int multiplier) {
-      float* bias = bias_of(multiplier);
+    // Fetches the columns' bias as float32, for this consumer only. A later barrier makes it readable.
+    const auto fetch_bias = [&](const WgmmaTile& place, int consumer) {
+      float* bias = bias_of(consumer);
       RIDGE_KEEP_LOOP
       for (int i = threadIdx.x % 128; i < K::columns; i += 128) {
         const At at{place.batch, 0, place.col + i, 1};
@@ -332,19 +331,19 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       }
     };
 
-    if constexpr (!specialised) {
-      // Every thread does everything, in turn; other blocks of the multiprocessor fill the waits.
-      Ring place_in_ring;
-      for (Walk walk(work, rank); walk.more(); walk.next()) {
-        const WgmmaTile place = walk.at();
+    if constexpr (!specialized) {
+      // Every thread does everything in sequence; other blocks of the multiprocessor fill the waits.
+      State ring;
+      for (Scheduler scheduler(work, rank); scheduler.more(); scheduler.next()) {
+        const WgmmaTile place = scheduler.at();
         Sum sums[K::blocks][K::sums];
         __syncthreads();  // the last tile's bias has been read
         fetch_bias(place, 0);
         auto from = loader.at(place);
-        for (int step = 0; step < work.steps; ++step, place_in_ring.next()) {
-          const int stage = place_in_ring.stage;
+        for (int step = 0; step < work.steps; ++step, ring.next()) {
+          const int stage = ring.stage;
           if (threadIdx.x == 0) load_step(from, stage);
-          sm90::wait(full + stage, place_in_ring.parity);
+          pipeline.consumer_wait(ring);
           sm90::fence_sums();
           multiply_step(sums, stage, 0, step > 0);
           sm90::wait_products<0>();
@@ -354,86 +353,87 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       }
       if (warp < 4 && threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     } else if (group == 0) {
-      // The loader: one thread of the first warpgroup. Through groups its warp walks.
-      sm90::keep_registers<K::loader_registers>();
+      // The producer: one thread of the first warpgroup, or its whole first warp where tiles of groups are scheduled.
+      sm90::dealloc_registers<K::producer_registers>();
       if (threadIdx.x < (c.grouped ? 32 : 1)) {
-        Ring ring;
-        for (Walk walk(work, rank); walk.more(); walk.next()) {
-          const WgmmaTile place = walk.at();
+        State ring;
+        for (Scheduler scheduler(work, rank); scheduler.more(); scheduler.next()) {
+          const WgmmaTile place = scheduler.at();
           if (threadIdx.x > 0) continue;
           auto from = loader.at(place);
           if (work.addend_steps && work.sums_begin) load_addend(place, ring);
           for (int step = 0; step < work.steps; ++step, ring.next()) {
-            sm90::wait(empty + ring.stage, ring.parity ^ 1);
+            pipeline.producer_acquire(ring);
             load_step(from, ring.stage);
           }
           if (work.addend_steps && !work.sums_begin) load_addend(place, ring);
         }
       }
     } else {
-      sm90::take_registers<K::multiplier_registers>();
-      const int multiplier = group - first_multiplier, first_row = ping_pong ? 0 : multiplier * K::rows;
-      // A stage has been read. One thread tells each block of the cluster, whose copies go to all of them.
+      sm90::alloc_registers<K::consumer_registers>();
+      const int consumer = group - first_consumer, first_row = ping_pong ? 0 : consumer * K::rows;
+      // Releases a stage that has been read: one thread arrives for each block of the cluster, whose copies go to all.
       const auto release = [&](int stage) {
         if constexpr (K::multicast) {
-          if (threadIdx.x % 128 < c.cluster) sm90::arrive_at(empty + stage, threadIdx.x % 128);
+          if (threadIdx.x % 128 < c.cluster) pipeline.consumer_release(stage, threadIdx.x % 128);
         } else {
-          if (threadIdx.x % 128 == 0) sm90::arrive(empty + stage);
+          if (threadIdx.x % 128 == 0) pipeline.consumer_release(stage);
         }
       };
-      // The tile's addend is there, from the stage on where the ring is; and it has been read.
-      const auto await_addend = [&](Ring ring) {
-        for (int step = 0; step < work.addend_steps; ++step, ring.next()) sm90::wait(full + ring.stage, ring.parity);
+      // Waits until the tile's addend has arrived, from the pipeline's stage on; the next one releases it.
+      const auto await_addend = [&](State ring) {
+        for (int step = 0; step < work.addend_steps; ++step, ring.next()) pipeline.consumer_wait(ring);
       };
-      const auto release_addend = [&](Ring ring) {
-        sm90::sync_warpgroup(1 + multiplier);
+      const auto release_addend = [&](State ring) {
+        sm90::sync_warpgroup(1 + consumer);
         for (int step = 0; step < work.addend_steps; ++step, ring.next()) release(ring.stage);
       };
       const int steps_of_tile = work.steps + work.addend_steps;
       const int first_steps = work.sums_begin ? work.addend_steps : 0, last_steps = work.addend_steps - first_steps;
-      const auto begin_sums = [&](Sum(&sums)[K::blocks][K::sums], Ring& ring) {
+      const auto begin_sums = [&](Sum(&sums)[K::blocks][K::sums], State& ring) {
         await_addend(ring);
         if constexpr (K::begins_sums) {
 #pragma unroll
           for (int i = 0; i < K::blocks; ++i)
-            TileAddend<Row, Out>{shared, ring.stage, first_row + i * 64 + warp * 16}.begin(work.addend_factor, sums[i]);
+            TileAddend<Policy, Out>{shared, ring.stage, first_row + i * 64 + warp * 16}.begin(work.addend_factor,
+                                                                                              sums[i]);
         }
         release_addend(ring);
         ring.skip(first_steps);
       };
-      // Defer: a finished tile waits, packed, and is stored beside the next one's first steps.
+      // Defer: a finished tile is kept packed and stored during the next tile's first steps.
       const auto multiply_tiles = [&]<bool Defer>() {
-        Walk walk(work, rank);
-        Ring ring;
-        [[maybe_unused]] unsigned turn_parity = 0;
+        Scheduler scheduler(work, rank);
+        State ring;
+        [[maybe_unused]] unsigned order_parity = 0;
         [[maybe_unused]] bool waits = false;
         [[maybe_unused]] typename K::Store::Packed waiting;
-        [[maybe_unused]] typename K::Store waiting_to = store_of(WgmmaTile{}, multiplier, first_row);
-        if (ping_pong && multiplier == 1) {
-          walk.next();
+        [[maybe_unused]] typename K::Store waiting_to = store_of(WgmmaTile{}, consumer, first_row);
+        if (ping_pong && consumer == 1) {
+          scheduler.next();
           ring.skip(steps_of_tile);
         }
-        if (ping_pong && multiplier == 0 && threadIdx.x % 128 == 0) sm90::arrive(turn);
-        for (; walk.more(); walk.next(ping_pong ? 2 : 1)) {
-          const WgmmaTile place = walk.at();
+        if (ping_pong && consumer == 0 && threadIdx.x % 128 == 0) sm90::arrive(order);
+        for (; scheduler.more(); scheduler.next(ping_pong ? 2 : 1)) {
+          const WgmmaTile place = scheduler.at();
           if constexpr (K::c.grouped) {
-            if (place.row + first_row >= place.end) {  // no rows of this warpgroup's: the stages pass by
+            if (place.row + first_row >= place.end) {  // no rows for this warpgroup: it releases the stages unread
               for (int step = 0; step < steps_of_tile; ++step, ring.next()) {
-                sm90::wait(full + ring.stage, ring.parity);
+                pipeline.consumer_wait(ring);
                 release(ring.stage);
               }
               continue;
             }
           }
           Sum sums[K::blocks][K::sums];
-          sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
-          fetch_bias(place, multiplier);
+          sm90::sync_warpgroup(1 + consumer);  // the last tile's bias has been read
+          fetch_bias(place, consumer);
           if constexpr (ping_pong) {
-            sm90::wait(turn + multiplier, turn_parity);
-            turn_parity ^= 1;
+            sm90::wait(order + consumer, order_parity);
+            order_parity ^= 1;
           }
           const auto start_step = [&](bool accumulate) {
-            sm90::wait(full + ring.stage, ring.parity);
+            pipeline.consumer_wait(ring);
             sm90::fence_sums();
             multiply_step(sums, ring.stage, first_row, accumulate);
           };
@@ -444,11 +444,11 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             const int former = ring.stage;
             ring.next();
             start_step(true);
-            sm90::wait_products<1>();  // all but these: the stage before this one has been read
+            sm90::wait_products<1>();  // all but these: the previous stage has been read
             release(former);
             ++step;
           };
-          if constexpr (Defer) {  // a copy beside each of the first steps: all at once they keep the second one waiting
+          if constexpr (Defer) {  // one copy in each of the first steps: all at once would delay the second
             if (waits) {
 #pragma unroll
               for (int copy = 0; copy < K::Store::copies; ++copy) {
@@ -461,24 +461,25 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           const int last = ring.stage;
           ring.next();
           if constexpr (ping_pong) {
-            // The other warpgroup waits for later phases of the stages' barriers, which tell only two phases apart.
+            // The other warpgroup waits for later phases of the stages' barriers, and parity tells only two phases
+            // apart.
             if (threadIdx.x % 128 == 0) {
               if (last_steps > 0) await_addend(ring);
-              sm90::arrive(turn + (multiplier ^ 1));
+              sm90::arrive(order + (consumer ^ 1));
             }
           }
           sm90::wait_products<0>();
           release(last);
-          sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
-          const Ring of_addend = ring;
+          sm90::sync_warpgroup(1 + consumer);  // this tile's bias is there
+          const State of_addend = ring;
           if (last_steps > 0) await_addend(of_addend);
           if constexpr (Defer) {
-            pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(multiplier),
-                                    TileAddend<Row, Out>{shared, of_addend.stage, first_row + warp * 16}, waiting);
-            waiting_to = store_of(place, multiplier, first_row);
+            pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(consumer),
+                                    TileAddend<Policy, Out>{shared, of_addend.stage, first_row + warp * 16}, waiting);
+            waiting_to = store_of(place, consumer, first_row);
             waits = true;
           } else {
-            finish(sums, place, multiplier, first_row, of_addend.stage);
+            finish(sums, place, consumer, first_row, of_addend.stage);
           }
           if (last_steps > 0) release_addend(of_addend);
           ring.skip(last_steps + (ping_pong ? steps_of_tile : 0));
@@ -487,13 +488,13 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           if (waits) waiting_to.store_all(waiting);
         }
       };
-      // A part of the sum at a time stays in the tensor cores, whose additions round less well.
+      // Only a part of the sum at a time stays in the tensor cores, whose additions round less accurately.
       [[maybe_unused]] const auto multiply_in_parts = [&] {
-        Walk walk(work, rank);
-        Ring ring;
+        Scheduler scheduler(work, rank);
+        State ring;
         Sum sums[K::blocks][K::sums], part[K::blocks][K::sums];
         const auto start_step = [&](Sum(&to)[K::blocks][K::sums], bool accumulate) {
-          sm90::wait(full + ring.stage, ring.parity);
+          pipeline.consumer_wait(ring);
           sm90::fence_sums();
           multiply_step(to, ring.stage, first_row, accumulate);
           const int stage = ring.stage;
@@ -508,16 +509,16 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
             for (int j = 0; j < K::sums; ++j) sums[i][j] += from[i][j];
           }
         };
-        for (; walk.more(); walk.next()) {
-          const WgmmaTile place = walk.at();
-          sm90::sync_warpgroup(1 + multiplier);  // the last tile's bias has been read
-          fetch_bias(place, multiplier);
+        for (; scheduler.more(); scheduler.next()) {
+          const WgmmaTile place = scheduler.at();
+          sm90::sync_warpgroup(1 + consumer);  // the last tile's bias has been read
+          fetch_bias(place, consumer);
 #pragma unroll
           for (int i = 0; i < K::blocks; ++i)
 #pragma unroll
             for (int j = 0; j < K::sums; ++j) sums[i][j] = 0;
           if (first_steps > 0) begin_sums(sums, ring);
-          if constexpr (K::two_parts) {  // one is added while the other is under way
+          if constexpr (K::two_parts) {  // one is added while the other is being multiplied
             Sum other[K::blocks][K::sums];
             int of_part = start_step(part, false), step = 0;
             for (; step + 2 < work.steps; step += 2) {
@@ -546,26 +547,26 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
           } else {
             int former = 0;
             for (int step = 0; step < work.steps; ++step) {
-              const int turn_of_part = step % K::part_steps, stage = start_step(part, turn_of_part > 0);
-              if (turn_of_part > 0) {
-                sm90::wait_products<1>();  // all but these: the stage before this one has been read
+              const int step_of_part = step % K::part_steps, stage = start_step(part, step_of_part > 0);
+              if (step_of_part > 0) {
+                sm90::wait_products<1>();  // all but these: the previous stage has been read
                 release(former);
               }
               former = stage;
-              if (turn_of_part != K::part_steps - 1 && step != work.steps - 1) continue;
+              if (step_of_part != K::part_steps - 1 && step != work.steps - 1) continue;
               sm90::wait_products<0>();
               release(former);
               add(part);
             }
           }
-          sm90::sync_warpgroup(1 + multiplier);  // this tile's bias is there
+          sm90::sync_warpgroup(1 + consumer);  // this tile's bias is there
           if (last_steps > 0) await_addend(ring);
-          finish(sums, place, multiplier, first_row, ring.stage);
+          finish(sums, place, consumer, first_row, ring.stage);
           if (last_steps > 0) release_addend(ring);
           ring.skip(last_steps);
         }
       };
-      // Blocks that have one tile have nothing to store beside: then the code for that need not come.
+      // Blocks with one tile have no next tile to overlap a store with, so the code for that is not loaded.
       [[maybe_unused]] const bool has_more_than_one = work.rows * work.cols * work.batch * c.cluster > gridDim.x;
       if constexpr (K::c.promote > 0) multiply_in_parts();
       else if (K::defers && work.store == Store::tma && is_cheap(by_columns) && has_more_than_one)
@@ -573,7 +574,7 @@ __global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_s
       else multiply_tiles.template operator()<false>();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     }
-    if constexpr (K::multicast) sm90::sync_cluster();  // others may still copy into, or arrive in, this block
+    if constexpr (K::multicast) sm90::cluster_sync_relaxed();  // others may still copy to, or arrive at, this block
   }
 }
 
@@ -583,7 +584,7 @@ struct WgmmaOperand {
   std::int64_t pitch = 0, batch_stride = 0;  // pitch: between neighbours in the axis that is not contiguous
 };
 
-// Of an operand [outer, k] of T.
+// Makes the map of an operand [outer, k] of T.
 template <class T>
 [[nodiscard]] static Status make_operand_map(tile::sm90::TensorMap* map, const WgmmaOperand& o, std::int64_t outer,
                                              std::int64_t k, std::int64_t batch, Major major, int box,
@@ -594,22 +595,22 @@ template <class T>
                                      tile::sm90::line_bytes, fetch);
 }
 
-// Where D goes, and what ColumnEpilogue adds to it, if it adds something: of the type in which D is stored.
+// Where D goes, and what ColumnEpilogue adds to it, if anything: of the type in which D is stored.
 struct WgmmaOutput {
   Store store = Store::epilogue;
-  WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue is to serve
+  WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue stores
 };
 
-// Launches it. `sms`: multiprocessors. steps: of bk.
-// offsets: of Config::grouped, where shape.batch is the number of groups.
+// Launches the kernel. sms: multiprocessors. steps: of bk. offsets: for Config::grouped, where shape.batch is the
+// number of groups.
 // Precondition: takes_addend(), if something is added.
-template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
+template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loader>
 [[nodiscard]] static Status launch_wgmma(const Loader& loader, const WgmmaOutput& out, const Shape& shape, int steps,
                                          const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
                                          Stream stream, const std::int32_t* offsets = nullptr) {
   namespace sm90 = tile::sm90;
-  using K = WgmmaKernel<Row, T, MA, MB>;
-  constexpr Config c = Row::config;
+  using K = WgmmaKernel<Policy, T, MA, MB>;
+  constexpr Config c = Policy::config;
   const auto make_map = [&](sm90::TensorMap* map, const WgmmaOperand& o, DType dtype, int rows, int line) {
     const std::int64_t batch = c.grouped || o.batch_stride == 0 ? 1 : shape.batch;
     return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows, line);
@@ -619,13 +620,13 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
   sm90::TensorMap map_d{}, map_addend{};
   if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16, K::Store::line));
   if (out.store == Store::tma_float) RIDGE_TRY(make_map(&map_d, out.d, f32, 16, wgmma_line_bytes));
-  ColumnEpilogue then = by_columns;  // what becomes of the sums
+  ColumnEpilogue then = by_columns;  // applied to the sums
   const bool adds = out.store != Store::epilogue && by_columns.addend != Addend::none;
   const DType stored = out.store == Store::tma_float ? f32 : dtype_of<typename K::Out>;
   if (adds) RIDGE_TRY(make_map(&map_addend, out.addend, stored, addend_rows, wgmma_line_bytes));
   const Raster tiles = wgmma_raster(c, shape.m, shape.n);
   const std::int64_t clusters = c.grouped ? tiles_of(c, shape) : tiles.tiles() * shape.batch;
-  // Without an activation it does not matter which is added first.
+  // Without an activation the order of additions does not matter.
   const bool begins = adds && K::begins_sums && out.store == Store::tma && by_columns.alpha == 1 &&
                       addend_comes_first(c, clusters, sms) &&
                       (by_columns.addend == Addend::before_activation || by_columns.activation == Activation::none);
@@ -653,26 +654,26 @@ template <class Row, class T, Major MA, Major MB, class Epilogue, class Loader>
                         .block = dim3(static_cast<unsigned>(threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  constexpr auto kernel = gemm_wgmma<Row, T, MA, MB, Epilogue, Loader>;
-  // Blocks that share no copies share the L2 cache, and lie beside each other only where all of them begin at once.
+  constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader>;
+  // Blocks without multicast share through the L2 cache, and are neighbours only where all of them start at once.
   if constexpr (K::multicast)
-    return sm90::launch_overlapping_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+    return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
   else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }
 
 struct WgmmaOperands {
   WgmmaOperand a, b;
-  WgmmaOperand gate = {};                 // of Config::gated
-  const std::int32_t* offsets = nullptr;  // of Config::grouped
-  std::int64_t low = 0;                   // where the low parts of math 3xtf32 begin along k, a multiple of bk; else 0
+  WgmmaOperand gate = {};                 // for Config::gated
+  const std::int32_t* offsets = nullptr;  // for Config::grouped
+  std::int64_t low = 0;                   // position along k of the low parts of math=3xtf32, a multiple of bk; else 0
 };
 
-// The same of matrices.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
+// The same for matrices.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_wgmma(const WgmmaOperands& of, const WgmmaOutput& out, const Shape& shape,
                                          const ColumnEpilogue& by_columns, const Epilogue& epilogue, int sms,
                                          Stream stream = {}) {
-  using K = WgmmaKernel<Row, T, MA, MB>;
+  using K = WgmmaKernel<Policy, T, MA, MB>;
   static_assert(K::c.line == wgmma_line_bytes, "as make_operand_map() makes them");
   const std::int64_t low = of.low, stored_k = low ? 2 * low : shape.k;
   const int steps = static_cast<int>((shape.k + K::c.bk - 1) / K::c.bk);
@@ -689,8 +690,8 @@ template <class Row, class T, Major MA, Major MB, class Epilogue>
     loader.gate.batch = of.gate.batch_stride ? 1 : 0;
     RIDGE_TRY(make_operand_map<T>(&loader.gate.map, of.gate, shape.n, stored_k, shape.batch, MB, K::box_b));
   }
-  return launch_wgmma<Row, T, MA, MB>(loader, out, shape, low ? 3 * steps : steps, by_columns, epilogue, sms, stream,
-                                      of.offsets);
+  return launch_wgmma<Policy, T, MA, MB>(loader, out, shape, low ? 3 * steps : steps, by_columns, epilogue, sms, stream,
+                                         of.offsets);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -1,5 +1,5 @@
-// gemm, linear and grouped_gemm as models have them: what `ridge bench --sweep` draws. Weights are those of
-// transformers from 100 million to 400 billion parameters, and of the heads of classifiers; rows are the tokens of a
+// The distribution of gemm, linear and grouped_gemm in models, from which `ridge bench --sweep` draws. Weights are
+// those of transformers from 100 million to 400 billion parameters, and of classifiers' heads; rows are the tokens of a
 // step.
 #pragma once
 #include <ridge/check/case.hpp>
@@ -17,13 +17,13 @@ struct Product {
   std::int64_t m, n, k, batch = 1;
 };
 
-// Decoding has a token for each sequence, training and the reading of prompts as many as they have.
+// Decoding has one token per sequence; training and prefill have the whole sequence.
 inline std::int64_t drawn_tokens(Draw& d) {
   if (d.chance(50)) return d.log_uniform(1, 128);
   return d.chance(70) ? d.size(128, 16384) : d.log_uniform(128, 16384);
 }
 
-// The inner width of a feed-forward layer: four times the model's, or with a gate 8/3 of it and rounded up.
+// The inner width of a feed-forward layer: four times the model's, or with a gate 8/3 of it, rounded up.
 inline std::int64_t drawn_inner(Draw& d, std::int64_t width) {
   const std::int64_t step = d.pick<std::int64_t>({{40, 0}, {20, 64}, {40, 256}});
   return step == 0 ? 4 * width : (width * 8 / 3 + step - 1) / step * step;
@@ -56,7 +56,7 @@ inline Product drawn_layer(Draw& d) {
   return {};
 }
 
-// A batch of products of two activations: scores of heads and their sums of values, where attention is not one kernel.
+// A batch of products of two activations: scores of heads and their sums of values, with unfused attention.
 inline Product drawn_heads(Draw& d) {
   const std::int64_t rows = d.size(16, 2048), keys = d.size(16, 2048), columns = d.size(32, 256);
   const std::int64_t batch = d.log_uniform(2, 256);
@@ -86,13 +86,13 @@ inline const char* drawn_activation(Draw& d) {
   return d.pick<const char*>({{20, "relu"}, {25, "gelu"}, {20, "gelu_tanh"}, {30, "silu"}, {5, "sigmoid"}});
 }
 
-// Views into wider tensors, and now and then such as end where no vector does.
+// Views into wider tensors, sometimes with rows that end off a vector.
 inline const char* drawn_place(Draw& d) {
   return d.pick<const char*>({{90, ""}, {6, "packed"}, {2, "offset"}, {2, "padded"}});
 }
 
-// What is common to the three: the sizes in the room that there is, the types, where the tensors lie. There are
-// `tensors` of m n elements, y among them, and `weights` of n k.
+// Common to the three: sizes that fit the memory, types, and placement of the tensors. There are `tensors` of m n
+// elements, y among them, and `weights` of n k.
 inline check::Case drawn_case(Draw& d, Product p, const Kind& kind, std::int64_t tensors, std::int64_t weights) {
   const char* place = drawn_place(d);
   const double spread = place == std::string_view("packed") ? 3 : 1;
@@ -113,14 +113,14 @@ inline check::Case drawn_case(Draw& d, Product p, const Kind& kind, std::int64_t
   return c;
 }
 
-// Which parts an epilogue has: a third of the products have none, the others any of them together.
+// The parts of an epilogue: a third of the products have none, the others any combination.
 struct Epilogue {
   std::string bias, activation;
   bool gate = false, residual = false;
 
   Epilogue(Draw& d, const Kind& kind, bool gates) {
     if (d.chance(33)) return;
-    const bool whole = kind.dtype == i8 && !*kind.out;  // i32, of which there is no other activation
+    const bool whole = kind.dtype == i8 && !*kind.out;  // i32, which allows no other activation
     if (d.chance(60)) bias = "bias";
     if (d.chance(45)) activation = whole ? "relu" : drawn_activation(d);
     if (gates && d.chance(20)) gate = kind.dtype == bf16 || kind.dtype == f16 || kind.dtype == f32 || kind.dtype == f64;
@@ -141,7 +141,7 @@ inline std::string draw_gemm(Draw& d) {
   Product p = use == heads ? drawn_heads(d) : drawn_layer(d);
   if (use == gradient_of_weights) p = {p.n, p.k, p.m};  // a sum over tokens
   const Kind kind = drawn_kind(d);
-  // A layer's weights lie as [n, k]; what comes back through it, and some models' own, as [k, n].
+  // A layer's weights are stored [n, k]; in the backward pass, and in some models, [k, n].
   const char* layout = use == gradient_of_weights ? "tn"
                        : use == heads             ? d.pick<const char*>({{45, "nt"}, {45, "nn"}, {5, "tn"}, {5, "tt"}})
                                                   : d.pick<const char*>({{75, "nt"}, {18, "nn"}, {4, "tn"}, {3, "tt"}});
@@ -162,7 +162,7 @@ inline std::string draw_gemm(Draw& d) {
 inline std::string draw_linear(Draw& d) {
   Product p = drawn_layer(d);
   const Kind kind = drawn_kind(d);
-  if (d.chance(30)) {  // [batch, m, k], of as many tokens
+  if (d.chance(30)) {  // [batch, m, k], of the same number of tokens
     p.batch = d.log_uniform(1, std::min<std::int64_t>(p.m, 64));
     p.m = std::max<std::int64_t>(p.m / p.batch, 1);
   }
@@ -176,7 +176,7 @@ inline std::string draw_linear(Draw& d) {
   return c.text();
 }
 
-// Experts: each token is a row of as many groups as it is sent to, and experts are smaller than a model's one layer.
+// Experts: each token is a row of each group that it is routed to; experts are smaller than a dense layer.
 inline std::string draw_grouped(Draw& d) {
   const std::int64_t groups = d.pick<std::int64_t>({{30, 8}, {15, 16}, {25, 64}, {20, 128}, {10, 256}});
   const std::int64_t width = d.size(512, 7168), inner = d.size(512, 14336), tokens = drawn_tokens(d);
@@ -187,7 +187,7 @@ inline std::string draw_grouped(Draw& d) {
   const char* layout = d.pick<const char*>({{75, "nt"}, {20, "nn"}, {3, "tn"}, {2, "tt"}});
   const Epilogue epilogue(d, kind, false);
   std::int64_t experts = groups;
-  const auto fits = [&] {  // in the weights alone; drawn_case() sees to the rest
+  const auto fits = [&] {  // for the weights alone; drawn_case() checks the rest
     return d.fits(static_cast<double>(experts * p.n * p.k * static_cast<std::int64_t>(size_of(dtype))), 0);
   };
   d.shrink({&p.n, &p.k}, 64, fits);

@@ -1,4 +1,4 @@
-// Facts of the table of kernels, and the schedulers that say which tile a block computes.
+// Facts of the table of kernels, and the schedulers that map blocks to tiles.
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/variants.hpp>
 
@@ -38,7 +38,7 @@ TEST(GemmTable, KernelsOfMmaSyncFitAMultiprocessor) {
     const DeviceInfo a100 = *device_model("A100");
     EXPECT_LE(mma_smem_bytes(c, dtype), a100.smem_optin) << row.name;
     EXPECT_LE(c.blocks_per_sm * (mma_smem_bytes(c, dtype) + a100.smem_reserved), a100.smem_per_sm) << row.name;
-    EXPECT_LE(c.wm * c.wn / 32 * staged_bytes(dtype) / 4, 128) << row.name;  // registers of sums
+    EXPECT_LE(c.wm * c.wn / 32 * staged_bytes(dtype) / 4, 128) << row.name;  // accumulator registers
   }
 }
 
@@ -79,7 +79,7 @@ TEST(GemmRaster, EveryTileOnceAndBandsInOrder) {
   }
 }
 
-// Every tile of every group once, whatever the offsets, and no slot beyond those that there are.
+// Every tile of every group once, for any offsets, and no slot outside the range.
 TEST(GemmGroups, EveryTileOnce) {
   using namespace gemm_kernels;
   for (const std::vector<std::int32_t>& offsets : {std::vector<std::int32_t>{0, 5},

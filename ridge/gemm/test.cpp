@@ -1,4 +1,4 @@
-// The case book on every device, and what views, a gate, groups and linear do.
+// The case book on every device; and views, a gate, groups and linear.
 #include <ridge/bench/bench.hpp>
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/core/op.hpp>
@@ -48,7 +48,7 @@ TEST(Gemm, CIsNotReadWhereBetaIsZero) {
   EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
 }
 
-// By name c is one tensor more than are read, and comes only to a request that gives beta as 0.
+// By name: c, one tensor beyond those that are read, is allowed only if the request gives beta as 0.
 TEST(Gemm, ByNameCMayComeWhereBetaIsZero) {
   Small s;
   std::vector<float> c(4, NAN);
@@ -214,13 +214,13 @@ bench::Accuracy accuracy_of(const std::string& text) {
 TEST(GemmBench, ErrorsAreThoseAgainstAProductInDouble) {
   for (const char* layout : {"nn", "nt", "tn", "tt"}) {
     const std::string with = std::string(":layout=") + layout;
-    // Whole numbers: any element that is compared with another's value shows.
+    // Whole numbers: an element compared with another's value shows.
     for (const char* options : {"", ":epilogue=bias+relu+residual:beta=2", ":epilogue=bias_m+gate"}) {
       const bench::Accuracy exact = accuracy_of("gemm:f32:m=37,n=70,k=24,batch=2:fill=ints" + with + options);
       EXPECT_EQ(exact.largest_error, 0) << layout << options;
       EXPECT_EQ(exact.elements, 1024);
     }
-    // Sums of 100 products of size 1 in float32, and in float32 and then rounded to 8 bits.
+    // Sums of 100 products of size 1 in float32, and in float32 then rounded to 8 bits.
     const bench::Accuracy f32_error = accuracy_of("gemm:f32:m=40,n=72,k=100" + with),
                           bf16_error = accuracy_of("gemm:bf16:m=40,n=72,k=100" + with);
     EXPECT_GT(f32_error.rms_error, 10 * 0x1p-26);
@@ -250,7 +250,7 @@ TEST(Linear, AnyLeadingAxes) {
 }
 
 TEST(Linear, LeadingAxesThatDoNotMergeAreABatch) {
-  std::vector<float> x(2 * 4 * 3), y(8, -1), residual{1, 2, 3, 4, 5, 6, 7, 8};  // x [2, 2, 3], of every other row
+  std::vector<float> x(2 * 4 * 3), y(8, -1), residual{1, 2, 3, 4, 5, 6, 7, 8};  // x [2, 2, 3], every other row
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   const std::vector<float> w{1, 0, 0, 0, 0, 1}, bias{100, 200};
   TensorView X = view(x.data(), {2, 2, 3});
@@ -287,7 +287,7 @@ TEST(Gemm, RefusesWhatNoKernelCouldTake) {
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .residual = off}),
             "gemm: residual.data is off its elements' size; it must be aligned to it");
   EXPECT_TRUE(why({.a = s.A, .b = s.B, .d = s.D}, {.alpha = 1e39}).ends_with("within float32's range where a is f32"));
-  // A bias of as many groups as there are rows has D's shape, and other rows are not done when it is written.
+  // A bias with as many groups as rows has D's shape, and other rows are unfinished when it is written.
   std::vector<float> a{1, 1}, b{1, 1}, d{10, 20};
   std::vector<std::int32_t> offsets{0, 2, 2};
   const TensorView D = view(d.data(), {2, 1});

@@ -1,4 +1,4 @@
-// The textbook's steps on the way to thread_tile.cuh: a thread per element of D. Operands of any strides.
+// The textbook's steps on the way to thread_tile.cuh: a thread per element of D, with operands of any strides.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
@@ -7,12 +7,12 @@
 namespace ridge::gemm_kernels {
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
-// Every operand element is read from global memory (the caches help) as often as it is used.
+// Each use of an operand element reads it from global memory (the caches help).
 // Precondition: gridDim.x is the number of tiles.
-template <class Row, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config))
-    gemm_naive(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {
-  constexpr Config c = Row::config;
+template <class Policy, class T, class Epilogue>
+__global__ void __launch_bounds__(threads(Policy::config))
+    gemm_naive(Operand<T> a, OperandB<Policy, T> b, Shape shape, Epilogue epilogue) {
+  constexpr Config c = Policy::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
   const std::int64_t row = place.row * c.bm + simt::thread_rank() / c.bn,
                      col = place.col * c.bn + simt::thread_rank() % c.bn;
@@ -32,13 +32,13 @@ __global__ void __launch_bounds__(threads(Row::config))
 }
 
 // The same; a block reads bm x bk of A and bk x bn of B into shared memory, where each element is used bn or bm times.
-// Preconditions: as above; bk divides by neither more than bm nor bn, so that a thread reads one element of each.
-template <class Row, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config))
+// Preconditions: as above; bm == bn == bk, so that a thread reads one element of each.
+template <class Policy, class T, class Epilogue>
+__global__ void __launch_bounds__(threads(Policy::config))
     gemm_shared(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   static_assert(c.bm == c.bn && c.bn == c.bk, "one element of each operand per thread and step");
-  constexpr int pitch = c.bk + padding(c);  // padding: threads that read a column of A meet no bank twice
+  constexpr int pitch = c.bk + padding(c);  // padding: threads that read a column of A use different banks
   using S = Accumulator<T>;
   S* tile_a = simt::dynamic_shared<S>();  // [bm][pitch], [m][k]
   S* tile_b = tile_a + c.bm * pitch;      // [bk][pitch], [k][n]

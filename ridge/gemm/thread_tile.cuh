@@ -1,27 +1,27 @@
-// A tile of D in the registers of each thread: what every SIMT kernel from the 8x8 step on is.
+// A tile of D in each thread's registers: the basis of every SIMT kernel from the 8x8 step on.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/operand.cuh>
 #include <ridge/gemm/raster.hpp>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/pipeline.cuh>
 
 namespace ridge::gemm_kernels {
 
-// ThreadTile: which elements of a block's tile a thread computes, and their accumulators.
+// ThreadTile: the elements of a block's tile that a thread computes, and their accumulators.
 //
 // With Config::gated the tile's first half of columns are sums of A B and its second half the same columns of A G; a
 // thread knows nothing of that, and the halves meet in finish().
 //
-// A thread's rows come in fragments of neighbours, what one 16-byte access of shared memory brings, and so do its
-// columns. Plain, a thread has tm x tn neighbours. With Config::conflict_free, 32 threads are 4 x 8: fragment f of
-// thread (i, j) begins at row 4 f F + i F and column 8 f F + j F of theirs, so that the 16 bytes which neighbouring
-// lanes read are neighbours; and lanes l and l ^ 1 share a column, l and l ^ 2 a row, which lets the hardware serve
-// half a warp by one access of 128 bytes instead of two.
-template <class Row, class T> class ThreadTile {
-  static constexpr Config c = Row::config;
+// A thread's rows come in fragments of neighbours, one 16-byte access of shared memory each, and so do its columns.
+// Without Config::conflict_free a thread has tm x tn neighbours. With it, 32 threads are 4 x 8: fragment f of thread
+// (i, j) begins at row 4 f F + i F and column 8 f F + j F of theirs, so that neighbouring lanes read neighbouring 16
+// bytes; and lanes l and l ^ 1 share a column, l and l ^ 2 a row, which lets the hardware serve half a warp with one
+// access of 128 bytes instead of two.
+template <class Policy, class T> class ThreadTile {
+  static constexpr Config c = Policy::config;
 
  public:
   static constexpr int F = fragment_of<T>, TM = c.tm, TN = c.tn;
@@ -45,8 +45,8 @@ template <class Row, class T> class ThreadTile {
   // Adds the products of two tiles in shared memory.   a: [KP][PitchA]  b: [KP][PitchB]
   template <int KP, int PitchA, int PitchB>
   __device__ __forceinline__ void add_products(const Staged<T>* a, const Staged<T>* b) {
-    // The fragments of the next k are read while those of this one are used. Unrolled by 8 at most: the loop is to
-    // stay in the instruction cache.
+    // Fragments of the next k are read while this k's are used. Unrolled by at most 8, so that the loop stays in the
+    // instruction cache.
     constexpr int steps = KP < 8 ? KP : 8;
     static_assert(KP % steps == 0);
     Staged<T> x[2][TM], y[2][TN];
@@ -69,20 +69,20 @@ template <class Row, class T> class ThreadTile {
     }
   }
 
-  // Hands every sum that lies in D to the epilogue, in rows: through `scratch` in shared memory, so that warps write
-  // whole lines and the epilogue's code is there once. All threads call; what scratch held is no longer needed by any.
-  // With Config::gated it is called as epilogue(sums, gates, at).
+  // Hands every sum inside D to the epilogue, in rows: through `scratch` in shared memory, so that warps write whole
+  // lines and the epilogue's code exists once. All threads call, and none needs scratch's former contents. With
+  // Config::gated the call is epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(Accumulator<T>* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {
     constexpr int parts = epilogue_parts(c, dtype_of<T>), pitch = epilogue_pitch(c, dtype_of<T>);
-    constexpr int rows = c.bm / parts, row_units = columns(c) / F;
+    constexpr int rows = c.bm / parts, row_vectors = columns(c) / F;
     RIDGE_KEEP_LOOP
     for (int part = 0; part < parts; ++part) {
       if (part > 0) __syncthreads();
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i < TM; ++i) {
-        if (i / F != part) continue;  // registers have no index: each row is tried, and the loop's code is there once
+        if (i / F != part) continue;  // registers cannot be indexed: each row is tried, and the code exists once
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < TN; j += F) {
           simt::vec<Accumulator<T>, F> sums;
@@ -93,8 +93,8 @@ template <class Row, class T> class ThreadTile {
       }
       __syncthreads();
       RIDGE_KEEP_LOOP
-      for (int u = simt::thread_rank(); u < rows * row_units; u += threads(c)) {
-        const int r = u / row_units, col = u % row_units * F;
+      for (int u = simt::thread_rank(); u < rows * row_vectors; u += threads(c)) {
+        const int r = u / row_vectors, col = u % row_vectors * F;
         const std::int64_t row = place.row * c.bm + row_of(r / F, part * F + r % F);
         const std::int64_t left = shape.n - place.col * columns(c) - col;  // columns of D from here on
         const Accumulator<T>* from = scratch + r * pitch + col;
@@ -108,7 +108,7 @@ template <class Row, class T> class ThreadTile {
   }
 
  private:
-  // Row i of the threads that are number `thread` along m.
+  // Row i of the threads numbered `thread` along m.
   __device__ __forceinline__ static int row_of(int thread, int i) {
     return thread / lanes_m * (lanes_m * TM) + i / F * (lanes_m * F) + thread % lanes_m * F + i % F;
   }
@@ -125,7 +125,8 @@ template <class Row, class T> class ThreadTile {
   Accumulator<T> sums_[TM][TN];
 };
 
-// The tiles of B and G, side by side as one tile in shared memory; as OperandTile is for one. Half: the tile of either.
+// The tiles of B and G side by side as one tile in shared memory, with OperandTile's interface. Half: either one's
+// tile.
 template <class T, class Half, int Columns> class GatedTile {
   using S = Staged<T>;
 
@@ -141,9 +142,9 @@ template <class T, class Half, int Columns> class GatedTile {
   Half b_, gate_;
 };
 
-// What of a Config and its operands' layouts one kernel is made of.
-template <class Row, class T, Major MA, Major MB> struct ThreadTileKernel {
-  static constexpr Config c = Row::config;
+// Constants of one kernel, from a Config and its operands' layouts.
+template <class Policy, class T, Major MA, Major MB> struct ThreadTileKernel {
+  static constexpr Config c = Policy::config;
   static constexpr int pitch_a = c.bm + padding(c), pitch_b = c.bn + padding(c);
   static constexpr int tile_a = tile_elements(c, dtype_of<T>, c.bm), tile_b = tile_elements(c, dtype_of<T>, c.bn);
   static constexpr bool vectors = c.loads == Loads::vectors, async = c.pipeline == Pipeline::multistage;
@@ -153,13 +154,13 @@ template <class Row, class T, Major MA, Major MB> struct ThreadTileKernel {
   using B = std::conditional_t<c.gated, GatedTile<T, OneB, columns(c)>, OneB>;
 };
 
-// One tile of D, from the operands to the epilogue. All threads of a block call; dynamic shared memory is free for its
-// use, before and after.                             a: [m, k]  b: [n, k]
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-__device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB<Row, T>& b, std::int64_t batch,
+// Computes one tile of D, from the operands to the epilogue. All threads of a block call; dynamic shared memory is free
+// before and after.                                   a: [m, k]  b: [n, k]
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+__device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB<Policy, T>& b, std::int64_t batch,
                                              TileAt place, const Shape& shape, const Epilogue& epilogue) {
-  constexpr Config c = Row::config;
-  using K = ThreadTileKernel<Row, T, MA, MB>;
+  constexpr Config c = Policy::config;
+  using K = ThreadTileKernel<Policy, T, MA, MB>;
   using S = Staged<T>;
   S* shared = simt::dynamic_shared<S>();  // [stages][tile_a | tile_b]
   const auto stage_a = [=](int stage) { return shared + stage * (K::tile_a + K::tile_b); };
@@ -168,7 +169,7 @@ __device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB
   const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
   typename K::A tile_a(a, batch, place.row * c.bm, shape.m, k);
   typename K::B tile_b(b, batch, place.col * columns(c), shape.n, k);
-  ThreadTile<Row, T> product;
+  ThreadTile<Policy, T> product;
 
   const auto compute = [&](int stage) {
     product.template add_products<c.bk / staged_pack<T>, K::pitch_a, K::pitch_b>(stage_a(stage), stage_b(stage));
@@ -191,35 +192,36 @@ __device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB
     if constexpr (c.pipeline == Pipeline::single) tile::run_single_stage(steps, fetch, put, compute);
     else tile::run_double_buffered(steps, fetch, put, compute);
   }
-  __syncthreads();  // the last tiles have been read; their place becomes the epilogue's
+  __syncthreads();  // the last tiles have been read; the epilogue reuses their memory
   product.finish(shared, batch, place, shape, epilogue);
-  __syncthreads();  // and the next product's
+  __syncthreads();  // and the next product reuses the epilogue's
 }
 
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
-// Where shape has slices, the epilogue gets a slice's sums, and At::batch is batch * slices + slice.
-// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; MA and MB say in which axis a's and b's elements are
-// neighbours, and with Loads::vectors every row of them starts on 16 bytes.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Row::config), Row::config.blocks_per_sm)
-    gemm_thread_tile(Operand<T> a, OperandB<Row, T> b, Shape shape, Epilogue epilogue) {
-  constexpr Config c = Row::config;
+// With slices, the epilogue gets one slice's sums, and At::batch is batch * slices + slice.
+// Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and MB, and with
+// Loads::vectors every row of them is 16-byte aligned.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+    gemm_thread_tile(Operand<T> a, OperandB<Policy, T> b, Shape shape, Epilogue epilogue) {
+  constexpr Config c = Policy::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
-  if (shape.slices > 1) tile::let_next_begin();  // what adds the slices up
+  if (shape.slices > 1) tile::launch_dependents();  // the kernel that adds the slices up
   for (std::int64_t part = blockIdx.z; part < shape.batch * shape.slices; part += gridDim.z) {
     const Slice slice = slice_of(shape, part);
-    compute_tile<Row, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place, {shape.m, shape.n, slice.k},
-                                 epilogue);
+    compute_tile<Policy, T, MA, MB>(slice_of(a, slice), slice_of(b, slice), part, place, {shape.m, shape.n, slice.k},
+                                    epilogue);
   }
 }
 
-// Launches it. A Row is a type with `static constexpr Config config`, a user's own or of the table in variants.hpp.
-template <class Row, class T, Major MA, Major MB, class Epilogue>
-[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const OperandB<Row, T>& b, const Shape& shape,
+// Launches the kernel. Policy: a type with `static constexpr Config config`, a user's own or from the table in
+// variants.hpp.
+template <class Policy, class T, Major MA, Major MB, class Epilogue>
+[[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const OperandB<Policy, T>& b, const Shape& shape,
                                                const Epilogue& epilogue, Stream stream = {},
                                                int warp = simt::native_warp) {
-  return simt::launch(grid_of(Row::config, dtype_of<T>, shape, stream, warp),
-                      gemm_thread_tile<Row, T, MA, MB, Epilogue>, a, b, shape, epilogue);
+  return simt::launch(grid_of(Policy::config, dtype_of<T>, shape, stream, warp),
+                      gemm_thread_tile<Policy, T, MA, MB, Epilogue>, a, b, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

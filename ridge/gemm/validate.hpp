@@ -1,13 +1,13 @@
-// What plan.cpp knows of problem.cpp.
+// What plan.cpp needs of problem.cpp.
 #pragma once
 #include <ridge/gemm/layout.hpp>
 
 namespace ridge::gemm_detail {
 
-// The problem with every tensor that takes part described; those that were not are packed and aligned.
+// The problem with the layout of every tensor that takes part; missing ones are packed and aligned.
 GemmProblem with_operands(GemmProblem);
 
-// Whether the contract takes it. Precondition: with_operands().
+// Whether the contract allows the problem. Precondition: with_operands().
 Status validate(const GemmProblem&);
 
 GemmLayout layout_of(const GemmProblem&);
