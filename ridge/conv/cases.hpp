@@ -41,10 +41,10 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 }
 
 // Tolerance, with u the roundoff of float32: a sum of n products, each rounded or fused, in any order, errs by at most
-// (n + 1) u of the products' absolute sum; bias and a residual before the activation by one roundoff more each of the
-// whole. An activation passes an error on by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one
-// unit around an exponential of its argument (as elementwise/cases.hpp derives). Then one rounding into the type. What
-// underflows on the way is lost whole. As TF32 either factor loses less than 2^-10 of itself.
+// (n + 1) u of the products' absolute sum; bias and a residual before the activation add one roundoff each of the
+// whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one
+// unit around an exponential of its argument (elementwise/cases.hpp derives it). Then one rounding into the type. What
+// underflows on the way is lost whole. As TF32 each factor has a relative error below 2^-10.
 // Small whole numbers are exact.
 inline void expect(check::Expected& e, const check::Case& c, const Term& of, const Request& r, double bias,
                    double residual) {
@@ -145,10 +145,10 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {y};
 }
 
-// Winograd's row sums products of sums: of filters |G| |w| |G'| and of inputs |B'| |x| |B| in place of their
-// magnitudes, over the nine of its 16 products that an output is made of. Of 2 additions along each axis the filters'
-// sums err by 4 u, the inputs' of 1 by 2 u, the products and their sums by channels + 1, and the output's own of 2 by 4
-// u. What underflows is lost once per addition. The rest, activations and rounding, is as for the others.
+// Winograd's row sums products of sums: its bound has |G| |w| |G'| and |B'| |x| |B| in place of the magnitudes of
+// filters and inputs, over the nine of 16 products that make an output. The filters' sums, with 2 additions along each
+// axis, err by 4 u; the inputs', with 1, by 2 u; the products and their sums by channels + 1; the output's own sums,
+// with 2, by 4 u. An underflow is lost once per addition. Activations and rounding are as for the other rows.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (!variant.starts_with("winograd")) return;
@@ -212,30 +212,30 @@ inline check::CaseBook book() {
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const char* const both[] = {"", ":backward"};
   const char* const layouts[] = {"", ":layout=nhwc"};
-  // Empty and one: no images, channels, filters; one pixel; an image that is padding alone;
-  // a filter of the whole image.
+  // Sizes 0 and 1: no images, channels, filters; one pixel; an image that is only padding;
+  // a filter as large as the image.
   for (const char* size : {"n=0,c=2,h=4,w=4,k=3,r=3", "n=2,c=0,h=4,w=5,k=3,r=3", "n=2,c=3,h=4,w=4,k=0,r=3",
                            "n=1,c=1,h=1,w=1,k=1,r=1", "n=2,c=3,h=4,w=5,k=2,r=4,s=5"})
     for (const char* layout : layouts)
       for (const char* direction : both) test("f32:" + std::string(size) + layout + direction);
   test("f32:n=1,c=2,h=0,w=3,k=2,r=2:pad=2,1:epilogue=bias");
   test("f32:n=1,c=0,h=4,w=4,k=3,r=3:epilogue=bias+relu");
-  for (const char* activation : {"silu", "gelu_tanh", "gelu"})  // a share of each sum that is no normal number
+  for (const char* activation : {"silu", "gelu_tanh", "gelu"})  // a part of each sum that is subnormal
     test(std::string("bf16:n=1,c=1,h=5,w=5,k=8,r=1:fill=alternating,9:epilogue=bias+") + activation);
-  // What direct rows are compiled for, around their tiles of 8 x 128 outputs, and filters around 3, 6 and 8.
+  // The sizes that direct rows are compiled for, around their tiles of 8 x 128 outputs, and filters around 3, 6 and 8.
   for (const char* size :
        {"n=1,c=3,h=10,w=130,k=3,r=3", "n=2,c=2,h=9,w=127,k=4,r=3:pad=1", "n=1,c=1,h=8,w=129,k=1,r=3:pad=1",
         "n=1,c=3,h=7,w=20,k=16,r=3:pad=1", "n=1,c=2,h=11,w=12,k=9,r=3:pad=2,0,1,3", "n=1,c=6,h=14,w=134,k=6,r=6",
         "n=2,c=2,h=13,w=33,k=7,r=6:pad=3", "n=1,c=6,h=17,w=9,k=5,r=6", "n=1,c=4,h=9,w=35,k=6,r=3:pad=1:groups=2"})
     test("f32:" + std::string(size) + ":fill=ints");
-  // Depthwise, with one and more filters to a channel.
+  // Depthwise, with one and more filters per channel.
   for (const char* type : {"f32", "bf16"})
     for (const char* layout : layouts)
       for (const char* direction : both) {
         test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
         test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
       }
-  // Groups of one and of four channels, channels innermost: pieces of 16 bytes and a block's 32 of them; strips.
+  // Groups of one and of four channels, channels innermost: 16-byte vectors, and a block's 32 of them; strips.
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",
                              "n=1,c=264,h=3,w=4,k=264,r=3:pad=1:groups=264:variant=depthwise_last",
@@ -247,7 +247,7 @@ inline check::CaseBook book() {
                            "place=padded", "place=offset", "warp=64"})
     for (const char* groups : {"16", "4"})
       test("bf16:n=2,c=16,h=5,w=6,k=16,r=3:pad=1:groups=" + std::string(groups) + ":layout=nhwc:" + rest);
-  // Implicit products: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
+  // Implicit GEMM: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
   for (const char* size : {"n=1,c=1,h=11,w=12,k=64,r=1", "n=1,c=8,h=8,w=16,k=65,r=1", "n=2,c=9,h=8,w=8,k=63,r=1",
                            "n=1,c=3,h=9,w=15,k=130,r=3:pad=1", "n=2,c=5,h=17,w=19,k=4,r=3:pad=1",
                            "n=3,c=4,h=16,w=16,k=8,r=2,s=3:pad=1,0,0,2"})
@@ -259,8 +259,8 @@ inline check::CaseBook book() {
     for (const char* fill : {"ints", "normal"})
       for (const char* layout : layouts) test("f32:" + std::string(size) + ":fill=" + fill + layout);
   for (const char* layout : layouts) test("f32:n=1,c=5,h=6,w=6,k=4,r=3:pad=1:fill=constant,1e38" + std::string(layout));
-  // Strides, dilations, asymmetric padding, groups; strides that have a factor in common with the dilation, and taps
-  // that some places of x do not meet.
+  // Strides, dilations, asymmetric padding, groups; strides that share a factor with the dilation, and taps that some
+  // elements of x do not meet.
   for (const char* rest :
        {"n=2,c=3,h=13,w=11,k=5,r=3:stride=2:pad=1", "n=1,c=4,h=15,w=14,k=6,r=3:dilation=2:pad=2:groups=2",
         "n=1,c=2,h=16,w=13,k=3,r=3:stride=2,3:dilation=2,3:pad=2,1,0,3", "n=1,c=3,h=12,w=9,k=4,r=1:stride=3",
@@ -273,12 +273,12 @@ inline check::CaseBook book() {
     for (const char* layout : layouts)
       for (const char* direction : both)
         test(std::string(type) + ":n=2,c=16,h=9,w=10,k=72,r=3:pad=1" + layout + direction);
-  // Places of x that no tap meets, and more filters than a step on tensor cores.
+  // Elements of x that no tap meets, and more filters than a step on tensor cores.
   for (const char* type : {"f16", "bf16"})
     test(std::string(type) + ":n=1,c=8,h=7,w=8,k=136,r=2:stride=3:layout=nhwc:backward");
   // Tensor cores: around tiles of 128 pixels and 64, 128 and 256 filters, and steps of 64 channels; tiles across
-  // images; more tiles than multiprocessors; few channels, whose windows are copied; what starts anywhere,
-  // which is too.
+  // images; more tiles than multiprocessors; few channels, whose windows are copied; misaligned tensors,
+  // which are copied too.
   for (const char* rest :
        {"n=1,c=64,h=8,w=16,k=64,r=1", "n=3,c=72,h=7,w=7,k=72,r=3:pad=1", "n=1,c=8,h=1,w=129,k=128,r=1",
         "n=2,c=136,h=7,w=9,k=264,r=2,s=1:stride=2,1:dilation=2:pad=0,3,1,2", "n=1,c=64,h=3,w=127,k=65,r=1",
@@ -289,7 +289,7 @@ inline check::CaseBook book() {
     test(std::string("f16:n=1,c=24,h=9,w=30,k=40,r=3:stride=8,3:pad=130,0,0,4:fill=ints") + layout);
   }
   test("bf16:n=2,c=128,h=6,w=6,k=136,r=3:pad=1:layout=nhwc");
-  // Patches: windows that follow each other, of strides that no walk of pixels takes.
+  // Patches: windows that follow each other, with strides beyond those of a walk over pixels.
   for (const char* rest : {"n=3,c=3,h=48,w=64,k=72,r=16:stride=16", "n=1,c=3,h=50,w=56,k=40,r=16:stride=16",
                            "n=1,c=3,h=50,w=60,k=40,r=16:stride=16", "n=2,c=4,h=28,w=28,k=24,r=14:stride=14",
                            "n=2,c=24,h=8,w=12,k=16,r=4:stride=4"})
@@ -300,7 +300,7 @@ inline check::CaseBook book() {
     test(std::string("f16:n=2,c=72,h=6,w=6,k=24,r=3:pad=1:layout=nhwc:fill=") + fill);
   for (const char* place : {"offset", "padded", "strided"})
     test(std::string("f16:n=2,c=64,h=7,w=8,k=64,r=3:pad=1:layout=nhwc:fill=ints:place=") + place);
-  // TF32: around steps of 32 channels, tiles of 128 pixels, and 64 and 128 filters; copies of what starts anywhere.
+  // TF32: around steps of 32 channels, tiles of 128 pixels, and 64 and 128 filters; copies of misaligned tensors.
   for (const char* rest :
        {"n=3,c=36,h=7,w=7,k=72,r=3:pad=1:layout=nhwc", "n=1,c=64,h=8,w=16,k=64,r=1:layout=nhwc:fill=ints",
         "n=1,c=8,h=1,w=129,k=132,r=1:layout=nhwc", "n=2,c=35,h=9,w=8,k=130,r=3:pad=1",
@@ -308,7 +308,7 @@ inline check::CaseBook book() {
         "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+relu",
         "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+residual+silu"})
     test("f32:" + std::string(rest) + ":math=tf32");
-  // Epilogues, on every kind of row.
+  // Epilogues, with every kind of row.
   for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual", "bias+relu+residual",
                                "bias+residual+relu", "bias+residual+silu"}) {
     test(std::string("f32:n=2,c=3,h=9,w=10,k=4,r=3:pad=1:epilogue=") + epilogue);

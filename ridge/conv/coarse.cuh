@@ -1,17 +1,17 @@
 // 8 x 4 outputs per thread.
 #pragma once
-#include <ridge/conv/wide.cuh>
+#include <ridge/conv/strided.cuh>
 
 namespace ridge::conv_detail {
 
-// y = epilogue(conv(x, w)), coarse_rows x coarse_columns outputs of one filter per thread.
+// y = epilogue(conv(x, w)); a thread has coarse_rows x coarse_columns outputs of one filter.
 // Preconditions: gridDim.x * threads covers coarse_items() < 2^31.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
-    conv_coarse(const T* x, const T* w, T* y, Wide p, Epilogue<T> epilogue, Divider across, Divider down,
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
+    conv_coarse(const T* x, const T* w, T* y, StridedShape p, Epilogue<T> epilogue, Divider across, Divider down,
                 Divider filters, unsigned items) {
   constexpr int R = coarse_rows, C = coarse_columns;
-  unsigned column_tile = blockIdx.x * Row::config.threads + threadIdx.x;
+  unsigned column_tile = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (column_tile >= items) return;
   unsigned row_tile = across.divide(column_tile);
   unsigned k = down.divide(row_tile);
@@ -38,10 +38,11 @@ __global__ void __launch_bounds__(Row::config.threads)
           }
         }
       }
-  // The sums take turns at place 0, so that the epilogue's code is there once and registers need no index.
+  // Each iteration rotates the sums by one and uses element 0: the epilogue's code is there once, and no register is
+  // indexed dynamically.
   RIDGE_KEEP_LOOP
-  for (int turn = 0; turn < R * C; ++turn) {
-    const std::int64_t i = i0 + turn / C, j = j0 + turn % C;
+  for (int iteration = 0; iteration < R * C; ++iteration) {
+    const std::int64_t i = i0 + iteration / C, j = j0 + iteration % C;
     if (i < p.h.outputs && j < p.w.outputs) y[p.y_at(n, k, i, j)] = epilogue(sums[0][0], n, k, i, j);
     RIDGE_UNROLL_ON_GPU
     for (int next = 1; next < R * C; ++next) sums[(next - 1) / C][(next - 1) % C] = sums[next / C][next % C];
@@ -52,10 +53,11 @@ namespace coarse {
 
 template <int I, class T> static Status launch(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
-  return simt::launch(launch_config(args), conv_coarse<Row<I>, T>, static_cast<const T*>(args.x),
-                      static_cast<const T*>(args.w), static_cast<T*>(args.y), wide(p, p.x, p.w), epilogue_of<T>(args),
-                      Divider(ceil_div(p.y.shape[3], coarse_columns)), Divider(ceil_div(p.y.shape[2], coarse_rows)),
-                      Divider(p.y.shape[1]), static_cast<unsigned>(coarse_items(p)));
+  return simt::launch(launch_config(args), conv_coarse<Policy<I>, T>, static_cast<const T*>(args.x),
+                      static_cast<const T*>(args.w), static_cast<T*>(args.y), strided_shape(p, p.x, p.w),
+                      epilogue_of<T>(args), Divider(ceil_div(p.y.shape[3], coarse_columns)),
+                      Divider(ceil_div(p.y.shape[2], coarse_rows)), Divider(p.y.shape[1]),
+                      static_cast<unsigned>(coarse_items(p)));
 }
 
 }  // namespace coarse

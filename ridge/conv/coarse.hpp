@@ -1,10 +1,10 @@
-// 8 x 4 outputs of a thread, of one filter, whose elements it reads once for all of them.
+// 8 x 4 outputs of one filter per thread, which reads the filter's elements once for all of them.
 #pragma once
 #include <ridge/conv/problem.hpp>
 
 namespace ridge::conv_detail {
 
-inline constexpr int coarse_rows = 4, coarse_columns = 8;  // of outputs, of a thread
+inline constexpr int coarse_rows = 4, coarse_columns = 8;  // of a thread's outputs
 constexpr std::int64_t coarse_items(const ConvProblem& p) {
   return p.y.shape[0] * p.y.shape[1] * ceil_div(p.y.shape[2], coarse_rows) * ceil_div(p.y.shape[3], coarse_columns);
 }
@@ -28,7 +28,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  k.clocks = products(p) / 32 * 8 + warps_of_outputs(p) * 20;  // lanes' tiles are apart: eight lines of L1 a load
+  k.clocks = products(p) / 32 * 8 + warps_of_outputs(p) * 20;  // uncoalesced: a load touches eight lines of L1
   k.trips = std::max(1.0, real(terms_of(p)));
   return k;
 }

@@ -14,13 +14,13 @@
 // Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused,
 //           and so is a filter whose extent is larger than the padded input.
 // Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32; float32 means float32,
-//           unless ConvMath::tf32 lets either factor of f32 be rounded to 10 bits of fraction. Gradients do not.
-//           Of 3 x 3 filters in float32 the sums may be Winograd's, F(2x2, 3x3): their error is bounded by the
-//           magnitudes of the 4 x 4 inputs around an output, not by those of its own 3 x 3.
-// Values    Outside of x, and outside of dy in dx's sum, there are zeros, which are multiplied as any number is: a NaN
-//           or an infinity in a filter makes NaN of the outputs whose windows reach into the padding. relu(NaN) is NaN.
-// Epilogue  The residual is added after the activation, as gemm does, or before it (residual_first), as residual
-//           networks want it. Gradients are those of the sum alone.
+//           unless ConvMath::tf32 lets both f32 factors be rounded to 10 bits of fraction. Gradients never use TF32.
+//           With 3 x 3 filters in float32 the sums may be Winograd's, F(2x2, 3x3): the magnitudes of the 4 x 4 inputs
+//           around an output bound their error, not those of its own 3 x 3.
+// Values    Outside of x, and outside of dy in dx's sum, there are zeros, multiplied like any number: a NaN or an
+//           infinity in a filter gives NaN in the outputs whose windows reach into the padding. relu(NaN) is NaN.
+// Epilogue  The residual is added after the activation, as in gemm, or before it (residual_first), as residual networks
+//           want it. Gradients are those of the sum alone.
 // Aliasing  Outputs must not overlap inputs or each other; y may be the residual itself.
 // Empty     No outputs: nothing is launched. No channels, or no pixels: y is act(b) + residual, gradients are 0.
 // Repeats   bit for bit.
@@ -49,7 +49,7 @@ struct ConvGeometry {
   ConvPair stride = {}, dilation = {};
   ConvPad pad = {};
   std::int64_t groups = 1;
-  ConvLayout layout = ConvLayout::nchw;  // of all tensors: the order of their axes
+  ConvLayout layout = ConvLayout::nchw;  // the order of axes, for all tensors
   bool operator==(const ConvGeometry&) const = default;
 };
 
@@ -74,20 +74,20 @@ struct ConvProblem {
   DType dtype = DType::f32;
   ConvGeometry geometry = {};
   ConvEpilogue epilogue = {};
-  ConvMath math = ConvMath::exact;  // the least that products must be
+  ConvMath math = ConvMath::exact;  // the least precision of the products
   bool backward = false;
-  // Axes in the order n, c, h, w and k, c, r, s, whatever the layout. y: or dy.
+  // Axes are in the order n, c, h, w and k, c, r, s, whatever the layout. y is dy in a backward problem.
   // dx and dw are empty in a forward problem.
   Layout x = {}, w = {}, y = {}, dx = {}, dw = {};
   std::optional<Layout> bias = {}, residual = {};
-  int alignment = 16;  // bytes that all addresses are multiples of, 16 at most
+  int alignment = 16;  // of all addresses, in bytes; 16 at most
   bool operator==(const ConvProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static Result<ConvProblem> contiguous(DType, const ConvGeometry&, std::int64_t n, std::int64_t c,
                                                   std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                                   std::int64_t s, bool backward = false);
-  // What the views need; refuses shapes, dtypes and devices that do not belong together, filters that do not fit, and
+  // The problem of these views; refuses shapes, dtypes and devices that do not match, filters that do not fit, and
   // overlap.
   RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {},
                                           ConvMath = ConvMath::exact);
@@ -106,9 +106,9 @@ class ConvPlan {
   ConvProblem problem;
   DeviceInfo device;
   int variant = 0;  // row of the table in variants.hpp
-  int split = 1;    // slices of a sum's terms that blocks share; of the filters' gradient, of its pixels
-  // Of a forward row that goes along the terms in steps: how many, those of a slice, and where in the workspace the
-  // slices' sums begin.
+  int split = 1;    // split-K slices; backward: parts of the pixels in the filter gradient
+  // For a forward row that goes along k in steps: the number of steps, those of a slice, and where the slices' sums
+  // begin in the workspace.
   std::int64_t steps = 0, slice_steps = 0;
   std::size_t slices_at = 0;  // bytes
   std::size_t workspace = 0;  // bytes

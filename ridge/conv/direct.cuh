@@ -13,72 +13,74 @@ struct DirectShape {
   int h, w, oh, ow, top, left;
   Divider tiles_w, tiles_h, groups;
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
-  bool pairs = false;  // of neighbours in a row of y start on 8 bytes, and all are there
-  bool units = false;  // of 16 bytes that tiles' rows of x are, whole ones inside and outside of the image
+  bool pairs = false;    // rows of y are whole pairs, aligned to 8 bytes
+  bool vectors = false;  // rows of x are whole 16-byte vectors, each inside or outside of the image as a whole
 };
 
 // y = epilogue(conv(x, w)), filters of Config::size, stride and dilation 1          x: [n, c, h, w]  y: [n, k, oh, ow]
 //
-// A block makes direct_rows() x direct_columns outputs of every filter of a group. A thread has direct_strip
-// neighbouring outputs of Config::rows rows below one another, of Config::filters filters at a time: for one channel
-// and one row of the filters it reads one new row of inputs (direct_window() floats, its neighbours' strips 16 bytes
-// apart) and the row's elements of all of its filters, which is the same address in every lane. Of 6 x 6 and 6 filters,
+// A block computes direct_rows() x direct_columns outputs of every filter of a group. A thread computes direct_strip
+// neighbouring outputs in Config::rows adjacent rows, for Config::filters filters at a time: for one channel and a row
+// of the filters it reads one new row of inputs (direct_window() floats; neighbouring threads' strips are 16 bytes
+// apart) and that row of all of its filters, at the same address in every lane (a broadcast). With 6 filters of 6 x 6,
 // 12 accesses of 16 bytes serve 288 multiply-adds.
 // Shared memory: inputs [channels][direct_input_rows()][direct_pitch()], filters [groups of them][channels][size]
 // [direct_filter_row()], outputs [direct_rows()][direct_columns].
 // Preconditions: gridDim.x is direct_grid() < 2^31; planes of less than 2^31 elements; direct_smem_bytes().
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     conv_direct(const float* x, const float* w, float* y, DirectShape p, Epilogue<float> epilogue) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int S = c.size, F = c.filters, R = c.rows, V = direct_strip;
   constexpr int input_rows = direct_input_rows(c), pitch = direct_pitch(c), window = direct_window(c);
-  constexpr int filter_row = direct_filter_row(c), bands = c.threads / direct_lanes;
+  constexpr int filter_row = direct_filter_row(c), row_groups = c.threads / direct_lanes;
   static_assert(V == 4, "a strip is one access of 16 bytes");
   float* image = simt::dynamic_shared<float>();
   float* filters = image + p.channels * (input_rows * pitch);
   const int filter_groups = (p.filters + F - 1) / F;
 
   const simt::tile<direct_lanes> lanes;
-  const int lane = static_cast<int>(threadIdx.x) % direct_lanes, band = static_cast<int>(threadIdx.x) / direct_lanes;
+  const int lane = static_cast<int>(threadIdx.x) % direct_lanes,
+            row_group = static_cast<int>(threadIdx.x) / direct_lanes;
   unsigned column_tile = blockIdx.x;
   unsigned row_tile = p.tiles_w.divide(column_tile);
   unsigned group = p.tiles_h.divide(row_tile);
   const unsigned n = p.groups.divide(group);
   const int i0 = static_cast<int>(row_tile) * direct_rows(c), j0 = static_cast<int>(column_tile) * direct_columns;
 
-  // ---- load: all channels' inputs, and all filters, those that are not there as zeros
+  // ---- load: all channels' inputs and all filters, with zeros for those that do not exist
   const float* plane = x + n * p.x[0] + std::int64_t{group} * p.channels * p.x[1];
   const int row_step = static_cast<int>(p.x[2]), column_step = static_cast<int>(p.x[3]);
-  const auto load_rows = [&]<int Floats>() {  // of one access
-    constexpr int accesses = pitch / Floats, turns = (accesses + direct_lanes - 1) / direct_lanes;
-    int column[turns];
-    bool inside[turns];
+  const auto load_rows = [&]<int Floats>() {  // Floats: of one access
+    constexpr int accesses = pitch / Floats, iterations = (accesses + direct_lanes - 1) / direct_lanes;
+    int column[iterations];
+    bool inside[iterations];
     RIDGE_UNROLL_ON_GPU
-    for (int t = 0; t < turns; ++t) {
+    for (int t = 0; t < iterations; ++t) {
       const int j = j0 - p.left + (t * direct_lanes + lane) * Floats;
       column[t] = j * column_step;
       inside[t] = static_cast<unsigned>(j) < static_cast<unsigned>(p.w);
     }
     RIDGE_KEEP_LOOP
-    for (int row = band; row < p.channels * input_rows; row += bands) {
+    for (int row = row_group; row < p.channels * input_rows; row += row_groups) {
       const int channel = row / input_rows, i = i0 - p.top + row % input_rows;
       const float* from = plane + channel * p.x[1] + i * row_step;
       const bool row_inside = static_cast<unsigned>(i) < static_cast<unsigned>(p.h);
       RIDGE_UNROLL_ON_GPU
-      for (int t = 0; t < turns; ++t)
+      for (int t = 0; t < iterations; ++t)
         if (t * direct_lanes + lane < accesses)
           tile::copy_async<Floats * 4>(image + row * pitch + (t * direct_lanes + lane) * Floats, from + column[t],
                                        row_inside && inside[t] ? Floats * 4 : 0);
     }
   };
-  if (p.units) load_rows.template operator()<4>();
+  if (p.vectors) load_rows.template operator()<4>();
   else load_rows.template operator()<1>();
-  // Element e of filter f in row r of channel ch: [f / F][ch][r][e][f % F].
+  // Element e of filter f in row r of channel ch is at [f / F][ch][r][e][f % F].
   RIDGE_KEEP_LOOP
   for (int at = static_cast<int>(threadIdx.x); at < filter_groups * p.channels * (S * filter_row); at += c.threads) {
     const int row = at / filter_row, in_row = at % filter_row, r = row % S, outer = row / S;
-    const int turn = outer / p.channels, ch = outer - turn * p.channels, f = turn * F + in_row % F, e = in_row / F;
+    const int filter_group = outer / p.channels, ch = outer - filter_group * p.channels,
+              f = filter_group * F + in_row % F, e = in_row / F;
     const bool there = f < p.filters && e < S;
     const float* from = w + (std::int64_t{group} * p.filters + f) * p.f[0] + ch * p.f[1] + r * p.f[2] + e * p.f[3];
     tile::copy_async<4>(filters + at, from, there ? 4 : 0);
@@ -86,44 +88,44 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   tile::wait_for_copies();
   __syncthreads();
 
-  // Cheap: a bias, and what is less than `floor` becomes it. NaN is not.
-  float* strips = filters + filter_groups * p.channels * (S * filter_row) + band * R * direct_columns;
+  // The cheap epilogue adds a bias and clamps to `floor` from below; NaN stays NaN.
+  float* strips = filters + filter_groups * p.channels * (S * filter_row) + row_group * R * direct_columns;
   const bool relu = epilogue.activation == Activation::relu;
   const float floor = relu ? 0.0f : -INFINITY;
   const bool cheap = p.y[3] == 1 && !epilogue.residual && (relu || epilogue.activation == Activation::none);
-  const int first_i = i0 + band * R, first_j = j0 + lane, strip_j = j0 + lane * V;
+  const int first_i = i0 + row_group * R, first_j = j0 + lane, strip_j = j0 + lane * V;
   const std::int64_t first_k = std::int64_t{group} * p.filters;
-  // Pairs of outputs are there or not, and start on 8 bytes: threads write their strips. Else every 32nd column from
-  // `lane` on, of which own[i] are there in row i.
+  // With aligned pairs of outputs, threads write their own strips. Else a lane writes every 32nd column from `lane` on;
+  // own[i] of these exist in row i.
   const bool pairs = cheap && p.pairs;
   int own[R];
   RIDGE_UNROLL_ON_GPU
   for (int i = 0; i < R; ++i)
     own[i] = first_i + i < p.oh && first_j < p.ow ? (p.ow - first_j + direct_lanes - 1) / direct_lanes : 0;
-  const bool whole = cheap && i0 + band * R + R <= p.oh && j0 + direct_columns <= p.ow;  // of the warp
+  const bool whole = cheap && i0 + row_group * R + R <= p.oh && j0 + direct_columns <= p.ow;  // the warp's tile
   float* to = y + n * p.y[0] + first_k * p.y[1] + first_i * p.y[2];
 
   RIDGE_KEEP_LOOP
   for (int first = 0; first < p.filters; first += F) {
     // ---- compute
     float sums[R][F][V] = {};
-    const float* from = image + band * R * pitch + lane * V;
+    const float* from = image + row_group * R * pitch + lane * V;
     const float* weights = filters + first / F * (p.channels * S * filter_row);
     RIDGE_KEEP_LOOP
     for (int ch = 0; ch < p.channels; ++ch, from += input_rows * pitch) {
-      float rows[R][window];  // of inputs; row i of the tile is rows[i % R]
+      float rows[R][window];  // inputs: row i of the tile is rows[i % R]
       const auto load_row = [&](int slot, const float* row) {
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < window; v += 4) {
-          const auto unit = simt::load<4>(row + v);
+          const auto vector = simt::load<4>(row + v);
           RIDGE_UNROLL_ON_GPU
-          for (int e = 0; e < 4; ++e) rows[slot][v + e] = unit[e];
+          for (int e = 0; e < 4; ++e) rows[slot][v + e] = vector[e];
         }
       };
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i + 1 < R; ++i) load_row(i, from + i * pitch);
-      // As many rows of a filter as bring the ring of inputs to its start, or all: the rest would not fit the
-      // instruction cache next to the scheduler.
+      // Unrolls as many rows of a filter as bring the ring of inputs back to its start, or all: more code would not fit
+      // the instruction cache next to the scheduler.
       constexpr int unrolled = S % R == 0 ? R : S;
       RIDGE_KEEP_LOOP
       for (int r0 = 0; r0 < S; r0 += unrolled, weights += unrolled * filter_row) {
@@ -133,25 +135,25 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           float filter[(filter_row + F - 1) / F][F];  // [e][f]
           RIDGE_UNROLL_ON_GPU
           for (int at = 0; at < filter_row; at += 4) {
-            const auto unit = simt::load<4>(weights + r * filter_row + at);
+            const auto vector = simt::load<4>(weights + r * filter_row + at);
             RIDGE_UNROLL_ON_GPU
-            for (int q = 0; q < 4; ++q) filter[(at + q) / F][(at + q) % F] = unit[q];
+            for (int q = 0; q < 4; ++q) filter[(at + q) / F][(at + q) % F] = vector[q];
           }
-          // An input is kept while filters run forth, and the next one's back: of a product's three registers two are
-          // new, and less often of one bank than where a filter is kept.
+          // Serpentine order: one input is kept while the filters run up, the next while they run down. Two of a
+          // product's three registers are then new, and in the same bank less often than if a filter was kept.
           RIDGE_UNROLL_ON_GPU
           for (int e = 0; e < S; ++e) RIDGE_UNROLL_ON_GPU
           for (int i = 0; i < R; ++i) RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v) RIDGE_UNROLL_ON_GPU
-          for (int turn = 0; turn < F; ++turn) {
-            const int f = (i * V + v) % 2 ? F - 1 - turn : turn;
+          for (int position = 0; position < F; ++position) {
+            const int f = (i * V + v) % 2 ? F - 1 - position : position;
             sums[i][f][v] += rows[(r + i) % R][v + e] * filter[e][f];
           }
         }
       }
     }
 
-    // ---- finish: the bias last, or products would be rounded as it is
+    // ---- finish: the bias comes last, or products would be rounded at its magnitude
     if (cheap && epilogue.bias) {
       RIDGE_UNROLL_ON_GPU
       for (int f = 0; f < F; ++f) {
@@ -179,7 +181,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           simt::store(strip + i * p.y[2] + v, simt::vec<float, 2>{sums[i][f][v], sums[i][f][v + 1]});
       continue;
     }
-    // A filter's strips pass through shared memory, so that lanes write neighbours.
+    // A filter's strips pass through shared memory, so that lanes write neighbouring columns.
     const auto put_strips = [&](int f) {
       lanes.sync();
       RIDGE_UNROLL_ON_GPU
@@ -205,7 +207,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
       continue;
     }
-    // The filters take turns at place 0: the code is there once.
+    // Each iteration rotates the sums by one filter and uses filter 0: the code is there once.
     RIDGE_KEEP_LOOP
     for (int f = 0; f < F && first + f < p.filters; ++f, to += p.y[1]) {
       put_strips(0);
@@ -222,7 +224,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
       RIDGE_KEEP_LOOP
       for (int at = lane; at < R * direct_columns; at += direct_lanes) {
-        const int i = i0 + band * R + at / direct_columns, j = j0 + at % direct_columns;
+        const int i = i0 + row_group * R + at / direct_columns, j = j0 + at % direct_columns;
         const std::int64_t k = first_k + first + f;
         if (i < p.oh && j < p.ow)
           y[n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3]] = epilogue(strips[at], n, k, i, j);
@@ -234,7 +236,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 namespace direct {
 
 template <int I> static Status launch(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
+  constexpr Config c = Policy<I>::config;
   const ConvProblem& p = args.plan.problem;
   DirectShape s{.channels = whole(channels_of_group(p)),
                 .filters = whole(filters_of_group(p)),
@@ -250,9 +252,9 @@ template <int I> static Status launch(const Arguments& args) {
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
-  s.pairs = has_groups<2>(p.y, args.y);
-  s.units = has_groups<4>(p.x, args.x) && p.geometry.pad.left % 4 == 0;
-  return simt::launch(launch_config(args), conv_direct<Row<I>>, static_cast<const float*>(args.x),
+  s.pairs = has_vectors<2>(p.y, args.y);
+  s.vectors = has_vectors<4>(p.x, args.x) && p.geometry.pad.left % 4 == 0;
+  return simt::launch(launch_config(args), conv_direct<Policy<I>>, static_cast<const float*>(args.x),
                       static_cast<const float*>(args.w), static_cast<float*>(args.y), s, epilogue_of<float>(args));
 }
 

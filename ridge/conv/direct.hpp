@@ -1,4 +1,4 @@
-// Few channels: the inputs of a tile of outputs in shared memory, read once for all filters of 3 x 3 or 6 x 6.
+// Few channels: shared memory holds the inputs of a tile of outputs, read once for all filters of 3 x 3 or 6 x 6.
 #pragma once
 #include <ridge/conv/problem.hpp>
 #include <ridge/core/divider.hpp>
@@ -7,13 +7,13 @@ namespace ridge::conv_detail {
 
 inline constexpr int direct_lanes = 32;  // threads along a row
 inline constexpr int direct_strip = 4;   // neighbouring outputs of a thread: one 16-byte access of shared memory
-inline constexpr int direct_columns = direct_lanes * direct_strip;  // of a block's tile of outputs
+inline constexpr int direct_columns = direct_lanes * direct_strip;  // of outputs, in a block's tile
 constexpr int direct_rows(const Config& c) { return c.threads / direct_lanes * c.rows; }
 constexpr int direct_input_rows(const Config& c) { return direct_rows(c) + c.size - 1; }
-// A strip's window is read in whole units, also the last lane's.
+// A strip's window is read in whole vectors, in the last lane too.
 constexpr int direct_window(const Config& c) { return (direct_strip + c.size - 1 + 3) / 4 * 4; }
 constexpr int direct_pitch(const Config& c) { return direct_columns - direct_strip + direct_window(c); }
-// The elements of one row of `filters` filters, [size][filters], to whole units of 16 bytes.
+// The elements of one row of `filters` filters, [size][filters], rounded up to whole 16-byte vectors.
 constexpr int direct_filter_row(const Config& c) { return (c.size * c.filters + 3) / 4 * 4; }
 constexpr std::int64_t direct_image_floats(const Config& c, std::int64_t channels) {
   return channels * direct_input_rows(c) * direct_pitch(c);
@@ -21,7 +21,7 @@ constexpr std::int64_t direct_image_floats(const Config& c, std::int64_t channel
 constexpr std::int64_t direct_filter_floats(const Config& c, std::int64_t channels, std::int64_t filters) {
   return ceil_div(filters, c.filters) * channels * c.size * direct_filter_row(c);
 }
-// The tile of inputs of all channels, all filters, and each thread's outputs on their way to memory.
+// The tile of inputs of all channels, all filters, and the staging of each thread's outputs.
 constexpr std::int64_t direct_smem_bytes(const Config& c, std::int64_t channels, std::int64_t filters) {
   return static_cast<std::int64_t>(sizeof(float)) *
          (direct_image_floats(c, channels) + direct_filter_floats(c, channels, filters) +
@@ -46,13 +46,12 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (c.filters == 1 && filters_of_group(p) != 1) return "groups have more than one filter";
   if (channels_last(p)) return "channels are innermost";
   if (reach_in_image(p.x, p) >= int_range) return "offsets of 2^31 or more within an image";
+  if (std::string why = refuse_large_planes(p); !why.empty()) return why;
   if (direct_grid(c, p) >= Divider::limit) return "more than 2^31 blocks";
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
-  constexpr std::int64_t many = 1 << 20;  // of either; their products stay small
-  const std::int64_t smem = channels < many && filters < many ? direct_smem_bytes(c, channels, filters) : many;
-  if (smem > device.smem_optin)
-    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-  return {};
+  constexpr std::int64_t many = 1 << 20;  // products of fewer channels and filters do not overflow
+  if (channels >= many || filters >= many) return "filters larger than shared memory";
+  return roofline::refuse_smem(direct_smem_bytes(c, channels, filters), device);
 }
 
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
@@ -66,16 +65,16 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 
 inline double clocks(const Config& c, const ConvProblem& p) {
   const double channels = real(channels_of_group(p)), filters = real(filters_of_group(p));
-  const double blocks = real(direct_grid(c, p)), bands = real(c.threads / direct_lanes);
-  const double turns = std::ceil(filters / c.filters);
+  const double blocks = real(direct_grid(c, p)), row_groups = real(c.threads / direct_lanes);
+  const double filter_passes = std::ceil(filters / c.filters);
   const double reads = direct_filter_row(c) / 4.0 + direct_window(c) / 4.0;
   const double products_of_row = real(c.size * c.filters * c.rows * direct_strip);
-  const double copies = channels * direct_input_rows(c) / bands * std::ceil(direct_pitch(c) / 32.0) * 8;
+  const double copies = channels * direct_input_rows(c) / row_groups * std::ceil(direct_pitch(c) / 32.0) * 8;
   const double stores = real(c.rows * filters_of_group(p)) * direct_strip * 5;
-  // Two operands of a product are often in one bank of the registers.
+  // Two operands of a product are often in the same register bank.
   constexpr double bank_conflicts = 1.35;
-  return blocks * bands / 4 *
-         (turns * channels * c.size * (products_of_row * bank_conflicts + 2 * reads) + copies + stores);
+  return blocks * row_groups / 4 *
+         (filter_passes * channels * c.size * (products_of_row * bank_conflicts + 2 * reads) + copies + stores);
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {

@@ -1,12 +1,11 @@
-// What becomes of a sum on its way to y.
+// The epilogue of a sum on its way to y.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/tile/activation.cuh>
 
 namespace ridge::conv_detail {
 
-// act(sum + bias) + residual, or act(sum + bias + residual). The forms are the same for every thread, and met once per
-// output.
+// act(sum + bias) + residual, or act(sum + bias + residual). All threads take the same branch, once per output.
 template <class T> struct Epilogue {
   const T *bias = nullptr, *residual = nullptr;
   std::int64_t bias_stride = 0, residual_strides[4] = {};  // of n, k, i, j

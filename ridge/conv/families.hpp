@@ -1,4 +1,4 @@
-// The families of conv2d's kernels, by Config::method.
+// The families of conv2d's kernels, by Config::algorithm.
 #pragma once
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/direct.hpp>
@@ -10,26 +10,30 @@
 #include <ridge/conv/sm90_wgmma.hpp>
 #include <ridge/conv/winograd.hpp>
 
+#include <iterator>
+
 namespace ridge::conv_detail {
 
-inline constexpr const Family* families[method_count] = {
+inline constexpr const Family* families[] = {
     &naive::family,    &coarse::family, &direct::family, &grouped::family, &implicit::family,
     &winograd::family, &fma::family,    &wgmma::family,  &stem::family,
 };
-inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.method)]; }
+static_assert(std::size(families) == algorithm_count);
+inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
-// How each has blocks share a sum's terms, in the same order; null: it does not.
-inline constexpr const Slicing* slicings[method_count] = {
+// How each family does split-K, in the same order; null: it does not.
+inline constexpr const Slicing* slicings[] = {
     nullptr, nullptr, nullptr, nullptr, &implicit::slicing, nullptr, &fma::slicing, &wgmma::slicing, nullptr,
 };
-inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.method)]; }
+static_assert(std::size(slicings) == algorithm_count);
+inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.algorithm)]; }
 
-// Whether a row may work in slices of a sum's terms.
+// Whether a row may use split-K.
 inline bool has_slices(const Config& c, const ConvProblem& p) {
   return slicing_of(c) && !p.backward && p.y.count() > 0 && terms_of(p) > 0;
 }
 
-// Makes a plan one of at most `wanted` slices, with the workspace that these take.
+// Sets a plan to at most `wanted` slices, with the workspace that they take.
 inline void take_slices(ConvPlan& plan, int wanted) {
   const Variant& row = variants[plan.variant];
   const ConvProblem& p = plan.problem;

@@ -1,4 +1,4 @@
-// Where inputs, filters and outputs meet along one axis, h or w. Plain arithmetic, tested on the host.
+// How inputs, filters and outputs meet along one axis, h or w. Plain arithmetic, tested on the host.
 #pragma once
 #include <cstdint>
 #include <numeric>
@@ -6,7 +6,7 @@
 namespace ridge::conv_detail {
 
 // Output i and tap t meet input `scale` i + `shift` + `step` t, which may be outside. Outputs and taps are every
-// `pitch`-th of the tensor's, from `first` on.
+// pitch-th of the tensor's (output_pitch, tap_pitch), from the first on (first_output, first_tap).
 struct AxisMap {
   std::int64_t outputs = 0, first_output = 0, output_pitch = 1;
   std::int64_t taps = 0, first_tap = 0, tap_pitch = 1;
@@ -21,9 +21,9 @@ struct Axis {
   constexpr AxisMap forward() const {
     return {.outputs = outputs, .taps = taps, .scale = stride, .shift = -pad, .step = dilation, .inputs = inputs};
   }
-  // The gradient of x. Elements of x whose places differ by a multiple of the stride meet the same taps; each class of
-  // them is a sum of its own, over every (stride / gcd(stride, dilation))-th tap and without holes. A class of elements
-  // that no tap meets has no taps.
+  // The gradient of x, a transposed convolution. Elements of x whose positions differ by a multiple of the stride meet
+  // the same taps; each phase of the stride is a sum of its own, over every (stride / gcd(stride, dilation))-th tap and
+  // without holes. A phase that no tap meets has no taps.
   constexpr AxisMap gradient(std::int64_t phase) const {
     AxisMap m{.outputs = phase < inputs ? (inputs - phase - 1) / stride + 1 : 0,
               .first_output = phase,

@@ -1,5 +1,5 @@
-// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the
-// filters of a block's channels stay in shared memory.
+// Groups of few channels, channels innermost: a thread has contiguous channels of neighbouring outputs, and the filters
+// of a block's channels stay in shared memory.
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
@@ -11,25 +11,25 @@ struct GroupedShape {
   int h, w, ow, top, left;
   int rows, columns;  // of filters
   int stride_h, stride_w, dilation_h, dilation_w;
-  int vectors;                         // of channels, of a block
-  unsigned strips;                     // of grouped_strip() outputs of a row
-  Divider of_block, of_row, of_image;  // vectors; strips of a row; rows of outputs
+  int vectors;                         // of channels, per block
+  unsigned strips;                     // of Config::rows outputs of a row
+  Divider of_block, of_row, of_image;  // vectors of a block; strips of a row; rows of an image
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
 };
 
 // y = epilogue(conv(x, w)) of groups of Config::filters channels and as many filters
 //                                                       x: [n, h, w, c]  y: [n, oh, ow, c]
 //
-// A thread's channels are one access of 16 bytes, and of whole groups; of these it has the sums of Config::rows outputs
-// beside each other. For a tap it reads their inputs, which its neighbours' taps bring to the L1 cache, and the
-// filters' elements [tap][channel of a group][filter] from shared memory once for all outputs.
-// Block (b, v) has `vectors` of channels from v * vectors on, and strips b, b + gridDim.x ... of threads / vectors.
-// Preconditions: channels are neighbours in x and y, whose pixels start on 16 bytes; images of less than 2^31 elements;
-// grouped_smem_bytes().
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// A thread's channels are one 16-byte vector of whole groups; it has their sums for Config::rows neighbouring outputs.
+// For each tap it reads their inputs, which neighbouring threads' taps bring to the L1 cache, and once for all outputs
+// the filters' elements [tap][channel of a group][filter] from shared memory.
+// Block (b, v) has `vectors` vectors of channels from v * vectors on, and chunks b, b + gridDim.x ... of the strips; a
+// chunk is threads / vectors strips. Preconditions: channels are contiguous in x and y, and pixels start on 16 bytes;
+// images of less than 2^31 elements; grouped_smem_bytes().
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     conv_grouped(const T* x, const T* w, T* y, GroupedShape p, Epilogue<T> epilogue) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, G = c.filters;
   static_assert(V % G == 0, "a thread has whole groups");
   float* filters = simt::dynamic_shared<float>();
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
   unsigned vector = threadIdx.x;
   const unsigned slot = p.of_block.divide(vector), slots = p.of_block(c.threads);
-  const int k = first_filter + static_cast<int>(vector) * V;  // first of the thread's
+  const int k = first_filter + static_cast<int>(vector) * V;  // the thread's first filter
   if (slot >= slots || k >= p.channels) return;
   const float* own = filters + vector * V;
   const bool relu = epilogue.activation == Activation::relu;
@@ -116,10 +116,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       }
       continue;
     }
-    // Sums take turns at place 0, so that the epilogue's code is there once.
+    // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < P * V; ++turn) {
-      const int j = first_j + turn / V, v = turn % V;
+    for (int iteration = 0; iteration < P * V; ++iteration) {
+      const int j = first_j + iteration / V, v = iteration % V;
       if (j < p.ow) to[j * p.y[3] + v] = epilogue(sums[0][0], n, k + v, i, j);
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e + 1 < P * V; ++e) sums[e / V][e % V] = sums[(e + 1) / V][(e + 1) % V];
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 namespace grouped {
 
 template <int I, class T> static Status launch(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
+  constexpr Config c = Policy<I>::config;
   const ConvProblem& p = args.plan.problem;
   const std::int64_t vectors = grouped_vectors(p);
   GroupedShape s{.channels = whole(p.x.shape[1]),
@@ -156,7 +156,7 @@ template <int I, class T> static Status launch(const Arguments& args) {
   simt::Config at = launch_config(args);
   const unsigned columns = static_cast<unsigned>(grouped_columns(p));
   at.grid = dim3(at.grid.x / columns, columns);
-  return simt::launch(at, conv_grouped<Row<I>, T>, static_cast<const T*>(args.x), static_cast<const T*>(args.w),
+  return simt::launch(at, conv_grouped<Policy<I>, T>, static_cast<const T*>(args.x), static_cast<const T*>(args.w),
                       static_cast<T*>(args.y), s, epilogue_of<T>(args));
 }
 

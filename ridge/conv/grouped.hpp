@@ -1,17 +1,17 @@
-// Groups of few channels, channels innermost: a thread has neighbouring channels of neighbouring outputs, and the
-// filters of a block's channels stay in shared memory.
+// Groups of few channels, channels innermost: a thread has contiguous channels of neighbouring outputs, and the filters
+// of a block's channels stay in shared memory.
 #pragma once
 #include <ridge/conv/problem.hpp>
 
 namespace ridge::conv_detail {
 
 constexpr int grouped_vector(std::size_t element_bytes) { return static_cast<int>(16 / element_bytes); }  // channels
-// Of a block: a warp's worth, or all there are.
+// Vectors of a block: one per lane of a warp, or all there are.
 inline constexpr std::int64_t grouped_most_vectors = 32;
 constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
   return std::min(ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype))), grouped_most_vectors);
 }
-// Blocks beside each other, which have all channels together.
+// Blocks side by side, which cover all channels.
 constexpr std::int64_t grouped_columns(const ConvProblem& p) {
   return ceil_div(p.x.shape[1] / grouped_vector(size_of(p.dtype)), grouped_vectors(p));
 }
@@ -57,17 +57,16 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
     return "groups are not of " + std::to_string(c.filters) + " channels and as many filters";
   if (std::string why = refuse_layouts(p); !why.empty()) return why;
   if (std::string why = refuse_sizes(c, p); !why.empty()) return why;
-  // In double: taps may be any number.
-  const double smem = real(grouped_vectors(p)) * grouped_vector(size_of(p.dtype)) * real(taps_of(p)) * c.filters * 4;
-  return smem > device.smem_optin ? "filters larger than shared memory" : "";
+  if (taps_of(p) > device.smem_optin) return "filters larger than shared memory";
+  return roofline::refuse_smem(grouped_smem_bytes(c, p), device);
 }
 
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
-  const std::int64_t columns = grouped_columns(p), of_turn = c.threads / grouped_vectors(p);
+  const std::int64_t columns = grouped_columns(p), strips_of_block = c.threads / grouped_vectors(p);
   const std::int64_t resident = ceil_div(std::int64_t{device.sms} * c.blocks_per_sm, columns);
-  return {.grid = std::min(ceil_div(grouped_strips(c, p), of_turn), resident) * columns,
+  return {.grid = std::min(ceil_div(grouped_strips(c, p), strips_of_block), resident) * columns,
           .threads = c.threads,
           .registers = 80,
           .smem = static_cast<int>(grouped_smem_bytes(c, p))};
@@ -77,8 +76,8 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  k.blocks = std::max(1, device.sms) * c.blocks_per_sm;  // as many as stay; of small problems there are fewer
-  // Of a tap and a vector: its address and widening, and the products; filters are read once for all outputs.
+  k.blocks = std::max(1, device.sms) * c.blocks_per_sm;  // the resident ones; small problems have fewer
+  // Per tap and vector: the address, the upcast and the products; filters are read once for all outputs.
   const double vector = grouped_vector(size_of(p.dtype)), groups = c.filters;
   const double vectors = warps_of_outputs(p) / vector * real(taps_of(p));
   k.clocks = vectors / 4 * (12 + vector * (groups + 1) + vector * groups / c.rows) + warps_of_outputs(p) / vector * 30;

@@ -1,14 +1,14 @@
-// The convolution and its gradients as matrix products, one operand of which is gathered from an image on its way to
-// shared memory. The arithmetic is gemm's: a tile of sums in each thread's registers (gemm/thread_tile.cuh).
+// The convolution and its gradients as implicit GEMM: one operand is gathered from an image on its way to shared memory
+// (im2col). The arithmetic is gemm's: a tile of sums in each thread's registers (gemm/thread_tile.cuh).
 //
 //             rows               columns               sum over              dense         gathered
 //   y         filters            pixels of y           channels and taps     w             x
 //   dx        channels           pixels of dx (*)      filters and taps      w             dy
 //   dw        filters            channels and taps     pixels of y           dy            x
 //
-// (*) of one class of places (geometry.hpp). An element of the gathered operand lies where a pixel and a tap meet: the
-// sum of an offset of either. A column's is known once, those of the sum's next elements are worked out by a few
-// threads, a step ahead; no other thread divides.
+// (*) of one phase of the stride (geometry.hpp). The offset of a gathered element is the sum of a pixel's offset and a
+// tap's. A column's offset is computed once; a few threads compute those of the sum's next elements, one step ahead. No
+// other thread divides.
 #pragma once
 #include <ridge/conv/pixels.cuh>
 #include <ridge/conv/slices.cuh>
@@ -18,7 +18,7 @@ namespace ridge::conv_detail {
 template <class T> struct ImplicitShape {
   const T *dense, *gathered;
   int rows, columns, terms, groups;  // of one group's product
-  int terms_of_part;                 // of a block, in whole steps
+  int terms_of_part;                 // split-K: the terms of a block, in whole steps
   int dense_row;                     // offset from row to row
   std::int64_t dense_group, gathered_group;
   int height, width;  // of the gathered planes
@@ -26,33 +26,33 @@ template <class T> struct ImplicitShape {
   Taps taps;
 };
 
-// A tile of an operand on its way to shared memory: [implicit_step][Pitch], Extent of it.
-//   Along     lanes follow one another along the sum, and a thread brings several rows or columns; otherwise along
-//             rows or columns, and a thread brings several of the sum's elements. Whichever are neighbours in memory.
-//   Gathered  places in planes are looked at; otherwise rows are evenly spaced.
+// A tile of an operand on its way to shared memory: [implicit_step][Pitch], of which Extent are used.
+//   Along     lanes go along the sum, and a thread loads several rows or columns; otherwise lanes go along rows or
+//             columns, and a thread loads several of the sum's elements. Lanes go along what is contiguous.
+//   Gathered  positions in planes are checked against the borders; otherwise rows have a constant stride.
 template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered> class ImplicitTile {
   static constexpr int K = implicit_step, per_thread = Extent * K / Threads, own = Along ? per_thread : 1;
-  static constexpr int pace = Along ? Threads / K : Threads / Extent;
+  static constexpr int stride = Along ? Threads / K : Threads / Extent;
   static_assert(Extent * K % Threads == 0 && (Along ? Threads % K : Threads % Extent) == 0,
                 "threads bring equally much");
 
  public:
-  // first: of this tile in a plane of rows that are `row_step` apart, `rows` of them from there on. The dense operand.
+  // The dense operand. first: the tile's first row, in a plane of `rows` rows with stride `row_step`.
   __device__ __forceinline__ ImplicitTile(const T* data, std::int64_t row_step, std::int64_t first,
                                           std::int64_t rows) requires(!Gathered)
       : data_(data), row_step_(static_cast<int>(row_step)) {
-    place();
+    set_origin();
     rows_ = static_cast<int>(rows - first) - outer_;
     offset_[0] = static_cast<int>(first + outer_) * row_step_;
   }
-  // index(i): column i of this tile. The gathered operand, of planes of height x width.
+  // The gathered operand, from planes of height x width. index(i): the Index of column i of this tile.
   template <class IndexOf>
   __device__ __forceinline__ ImplicitTile(const T* data, int height, int width, const IndexOf& index) requires(Gathered)
       : data_(data), height_(height), width_(width) {
-    place();
+    set_origin();
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < own; ++e) {
-      const Index at = index(outer_ + e * pace);
+      const Index at = index(outer_ + e * stride);
       offset_[e] = at.gathered;
       i_[e] = at.i;
       j_[e] = at.j;
@@ -61,42 +61,42 @@ template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered
   __device__ __forceinline__ void fetch(const Index* steps) {
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < per_thread; ++e) {
-      const Index step = steps[Along ? k_ : k_ + e * pace];
+      const Index step = steps[Along ? k_ : k_ + e * stride];
       const int mine = Along ? e : 0;
       if constexpr (Gathered) {
         const bool inside = static_cast<unsigned>(i_[mine] + step.i) < static_cast<unsigned>(height_) &&
                             static_cast<unsigned>(j_[mine] + step.j) < static_cast<unsigned>(width_);
         values_[e] = inside ? data_[offset_[mine] + step.gathered] : T(0.0f);
       } else {
-        const bool there = mine * pace < rows_ && step.i != outside;
-        values_[e] = there ? data_[offset_[0] + mine * pace * row_step_ + step.dense] : T(0.0f);
+        const bool there = mine * stride < rows_ && step.i != outside;
+        values_[e] = there ? data_[offset_[0] + mine * stride * row_step_ + step.dense] : T(0.0f);
       }
     }
   }
   __device__ __forceinline__ void put(float* tile) const {
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < per_thread; ++e) {
-      const int k = Along ? k_ : k_ + e * pace, outer = Along ? outer_ + e * pace : outer_;
+      const int k = Along ? k_ : k_ + e * stride, outer = Along ? outer_ + e * stride : outer_;
       tile[k * Pitch + outer] = float(values_[e]);
     }
   }
 
  private:
-  __device__ __forceinline__ void place() {
+  __device__ __forceinline__ void set_origin() {
     const int rank = simt::thread_rank();
     k_ = Along ? rank % K : rank / Extent;
     outer_ = Along ? rank / K : rank % Extent;
   }
 
-  static constexpr int places = Gathered ? own : 1;
+  static constexpr int positions = Gathered ? own : 1;
   const T* data_;
   int height_ = 0, width_ = 0, row_step_ = 0, rows_ = 0;
   int k_, outer_;
-  int offset_[places], i_[places], j_[places];
+  int offset_[positions], i_[positions], j_[positions];
   T values_[per_thread];
 };
 
-// And of dw, one part of the pixels: sums in float32, [part][group][rows][columns].
+// The output of dw: the sums of one part of the pixels, in float32, [part][group][rows][columns].
 struct ImplicitPartial {
   float* partial;
   std::int64_t rows, columns, groups;
@@ -113,33 +113,33 @@ constexpr int implicit_residency(const Config& c, bool is_wide) {
   return is_wide ? c.blocks_per_sm_wide : c.blocks_per_sm;
 }
 
-template <class Row, bool PixelsAreRows> struct ImplicitTileRow {
-  static constexpr gemm_kernels::Config config = implicit_tile(Row::config, PixelsAreRows);
+template <class Policy, bool PixelsAreRows> struct ImplicitTilePolicy {
+  static constexpr gemm_kernels::Config config = implicit_tile(Policy::config, PixelsAreRows);
 };
 
-// output(product)                                   ImplicitShape says of what; a block has one tile of one part
+// output(product)                                   ImplicitShape has the operands; a block has one tile of one part
 // Preconditions: gridDim.x is the number of tiles, y of parts, z of groups or less; offsets, sides and sizes fit an
-// int, sides are below 2^30; smem_bytes() of the tile of dynamic shared memory. P is Pass::filters,
+// int, sides are below 2^30; the dynamic shared memory is the tile's smem_bytes(). P is Pass::filters,
 // or output for y and dx.
-template <class Row, class T, Pass P, bool ChannelsLast, class Output>
-__global__ void __launch_bounds__(Row::config.threads,
-                                  implicit_residency(Row::config, P == Pass::filters || ChannelsLast))
+template <class Policy, class T, Pass P, bool ChannelsLast, class Output>
+__global__ void __launch_bounds__(Policy::config.threads,
+                                  implicit_residency(Policy::config, P == Pass::filters || ChannelsLast))
     conv_implicit(ImplicitShape<T> s, Output output) {
-  constexpr bool weights = P == Pass::filters, swapped = ChannelsLast && !weights;
-  using TileRow = ImplicitTileRow<Row, swapped>;
-  constexpr gemm_kernels::Config c = TileRow::config;
-  constexpr int threads = Row::config.threads, K = implicit_step;
+  constexpr bool weights = P == Pass::filters, swap_ab = ChannelsLast && !weights;
+  using TilePolicy = ImplicitTilePolicy<Policy, swap_ab>;
+  constexpr gemm_kernels::Config c = TilePolicy::config;
+  constexpr int threads = Policy::config.threads, K = implicit_step;
   static_assert(threads == gemm_kernels::threads(c));
   constexpr int pitch_a = c.bm + gemm_kernels::padding(c), pitch_b = c.bn + gemm_kernels::padding(c);
-  // Which way lanes go. Of the gathered operand: pixels of a row are neighbours, or channels. Of the dense one:
-  // elements of a filter are, pixels of dy, or with channels innermost the filters of dy.
+  // Whether lanes go along the sum. Contiguous in the gathered operand: pixels of a row, or channels. In the dense one:
+  // elements of a filter, pixels of dy, or with channels innermost the filters of dy.
   constexpr bool along_dense = !(weights && ChannelsLast), along_gathered = weights != ChannelsLast;
 
   float* shared = simt::dynamic_shared<float>();  // [2][a | b]
-  __shared__ Index steps[2][K];                   // of the sum's elements in this step and in the next
+  __shared__ Index steps[2][K];                   // the sum's elements in this step and in the next
   const auto stage_a = [=](int stage) { return shared + stage * K * (pitch_a + pitch_b); };
   const auto stage_b = [=](int stage) { return shared + stage * K * (pitch_a + pitch_b) + K * pitch_a; };
-  const gemm_kernels::Shape product_shape{swapped ? s.columns : s.rows, swapped ? s.rows : s.columns, s.terms, 1};
+  const gemm_kernels::Shape product_shape{swap_ab ? s.columns : s.rows, swap_ab ? s.rows : s.columns, s.terms, 1};
   const auto place = gemm_kernels::raster_of(product_shape.m, product_shape.n, c.bm, c.bn).at(blockIdx.x);
   const int begin = static_cast<int>(blockIdx.y) * s.terms_of_part;
   const int end = s.terms - begin < s.terms_of_part ? s.terms : begin + s.terms_of_part;
@@ -165,22 +165,22 @@ __global__ void __launch_bounds__(Row::config.threads,
   for (int group = static_cast<int>(blockIdx.z); group < s.groups; group += static_cast<int>(gridDim.z)) {
     const T *dense = s.dense + group * s.dense_group, *gathered = s.gathered + group * s.gathered_group;
     const auto dense_tile = [&](std::int64_t first) {
-      return ImplicitTile < T, swapped ? c.bn : c.bm, threads, swapped ? pitch_b : pitch_a, along_dense,
+      return ImplicitTile < T, swap_ab ? c.bn : c.bm, threads, swap_ab ? pitch_b : pitch_a, along_dense,
              false > (dense, s.dense_row, first, s.rows);
     };
     const auto gathered_tile = [&](std::int64_t first) {
-      return ImplicitTile < T, swapped ? c.bm : c.bn, threads, swapped ? pitch_a : pitch_b, along_gathered,
+      return ImplicitTile < T, swap_ab ? c.bm : c.bn, threads, swap_ab ? pitch_a : pitch_b, along_gathered,
              true > (gathered, s.height, s.width, [&](int i) { return column_index(first + i); });
     };
     auto a_tile = [&] {
-      if constexpr (swapped) return gathered_tile(place.row * c.bm);
+      if constexpr (swap_ab) return gathered_tile(place.row * c.bm);
       else return dense_tile(place.row * c.bm);
     }();
     auto b_tile = [&] {
-      if constexpr (swapped) return dense_tile(place.col * c.bn);
+      if constexpr (swap_ab) return dense_tile(place.col * c.bn);
       else return gathered_tile(place.col * c.bn);
     }();
-    gemm_kernels::ThreadTile<TileRow, float> product;
+    gemm_kernels::ThreadTile<TilePolicy, float> product;
 
     describe(0, 0);
     __syncthreads();
@@ -191,16 +191,16 @@ __global__ void __launch_bounds__(Row::config.threads,
           a_tile.fetch(steps[step & 1]);
           b_tile.fetch(steps[step & 1]);
           ++step;
-          describe(step, step & 1);  // after a barrier: those of the step before the last are used
+          describe(step, step & 1);  // after a barrier: nobody reads this slot's old indices any more
         },
         [&](int stage) {
           a_tile.put(stage_a(stage));
           b_tile.put(stage_b(stage));
         },
         [&](int stage) { product.template add_products<K, pitch_a, pitch_b>(stage_a(stage), stage_b(stage)); });
-    __syncthreads();  // the last tiles have been read; their place becomes the output's
+    __syncthreads();  // the last tiles have been read: the output reuses their shared memory
     product.finish(shared, weights ? group : group * parts + part, place, product_shape, output);
-    __syncthreads();  // and the next product's
+    __syncthreads();  // and then the next product does
   }
 }
 
@@ -208,15 +208,15 @@ namespace implicit {
 
 template <int I, class T, Pass P, bool ChannelsLast, class Output>
 static Status launch_product(const Arguments& args, const ImplicitShape<T>& s, int parts, const Output& output) {
-  constexpr Config c = Row<I>::config;
+  constexpr Config c = Policy<I>::config;
   simt::Config at = launch_config(args, c.threads, tiles_of(c, s.rows, s.columns));
   at.grid.y = static_cast<unsigned>(parts);
   at.grid.z = static_cast<unsigned>(std::min<std::int64_t>(s.groups, max_grid_y));  // z has as many as y
   at.smem = static_cast<std::size_t>(implicit_smem_bytes(c, ChannelsLast && P == Pass::output));
-  return simt::launch(at, conv_implicit<Row<I>, T, P, ChannelsLast, Output>, s, output);
+  return simt::launch(at, conv_implicit<Policy<I>, T, P, ChannelsLast, Output>, s, output);
 }
 
-// y of x, or one class of dx of dy. `in`, `out`: gathered planes and outputs; channels of a group of either.
+// y from x, or one phase of dx from dy. `in`, `out`: gathered planes and outputs, with the channels of a group.
 template <int I, class T, bool ChannelsLast>
 static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisMap& w, const T* in_data,
                             const Layout& in, T* out_data, Layout out, bool gradient) {
@@ -256,7 +256,7 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
 }
 
 template <int I, class T, bool ChannelsLast> static Status launch_filter_gradient(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
+  constexpr Config c = Policy<I>::config;
   const ConvProblem& p = args.plan.problem;
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * h.outputs * w.outputs;
@@ -281,7 +281,7 @@ template <int I, class T, bool ChannelsLast> static Status launch_filter_gradien
       args, s, args.plan.split, ImplicitPartial{partial, filters, s.columns, p.geometry.groups})));
   const std::int64_t all = p.dw.shape[0];
   return simt::launch(launch_config(args, c.threads, ceil_div(all * s.columns, c.threads)),
-                      conv_add_parts<Row<I>, T, ChannelsLast>, static_cast<const float*>(partial),
+                      conv_add_parts<Policy<I>, T, ChannelsLast>, static_cast<const float*>(partial),
                       static_cast<T*>(args.dw), args.plan.split, all, s.columns, taps, p.dw.stride[0]);
 }
 

@@ -1,12 +1,12 @@
-// The convolution and its gradients as matrix products, one operand of which is gathered from an image.
+// The convolution and its gradients as implicit GEMM: one operand is gathered from an image (im2col).
 #pragma once
 #include <ridge/conv/slices.hpp>
 
 namespace ridge::conv_detail {
 
-inline constexpr int implicit_step = 8;  // elements of the sums' index in shared memory at a time
-// The tile as gemm's kernels have it. With channels innermost, pixels are the product's rows, so that what is
-// neighbours in memory, filters, is neighbours in a row of the result.
+inline constexpr int implicit_step = 8;  // elements along k in shared memory at a time
+// The tile as a config of gemm's kernels. With channels innermost, pixels are the product's rows (swap-AB), so that
+// filters, which are contiguous in memory, are contiguous in a row of the result.
 constexpr gemm_kernels::Config implicit_tile(const Config& c, bool pixels_are_rows) {
   gemm_kernels::Config tile;
   tile.bm = pixels_are_rows ? c.tile_pixels : c.tile_filters;
@@ -22,12 +22,12 @@ constexpr int implicit_smem_bytes(const Config& c, bool pixels_are_rows) {
 
 namespace implicit {
 
-// ---- slices
+// ---- split-K slices
 
 inline gemm_kernels::Shape shape(const Config&, const ConvProblem& p, int wanted) {
   return shape_in_slices(p, channels_last(p), ceil_div(terms_of(p), implicit_step), wanted);
 }
-// Enough parts for two blocks per multiprocessor, each of 256 pixels at least.
+// The parts of dw's pixels: enough for two blocks per multiprocessor, of 256 pixels each at least.
 inline int parts(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   constexpr std::int64_t least_part = 256, most = 256;
   const std::int64_t tiles =
@@ -42,7 +42,7 @@ inline constexpr Slicing slicing{shape, copies, parts};
 
 inline std::string refuse_sizes(const ConvProblem& p) {
   constexpr std::int64_t most = (std::int64_t{1} << 31) - implicit_step;
-  const std::int64_t filter_terms = filters_of_group(p) * taps_of(p);  // of an element of dx
+  const std::int64_t filter_terms = filters_of_group(p) * taps_of(p);  // in the sum of an element of dx
   const std::int64_t pixels = std::max(pixels_of(p), p.x.shape[0] * p.x.shape[2] * p.x.shape[3]);
   if (std::max({pixels, terms_of(p), filter_terms}) >= most) return "sums or images of 2^31 elements or more";
   for (const Layout* t : {&p.x, &p.y, &p.dx})
@@ -59,8 +59,8 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
-  constexpr std::int64_t most_classes = 64;  // launches of the gradient of x
-  if (p.backward && p.geometry.stride.h * p.geometry.stride.w > most_classes)
+  constexpr std::int64_t most_phases = 64;  // launches of the gradient of x
+  if (p.backward && p.geometry.stride.h * p.geometry.stride.w > most_phases)
     return "the gradient of x takes more than 64 launches with these strides";
   const std::int64_t images = p.x.shape[0] * std::max(p.x.shape[2] * p.x.shape[3], p.y.shape[2] * p.y.shape[3]);
   const std::int64_t sums = std::max(images, terms_of(p));
@@ -72,7 +72,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
 
 // ---- footprint and model
 
-// Gradients take several launches: the model has the larger of y's, for dx, and the filters' gradient.
+// Gradients take several launches: the footprint is the larger of y's launch, for dx, and the filter gradient's.
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
@@ -94,7 +94,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 
 inline double clocks(const Config& c, const ConvProblem& p) {
   const std::int64_t channels = channels_of_group(p), filters = filters_of_group(p);
-  // 64 multiply-adds of a thread to four reads, and what bringing and turning the operands takes beside; measured.
+  // A thread has 64 multiply-adds per four reads; loading and transposing the operands comes on top. Measured.
   const double work = c.tile_filters < 128 ? 2.4 : 2.2;
   const double groups = real(p.geometry.groups);
   const double output = padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels) * real(terms_of(p));
@@ -113,7 +113,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const ConvProblem& p = s.problem;
   const std::int64_t filters = filters_of_group(p);
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  k.block.smem = implicit_smem_bytes(c, false);  // channels innermost take 512 bytes more at most, which cost no block
+  k.block.smem = implicit_smem_bytes(c, false);  // NHWC takes up to 512 bytes more, without loss of occupancy
   k.clocks = clocks(c, p);
   const gemm_kernels::Shape product = shape(c, p, p.backward ? 1 : s.split);
   const std::int64_t terms = product.slices > 1 ? product.slice_k * implicit_step : terms_of(p);

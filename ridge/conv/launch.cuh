@@ -1,5 +1,5 @@
-// What a launch of a row of the table is given, and how its grid follows from its family's footprint. Functions are
-// static: the .cu files are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+// What launches share: the epilogue, and the grid, which follows from the family's footprint. Functions are static: the
+// .cu files are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/conv/epilogue.cuh>
 #include <ridge/conv/families.hpp>
@@ -10,9 +10,7 @@
 
 namespace ridge::conv_detail {
 
-static inline int whole(std::int64_t n) {
-  return static_cast<int>(n);
-}  // fits() has bounded what is handed over as int
+static inline int whole(std::int64_t n) { return static_cast<int>(n); }  // fits() has checked the range
 
 template <class T> static Epilogue<T> epilogue_of(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
@@ -24,20 +22,20 @@ template <class T> static Epilogue<T> epilogue_of(const Arguments& args) {
   return e;
 }
 
-// Whether rows are whole groups of N neighbouring floats, each on as many bytes.
-template <int N> static bool has_groups(const Layout& t, const void* data) {
+// Whether rows are whole vectors of N contiguous floats, each aligned to its size.
+template <int N> static bool has_vectors(const Layout& t, const void* data) {
   const bool whole = t.shape[3] % N == 0 && t.stride[0] % N == 0 && t.stride[1] % N == 0 && t.stride[2] % N == 0;
   return whole && t.stride[3] == 1 && reinterpret_cast<std::uintptr_t>(data) % (N * sizeof(float)) == 0;
 }
 
-// Of a kernel beside the row's own.
+// For a kernel other than the row's own.
 static inline simt::Config launch_config(const Arguments& args, int threads, std::int64_t grid) {
   return {.grid = dim3(static_cast<unsigned>(grid)),
           .block = dim3(static_cast<unsigned>(threads)),
           .stream = args.stream.handle,
           .warp = args.plan.device.warp};
 }
-// Of the row's own: its footprint's.
+// For the row's own kernel: from its footprint.
 static inline simt::Config launch_config(const Arguments& args, const Footprint& launch) {
   simt::Config at = launch_config(args, launch.threads, launch.grid);
   at.smem = static_cast<std::size_t>(launch.smem);

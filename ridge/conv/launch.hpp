@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files: one launch per element type and backend. And what those know of the ones for
+// The interface of plan.cpp to the .cu files: one launch per element type and backend; and of those to the files for
 // Hopper.
 #pragma once
 #include <ridge/conv/conv.hpp>
@@ -17,12 +17,12 @@ struct Arguments {
   Stream stream = {};
 };
 
-// Preconditions: there is an output that has elements, and the pointers are as the plan's problem says.
+// Preconditions: an output has elements, and the pointers are those that the plan's problem needs.
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);
 
-// Of CUDA alone: rows of Method::fma, and for tensor cores.
+// CUDA only: rows of Algorithm::fma, and those for tensor cores.
 Status launch_fma(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);

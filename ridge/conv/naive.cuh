@@ -1,15 +1,16 @@
 // The definition: a thread per output, of the convolution or of its gradients.
 #pragma once
-#include <ridge/conv/wide.cuh>
+#include <ridge/conv/strided.cuh>
 
 namespace ridge::conv_detail {
 
-// y = epilogue(conv(x, w)); dx from dy and w; dw from x and dy                      Wide says how the tensors lie
-// Precondition: gridDim.x * threads covers the outputs; those of a null pointer are inputs or not there.
-template <class Row, class T, Pass P>
-__global__ void __launch_bounds__(Row::config.threads)
-    conv_naive(const T* x, const T* w, const T* dy, T* out, Wide p, Epilogue<T> epilogue, bool channels_innermost) {
-  std::uint64_t rest = std::uint64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+// y = epilogue(conv(x, w)); dx from dy and w; dw from x and dy              StridedShape has the tensors' layouts
+// Precondition: gridDim.x * threads covers the outputs; null pointers are inputs that the pass does not read.
+template <class Policy, class T, Pass P>
+__global__ void __launch_bounds__(Policy::config.threads)
+    conv_naive(const T* x, const T* w, const T* dy, T* out, StridedShape p, Epilogue<T> epilogue,
+               bool channels_innermost) {
+  std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   const std::int64_t channels = p.channels * p.groups, filters = p.filters * p.groups;
   const std::int64_t sizes[4] = {P == Pass::filters ? filters : p.images,
                                  P == Pass::filters  ? p.channels
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     at[axis] = static_cast<std::int64_t>(rest - outer * size);
     rest = outer;
   };
-  // Threads follow one another along the output's innermost axis.
+  // Neighbouring threads are neighbours along the output's innermost axis.
   if (channels_innermost) take(1);
   take(3);
   take(2);
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(Row::config.threads)
         }
     out[p.y_at(at[0], at[1], at[2], at[3])] = epilogue(sum, at[0], at[1], at[2], at[3]);
   } else if constexpr (P == Pass::inputs) {
-    // The output that meets this element through tap 0, and a lift by whole strides that keeps dividends from 0.
+    // The output that meets this element through tap 0, lifted by whole strides so that dividends are not negative.
     const std::int64_t group = whole_quotient(at[1], p.channels), c = at[1] - group * p.channels;
     const std::int64_t lift_h = whole_quotient((p.h.taps - 1) * p.h.dilation, p.h.stride) + 1;
     const std::int64_t lift_w = whole_quotient((p.w.taps - 1) * p.w.dilation, p.w.stride) + 1;
@@ -83,20 +84,20 @@ __global__ void __launch_bounds__(Row::config.threads)
 namespace naive {
 
 template <int I, class T> static Status launch(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
+  constexpr Config c = Policy<I>::config;
   const ConvProblem& p = args.plan.problem;
   const T *x = static_cast<const T*>(args.x), *w = static_cast<const T*>(args.w), *dy = static_cast<const T*>(args.dy);
   const auto at = [&](const Layout& out) { return launch_config(args, c.threads, blocks_of(c, out.count())); };
   const bool last = channels_last(p);
   if (!p.backward)
-    return simt::launch(at(p.y), conv_naive<Row<I>, T, Pass::output>, x, w, dy, static_cast<T*>(args.y),
-                        wide(p, p.x, p.w), epilogue_of<T>(args), last);
+    return simt::launch(at(p.y), conv_naive<Policy<I>, T, Pass::output>, x, w, dy, static_cast<T*>(args.y),
+                        strided_shape(p, p.x, p.w), epilogue_of<T>(args), last);
   if (p.dx.count() > 0)
-    RIDGE_TRY(simt::launch(at(p.dx), conv_naive<Row<I>, T, Pass::inputs>, x, w, dy, static_cast<T*>(args.dx),
-                           wide(p, p.dx, p.w), Epilogue<T>{}, last));
+    RIDGE_TRY(simt::launch(at(p.dx), conv_naive<Policy<I>, T, Pass::inputs>, x, w, dy, static_cast<T*>(args.dx),
+                           strided_shape(p, p.dx, p.w), Epilogue<T>{}, last));
   if (p.dw.count() == 0) return {};
-  return simt::launch(at(p.dw), conv_naive<Row<I>, T, Pass::filters>, x, w, dy, static_cast<T*>(args.dw),
-                      wide(p, p.x, p.dw), Epilogue<T>{}, last);
+  return simt::launch(at(p.dw), conv_naive<Policy<I>, T, Pass::filters>, x, w, dy, static_cast<T*>(args.dw),
+                      strided_shape(p, p.x, p.dw), Epilogue<T>{}, last);
 }
 
 }  // namespace naive

@@ -12,7 +12,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   return blocks_of(row.config, most) > max_grid ? "more than 2^31 blocks" : "";
 }
 
-// Gradients take two launches, of elements of dx and of dw: the model has them as one of the larger tensor.
+// Gradients take two launches, for the elements of dx and of dw: the footprint is one launch for the larger tensor.
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
@@ -25,7 +25,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
   k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 2.5 : 1) + warps_of_outputs(p) * 60;
-  // As outputs of 3 to 27 terms take; and before the first access come four divisions of 64 bits.
+  // Fitted to outputs of 3 to 27 terms; four 64-bit divisions come before the first access.
   k.trips = std::max(1.0, real(terms_of(p)) / 2.5);
   k.serial_us = 1;
   k.launches = p.backward ? 2 : 1;

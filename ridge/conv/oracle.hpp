@@ -1,5 +1,5 @@
-// The convolution and its gradients in double, by definition; shares nothing with the kernels. `size` is the sum of the
-// terms' magnitudes and `terms` their number, from which tolerances are derived.
+// The convolution and its gradients in double, by definition; shares nothing with the kernels. Tolerances are derived
+// from `size`, the sum of the terms' magnitudes, and `terms`, their number.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ConvOracle {
                 padded(image, channel, i * stride_h + a * dilation_h, j * stride_w + b * dilation_w));
     return t;
   }
-  // Every tap that steps of the stride bring to this element takes part, with zeros where they come from outside of dy.
+  // Adds every tap that multiples of the stride bring to this element, with zeros where they are outside of dy.
   Term input_gradient(std::int64_t image, std::int64_t channel, std::int64_t y, std::int64_t z) const {
     Term t;
     const std::int64_t group = channel / (c / groups), filters = k / groups;

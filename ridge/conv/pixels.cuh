@@ -1,4 +1,4 @@
-// Pixels and taps, as kernels that gather see them, and where their sums go.
+// Pixels and taps as the gathering kernels index them, and the output of their sums.
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
@@ -6,20 +6,20 @@
 
 namespace ridge::conv_detail {
 
-// A pixel or a tap, as both operands see it: offsets in elements, and what it adds to the place in a plane.
+// A pixel or a tap: its offset in each operand, in elements, and its contribution to the position (i, j) in a plane.
 struct Index {
   int dense, gathered, i, j;
 };
-// Added to any place it gives one that is outside of every plane: sides are below 2^30.
+// Added to any position, it gives one outside of every plane: sides are below 2^30.
 inline constexpr int outside = -(1 << 30);
 
 struct Pixels {
   Divider columns, rows;                          // of a plane of outputs
   int gathered_n, gathered_i, gathered_j, first;  // offsets of the gathered operand
-  int scale_i, scale_j, shift_i, shift_j;         // places in its planes
+  int scale_i, scale_j, shift_i, shift_j;         // positions in its planes
   int dense_n, dense_i, dense_j;                  // offsets of the dense operand
 
-  __device__ __forceinline__ void split(unsigned pixel, int& n, int& i, int& j) const {
+  __device__ __forceinline__ void coordinates(unsigned pixel, int& n, int& i, int& j) const {
     unsigned row = columns.divide(pixel);
     n = static_cast<int>(rows.divide(row));
     i = static_cast<int>(row);
@@ -27,13 +27,13 @@ struct Pixels {
   }
   __device__ __forceinline__ Index at(unsigned pixel) const {
     int n, i, j;
-    split(pixel, n, i, j);
+    coordinates(pixel, n, i, j);
     return {n * dense_n + i * dense_i + j * dense_j, n * gathered_n + i * gathered_i + j * gathered_j + first,
             i * scale_i + shift_i, j * scale_j + shift_j};
   }
 };
 
-// Channels or filters, and taps. The innermost of them is the tensors' innermost axis.
+// Channels or filters, and taps, in the order of the tensors' axes: the innermost axis comes first.
 struct Taps {
   Divider inner, middle;
   int gathered_c, gathered_i, gathered_j;
@@ -57,15 +57,15 @@ struct Taps {
   }
 };
 
-// Where a sum goes: y and dx, through the epilogue; or that of a slice, as it is, to where slices are added up.
+// Stores a sum: to y or dx, through the epilogue; or, of a split-K slice, unchanged to the workspace.
 template <class T, bool PixelsAreRows> struct ImplicitOutput {
   T* y;
   Pixels pixels;
   Epilogue<T> epilogue;
   int filters;  // of a group
   std::int64_t y_strides[4] = {};
-  bool vectors = false;     // four neighbours of a row of the product are neighbours in y, on the address of a vector
-  float* slices = nullptr;  // null: there are none. [group][slice][rows][pitch] of the product
+  bool vectors = false;     // four neighbours in a row of the product are a vector-aligned vector of y
+  float* slices = nullptr;  // [group][slice][rows][pitch] of the product; null: no split-K
   std::int64_t slice_rows = 0, slice_pitch = 0;
 
   __device__ __forceinline__ float* in_slice(std::int64_t slice, std::int64_t row, std::int64_t col) const {
@@ -75,16 +75,16 @@ template <class T, bool PixelsAreRows> struct ImplicitOutput {
     if (slices) return simt::store(in_slice(at.batch, at.row, at.col), sums);  // rows are whole vectors
     simt::vec<T, V> results;
     std::int64_t first = 0;
-    // The elements take turns at place 0, so that the epilogue's code is there once.
+    // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < at.count; ++turn) {
-      const std::int64_t pixel = PixelsAreRows ? at.row : at.col + turn;
-      const std::int64_t k = at.batch * filters + (PixelsAreRows ? at.col + turn : at.row);
+    for (int iteration = 0; iteration < at.count; ++iteration) {
+      const std::int64_t pixel = PixelsAreRows ? at.row : at.col + iteration;
+      const std::int64_t k = at.batch * filters + (PixelsAreRows ? at.col + iteration : at.row);
       int n, i, j;
-      pixels.split(static_cast<unsigned>(pixel), n, i, j);
+      pixels.coordinates(static_cast<unsigned>(pixel), n, i, j);
       const T result = epilogue(sums[0], n, k, i, j);
       const std::int64_t place = n * y_strides[0] + k * y_strides[1] + i * y_strides[2] + j * y_strides[3];
-      if (turn == 0) first = place;
+      if (iteration == 0) first = place;
       if (!vectors) y[place] = result;
       RIDGE_UNROLL_ON_GPU
       for (int v = 0; v + 1 < V; ++v) {
@@ -98,12 +98,12 @@ template <class T, bool PixelsAreRows> struct ImplicitOutput {
 };
 
 // dw = the sum of its parts, in their order.                       partial: [parts][filters][channels and taps]
-// Precondition: gridDim.x * threads covers an element each.
-template <class Row, class T, bool ChannelsLast>
-__global__ void __launch_bounds__(Row::config.threads)
+// Precondition: gridDim.x * threads covers the elements.
+template <class Policy, class T, bool ChannelsLast>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_add_parts(const float* partial, T* dw, int parts, std::int64_t filters, int columns, Taps taps,
                    std::int64_t filter_stride) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  const std::int64_t at = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   if (at >= filters * columns) return;
   const std::int64_t filter =
       static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(columns)));
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // ---- launch
 
-// Pixels of `out`, an [n, c, h, w] of outputs as the maps have them, that gather from planes of `in`.
+// The pixels of `out`, [n, c, h, w] of the maps' outputs, which gather from planes of `in`.
 static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& out) {
   return {.columns = Divider(std::max<std::int64_t>(w.outputs, 1)),
           .rows = Divider(std::max<std::int64_t>(h.outputs, 1)),
@@ -132,8 +132,8 @@ static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout&
           .dense_j = whole(out.stride[3])};
 }
 
-// Taps of a filter whose channels are `channels` steps of `channel_stride`, that gather from planes of `in`.
-// ChannelsLast: as their kernel counts them, whatever the problem's layout.
+// The taps of a filter with `channels` channels of stride `channel_stride`, which gather from planes of `in`.
+// ChannelsLast: the order in which the kernel counts them, whatever the problem's layout.
 template <bool ChannelsLast>
 static Taps taps_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& filter, std::int64_t channels,
                     std::int64_t channel_stride) {
@@ -150,13 +150,13 @@ static Taps taps_of(const AxisMap& h, const AxisMap& w, const Layout& in, const 
           .dense_b = whole(w.tap_pitch * filter.stride[3])};
 }
 
-// Where sums go: pixels of [n, outs, h, w], `outs` channels or filters of a group.
+// The output to pixels of [n, outs, h, w]; outs: channels or filters of a group.
 template <class T, bool ChannelsLast>
 static ImplicitOutput<T, ChannelsLast> output_of(const Epilogue<T>& epilogue, const Pixels& pixels, const AxisMap& h,
                                                  const AxisMap& w, T* data, const Layout& out, std::int64_t outs) {
   ImplicitOutput<T, ChannelsLast> output{data, pixels, epilogue, whole(outs)};
   std::copy_n(out.stride.begin(), 4, output.y_strides);
-  // Groups of four that begin at a multiple of four stay within an image, or within a group of filters.
+  // Vectors of four that begin at a multiple of four stay within an image, or within a group of filters.
   constexpr std::int64_t V = gemm_kernels::fragment(f32);
   const std::int64_t plane = h.outputs * w.outputs;
   const auto on_vectors = [&](std::initializer_list<int> axes) {

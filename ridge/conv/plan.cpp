@@ -1,5 +1,4 @@
-// The choice of a row and of slices, and running it. Pure up to run(): no CUDA call, no global. What is taken at all:
-// problem.cpp.
+// Chooses a row and its split-K slices, and runs it. Pure up to run(): no CUDA call, no global. problem.cpp validates.
 #include <ridge/conv/families.hpp>
 #include <ridge/conv/launch.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -20,17 +19,17 @@ double predict_us(const Variant& row, const SplitProblem& s, const DeviceInfo& d
   return roofline::predict(family_of(row).model(row, s, device), device).us;
 }
 
-// Into how many slices a row cuts its products in the least time. The CPU runtime's blocks are few at a time, and its
-// plans are to be the same on every machine.
+// The number of split-K slices with the least predicted time; 1 on the CPU runtime: it runs few blocks at a time, and
+// its plans must be the same on every machine.
 int slices_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   if (device.is_cpu() || !has_slices(c, p)) return 1;
   const std::int64_t tiles = p.geometry.groups * tiles_of(c, filters_of_group(p), pixels_of(p));
-  const std::int64_t places = 2 * std::max<std::int64_t>(device.sms, 1);
-  if (tiles >= places) return 1;
+  const std::int64_t resident = 2 * std::max<std::int64_t>(device.sms, 1);
+  if (tiles >= resident) return 1;
   int best = 1;
   double least_us = predict_us(row, {p}, device);
-  const std::int64_t most = std::min<std::int64_t>(gemm_kernels::max_slices, ceil_div(2 * places, tiles));
+  const std::int64_t most = std::min<std::int64_t>(gemm_kernels::max_slices, ceil_div(2 * resident, tiles));
   for (int wanted = 2; wanted <= most; wanted += std::max(1, wanted / 8)) {
     const int slices = static_cast<int>(slicing_of(c)->shape(c, p, wanted).slices);
     const double us = predict_us(row, {p, slices}, device);
@@ -39,7 +38,7 @@ int slices_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device
   return best;
 }
 
-// ConvPlan::split.
+// Computes ConvPlan::split.
 int split_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device) {
   const Slicing* slicing = slicing_of(row.config);
   if (p.backward) return slicing ? slicing->parts(row.config, p, device) : 1;
@@ -60,7 +59,7 @@ Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOpt
 
 Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorView& x, Workspace workspace) {
   if (!given) return given.error();
-  // Tensors that start on rounder addresses than were planned for are as good.
+  // Better alignment than planned is fine.
   given->alignment = std::min(given->alignment, plan.problem.alignment);
   if (*given != plan.problem) return not_as_planned(op, given->text(), plan.problem.text());
   RIDGE_TRY(check_device(op, x.device, plan.device));

@@ -1,4 +1,4 @@
-// What conv2d takes: shapes, types and places that belong together, or a sentence.
+// Validates conv2d's tensors: shapes, types, devices and overlap; a refusal is a sentence.
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/problem.hpp>
 #include <ridge/core/check_data.hpp>
@@ -76,10 +76,11 @@ Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
   RIDGE_TRY(check_count("x", {x.shape[0], x.shape[1], x.shape[2], x.shape[3]}));
   RIDGE_TRY(check_count("w", {w.shape[0], w.shape[1], w.shape[2], w.shape[3]}));
   RIDGE_TRY(check_count("y", {x.shape[0], w.shape[0], oh, ow}));
+  RIDGE_TRY(check_count("groups", {x.shape[0], g.groups, oh, ow}));  // without channels they may be any number
   return {};
 }
 
-// x and w in canonical order, or what is wrong with them.
+// A problem with x and w in canonical order, or an error.
 Result<ConvProblem> image_and_filters(const ConvGeometry& g, const Layout& x, const Layout& w) {
   const bool nchw = g.layout == ConvLayout::nchw;
   if (x.rank != 4) return Status::invalid(op, "x.shape", x.text(), nchw ? "of 4 axes, n c h w" : "of 4 axes, n h w c");
@@ -103,7 +104,7 @@ struct Named {
   const TensorView* view;
 };
 
-// What inputs and outputs share: dtype, device, and places that do not meet. An output may be the input `same`.
+// Checks that inputs and outputs share dtype and device, and do not overlap. An output may be the input `same`.
 Status check_together(const TensorView& x, std::initializer_list<Named> inputs, std::initializer_list<Named> outputs,
                       const TensorView* same = nullptr) {
   for (const auto& list : {inputs, outputs})

@@ -1,8 +1,9 @@
-// What several families ask of a problem, what they refuse alike, and how they begin to model a launch.
+// What several families share: sizes of a problem, refusals, and the beginning of a launch's model.
 #pragma once
 #include <ridge/conv/geometry.hpp>
 #include <ridge/conv/variants.hpp>
 #include <ridge/core/grid.hpp>
+#include <ridge/core/vector_access.hpp>
 #include <ridge/roofline/family.hpp>
 
 #include <algorithm>
@@ -11,18 +12,19 @@
 
 namespace ridge::conv_detail {
 
-// What a row is to run: a problem, and into how many slices its blocks cut a sum's terms (ConvPlan::split).
+// What a row runs: a problem, and the number of split-K slices (ConvPlan::split).
 struct SplitProblem {
   const ConvProblem& problem;
   int split = 1;
 };
 using Family = roofline::Family<Variant, SplitProblem>;
 using roofline::Footprint;
+using roofline::refuse_all_but_hopper;
 using roofline::refuse_smem;
 
 enum class Pass : std::uint8_t { output, inputs, filters };  // y, dx, dw
 
-// problem.cpp: whether the contract takes it.
+// Whether the contract takes the problem (problem.cpp).
 Status validate(const ConvProblem&);
 
 // ---- sizes
@@ -31,7 +33,7 @@ constexpr std::int64_t channels_of_group(const ConvProblem& p) { return p.w.shap
 constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape[0] / p.geometry.groups; }
 constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3]; }
 constexpr std::int64_t pixels_of(const ConvProblem& p) { return p.y.shape[0] * p.y.shape[2] * p.y.shape[3]; }
-constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // of an output
+constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // k of an output
 constexpr bool channels_last(const ConvProblem& p) { return p.geometry.layout == ConvLayout::nhwc; }
 
 constexpr Axis axis_h(const ConvProblem& p) {
@@ -43,10 +45,7 @@ constexpr Axis axis_w(const ConvProblem& p) {
   return {p.x.shape[3], p.y.shape[3], p.w.shape[3], g.stride.w, g.pad.left, g.dilation.w};
 }
 
-// Elements of 16 bytes, on which pixels start.
-constexpr std::int64_t unit_elements(DType dtype) { return 16 / static_cast<std::int64_t>(size_of(dtype)); }
-
-// Tiles of a product of so many filters and pixels, or in the filters' gradient, taps.
+// Tiles of a product of so many filters and pixels; in the filter gradient, filters and taps.
 constexpr std::int64_t tiles_of(const Config& c, std::int64_t filters, std::int64_t pixels) {
   return ceil_div(filters, c.tile_filters) * ceil_div(pixels, c.tile_pixels);
 }
@@ -56,7 +55,7 @@ constexpr double padded(std::int64_t size, std::int64_t tile) { return real(ceil
 
 inline constexpr double int_range = 2147483648.0;
 
-// The farthest that an offset in these planes comes to, taps outside of them included. In double: it may be any number.
+// The largest offset in these planes, with the taps outside of them. In double: it may be any number.
 inline double reach(const Layout& t, const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   const auto along = [&](int axis, std::int64_t beyond) {
@@ -77,9 +76,10 @@ inline constexpr const char *only_f32 = "it is for f32", *only_16_bits = "it is 
                             *no_gradients = "it has no gradients", *one_group = "it takes all channels as one group",
                             *no_products = "there are no products";
 
-inline std::string refuse_all_but_hopper(const DeviceInfo& device) {
-  if (device.cc == 90) return {};
-  return "Hopper's instructions, of compute capability 9.0, and " + device.name + " is another device";
+// For kernels that count rows and columns of y, and a tile beyond them, in 32 bits.
+inline std::string refuse_large_planes(const ConvProblem& p) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  return std::max(p.y.shape[2], p.y.shape[3]) >= most ? "images of 2^30 rows or columns" : "";
 }
 
 // ---- models
@@ -102,15 +102,15 @@ inline Cost cost(const ConvProblem& p) {
   return c;
 }
 
-// Whose threads have an output each.
+// Warps of a kernel with one output per thread.
 inline double warps_of_outputs(const ConvProblem& p) { return real(p.y.count()) / 32; }
 
-// A launch that reads and writes each element once: what a family's model begins with. What it adds as clocks is
-// instructions, counted in the source: a multiprocessor issues four warps' in a clock.
+// The model of a launch that reads and writes each element once: a family's model begins with it. A family adds
+// instructions, counted in the source, as clocks: a multiprocessor issues four warp instructions per clock.
 inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p) {
   return roofline::kernel_of(launch, cost(p));
 }
 
-inline constexpr double start_us = 2;  // of blocks that bring much before their first product; gemm's
+inline constexpr double start_us = 2;  // of blocks that load much before their first product; gemm's value
 
 }  // namespace ridge::conv_detail

@@ -1,4 +1,4 @@
-// A request by name: the options of the command line and of cases, and the tensors that they ask for.
+// A request by name: the options of the command line and of cases, and the tensors that they need.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/options.hpp>
@@ -22,7 +22,7 @@ struct Request {
   }
 };
 
-// Whole numbers with commas between them, as many as there are.
+// Parses whole numbers, separated by commas.
 inline Result<std::vector<std::int64_t>> numbers_of(std::string_view key, std::string_view text,
                                                     std::string_view allowed) {
   std::vector<std::int64_t> numbers;

@@ -1,4 +1,4 @@
-// Launches products in slices of their terms (slices.hpp).
+// Launches split-K products (slices.hpp).
 #pragma once
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/slices.hpp>
@@ -6,8 +6,8 @@
 
 namespace ridge::conv_detail {
 
-// launch(output, shape) of a product whose sums become `output`; where it is in slices, of their sums into the
-// workspace, which are then added up.
+// Calls launch(output, shape) for a product whose sums go to `output`. With split-K the slices' sums go to the
+// workspace, and a second kernel adds them up.
 template <class Output, class Launch>
 static Status launch_in_slices(const Arguments& args, bool pixels_are_rows, const Output& output, Launch&& launch) {
   const ConvPlan& plan = args.plan;

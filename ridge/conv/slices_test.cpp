@@ -1,4 +1,4 @@
-// Slices of a sum's terms, which no plan takes where they are few or on the CPU: one that is told to gives the same y.
+// Split-K: a plan that is told to split gives the same y. Plans do not split where there are few terms, nor on the CPU.
 #include <ridge/check/each_device.hpp>
 #include <ridge/conv/conv.hpp>
 #include <ridge/conv/families.hpp>
@@ -39,7 +39,7 @@ TEST(ConvSlicesOfTerms, AreTakenWhereTilesAreFew) {
   EXPECT_EQ(on_cpu->split, 1);
 }
 
-// Whole numbers, whose sums are the same in any order.
+// Whole numbers: their sums are the same in any order.
 template <class T> struct Numbers {
   Buffer memory;
   TensorView view;
@@ -70,7 +70,7 @@ struct Sizes {
 
 class ConvSlices : public check::EachDevice {
  protected:
-  // Every row that may have slices, by few, by more than are read at a time, and by as many as there are steps.
+  // Every row with split-K: few slices, more than are read at a time, and as many as there are steps.
   template <class T> void check(ConvMath math = ConvMath::exact) {
     int rows = 0;
     for (const ConvLayout layout : {ConvLayout::nchw, ConvLayout::nhwc})
@@ -85,7 +85,7 @@ class ConvSlices : public check::EachDevice {
   }
 
  private:
-  // Whether the row takes it. y also gets a bias and a residual.
+  // Returns whether the row takes the problem. y also gets a bias and a residual.
   template <class T> bool check_row(const Variant& row, const Sizes& t, ConvMath math) {
     const Device at = device.id;
     const std::int64_t c = t.c / t.geometry.groups;

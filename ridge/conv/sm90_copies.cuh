@@ -1,4 +1,4 @@
-// The copies of images and filters that start anywhere (sm90_image.hpp).
+// The copies of images and filters that TMA cannot read in place (sm90_image.hpp).
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/conv/sm90_image.hpp>
@@ -7,37 +7,37 @@
 namespace ridge::conv_detail {
 
 inline constexpr int copy_image_threads = 256;
-// Of a copy that turns: pixels that a block reads of each of its channels, which are a line of 128 bytes.
-inline constexpr int turn_pixels = 64, turn_line = 128;
+// A tile of a transposing copy: a block reads so many pixels of each of its channels, which are a line of 128 bytes.
+inline constexpr int transpose_pixels = 64, transpose_line = 128;
 
-// Of [n, c, h, w] by its strides, into a CopyShape whose pixel (0, 0) is (-top, -left).
+// A copy of [n, c, h, w] by its strides into a CopyShape; pixel (0, 0) of the copy is (-top, -left).
 struct ImageCopy {
   const void* from;
   void* to;
   std::int64_t strides[4];  // of n, c, h, w
   int channels, height, width, top, left;
   int copied_channels;
-  bool turns;             // planes are one axis of pixels, w's: blocks bring channels of pixels through shared memory
-  unsigned units;         // of 16 bytes, of the whole copy; where it turns, blocks
-  int row_units;          // of a row of it
-  bool by_pixels;         // a pixel is whole units, and neighbouring threads have neighbouring pixels; else units
-  Divider columns, rows;  // by_pixels: pixels of a row; else units of a row. Rows of an image
-  Divider of_pixel;       // by_pixels: units of a pixel; else copied_channels
+  bool transposes;        // planes are one axis of pixels, w: blocks transpose tiles through shared memory
+  unsigned vectors;       // of 16 bytes, in the whole copy; if it transposes, blocks
+  int row_vectors;        // of a row of the copy
+  bool by_pixels;         // a pixel is whole vectors, and neighbouring threads have neighbouring pixels; else vectors
+  Divider columns, rows;  // by_pixels: pixels of a row; else vectors of a row. rows: of an image
+  Divider of_pixel;       // by_pixels: vectors of a pixel; else copied_channels
 };
 struct ImageCopies {
   ImageCopy job[2];
   unsigned blocks = 0;  // of the first
 };
 
-// One unit of a copy, and zeros outside of what is copied.
-template <class T> __device__ __forceinline__ void copy_unit(const ImageCopy& job, unsigned index) {
+// Copies one vector, with zeros outside of the source.
+template <class T> __device__ __forceinline__ void copy_vector(const ImageCopy& job, unsigned index) {
   constexpr int V = 16 / sizeof(T);
-  unsigned unit = index, line, column, channel;  // line: a row of all images'
+  unsigned vector = index, line, column, channel;  // line: a row, counted over all images
   if (job.by_pixels) {
     column = index;
     unsigned part = job.columns.divide(column);
     line = job.of_pixel.divide(part);
-    unit = line * job.row_units + column * (job.copied_channels / V) + part;
+    vector = line * job.row_vectors + column * (job.copied_channels / V) + part;
     channel = part * V;
   } else {
     unsigned part = index;
@@ -58,35 +58,35 @@ template <class T> __device__ __forceinline__ void copy_unit(const ImageCopy& jo
     values[v] = there ? from[row_at + c * job.strides[1] + j * job.strides[3]] : T(0.0f);
     if (++c == job.copied_channels) c = 0, ++j;
   }
-  simt::store(static_cast<T*>(job.to) + std::int64_t{unit} * V, values);
+  simt::store(static_cast<T*>(job.to) + std::int64_t{vector} * V, values);
 }
 
-// A line of channels of turn_pixels pixels.          from: [n][channels][width]  to: [n][width][copied_channels]
-template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& job, unsigned block) {
-  constexpr int V = 16 / sizeof(T), channels = turn_line / sizeof(T), line_units = turn_line / 16;
-  constexpr int pitch = turn_pixels + 4 / sizeof(T);  // a bank more to a row
+// Transposes a line of channels of transpose_pixels pixels. from: [n][channels][width] to: [n][width][copied_channels]
+template <class T> __device__ __forceinline__ void transpose_image(const ImageCopy& job, unsigned block) {
+  constexpr int V = 16 / sizeof(T), channels = transpose_line / sizeof(T), line_vectors = transpose_line / 16;
+  constexpr int pitch = transpose_pixels + 4 / sizeof(T);  // rows are padded by one bank
   // [channels][pitch], as bytes: g++ guards the first use of a class's array, and threads would meet at the guard.
   __shared__ __align__(16) unsigned char bytes[channels * pitch * sizeof(T)];
   T* const tile = reinterpret_cast<T*>(bytes);
   const unsigned line = job.columns.divide(block);  // block: the pixels' tile
   unsigned channel_tile = line;
   const unsigned n = job.rows.divide(channel_tile);
-  const int first_pixel = static_cast<int>(block) * turn_pixels, first = static_cast<int>(channel_tile) * channels;
-  const int thread = static_cast<int>(threadIdx.x), pixel = thread % turn_pixels;
-  constexpr int pace = copy_image_threads / turn_pixels;
-  const int left = job.channels - first - thread / turn_pixels;  // of channels, from this thread's first
+  const int first_pixel = static_cast<int>(block) * transpose_pixels, first = static_cast<int>(channel_tile) * channels;
+  const int thread = static_cast<int>(threadIdx.x), pixel = thread % transpose_pixels;
+  constexpr int channel_stride = copy_image_threads / transpose_pixels;
+  const int left = job.channels - first - thread / transpose_pixels;  // of channels, from this thread's first
   const T* from = static_cast<const T*>(job.from) + n * job.strides[0] +
-                  (first + thread / turn_pixels) * job.strides[1] + (first_pixel + pixel) * job.strides[3];
+                  (first + thread / transpose_pixels) * job.strides[1] + (first_pixel + pixel) * job.strides[3];
   const bool inside = first_pixel + pixel < job.width;
   RIDGE_UNROLL_ON_GPU
-  for (int c = 0; c < channels; c += pace, from += pace * job.strides[1])
-    tile[(thread / turn_pixels + c) * pitch + pixel] = inside && c < left ? *from : T(0.0f);
+  for (int c = 0; c < channels; c += channel_stride, from += channel_stride * job.strides[1])
+    tile[(thread / transpose_pixels + c) * pitch + pixel] = inside && c < left ? *from : T(0.0f);
   __syncthreads();
-  const int c = thread % line_units * V;
+  const int c = thread % line_vectors * V;
   if (first + c >= job.copied_channels) return;
   T* to = static_cast<T*>(job.to) + std::int64_t{n} * job.width * job.copied_channels + first + c;
   RIDGE_UNROLL_ON_GPU
-  for (int p = thread / line_units; p < turn_pixels; p += copy_image_threads / line_units) {
+  for (int p = thread / line_vectors; p < transpose_pixels; p += copy_image_threads / line_vectors) {
     simt::vec<T, V> values;
     RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) values[v] = tile[(c + v) * pitch + p];
@@ -94,25 +94,25 @@ template <class T> __device__ __forceinline__ void turn_image(const ImageCopy& j
   }
 }
 
-// to = from, and zeros outside of it, of one job after the other.
-// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' units, below 2^28;
-// `to` is on 16 bytes.
+// to = from, with zeros outside of it, for one job after the other.
+// Preconditions: gridDim.x blocks, or copy_image_threads times as many threads, cover both jobs' vectors, below 2^28;
+// `to` is aligned to 16 bytes.
 template <class T>
 __global__ void __launch_bounds__(copy_image_threads) copy_images(const __grid_constant__ ImageCopies jobs) {
   const bool first = blockIdx.x < jobs.blocks;
   const ImageCopy& job = jobs.job[first ? 0 : 1];
   const unsigned block = first ? blockIdx.x : blockIdx.x - jobs.blocks;
-  if (job.turns) return turn_image<T>(job, block);
+  if (job.transposes) return transpose_image<T>(job, block);
   const unsigned index = block * copy_image_threads + threadIdx.x;
-  if (index < job.units) copy_unit<T>(job, index);
+  if (index < job.vectors) copy_vector<T>(job, index);
 }
 
 // ---- launch
 
-// Into `to`, of x or of filters.
+// The copy of x or of the filters into `to`.
 static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, DType dtype, const void* data, void* copy,
                                 std::int64_t top, std::int64_t left) {
-  const std::int64_t V = unit_elements(dtype), row_units = to.row_pitch / V;
+  const std::int64_t V = vector_elements(dtype), row_vectors = to.row_pitch / V;
   const bool by_pixels = from.stride[1] != 1 && to.channels % V == 0;
   ImageCopy job{.from = data,
                 .to = copy,
@@ -123,32 +123,32 @@ static inline ImageCopy copy_of(const CopyShape& to, const Layout& from, DType d
                 .top = whole(top),
                 .left = whole(left),
                 .copied_channels = whole(to.channels),
-                .turns = false,
-                .units = static_cast<unsigned>(to.elements() / V),
-                .row_units = whole(row_units),
+                .transposes = false,
+                .vectors = static_cast<unsigned>(to.elements() / V),
+                .row_vectors = whole(row_vectors),
                 .by_pixels = by_pixels,
-                .columns = Divider(by_pixels ? to.columns : row_units),
+                .columns = Divider(by_pixels ? to.columns : row_vectors),
                 .rows = Divider(to.rows),
                 .of_pixel = Divider(by_pixels ? to.channels / V : to.channels)};
   std::copy_n(from.stride.begin(), 4, job.strides);
   return job;
 }
 
-// The same of x's own pixels, where their planes are one axis and channels are far apart, by turning tiles.
-static inline void turn(ImageCopy& job, const Layout& x, DType dtype) {
+// Makes the copy of x's own pixels transpose tiles, if planes are one axis and channels are strided.
+static inline void transpose_by_tiles(ImageCopy& job, const Layout& x, DType dtype) {
   constexpr std::int64_t least_channels = 16;  // fewer leave most of a tile empty
   const bool one_axis = x.shape[2] == 1 || x.stride[2] == x.shape[3] * x.stride[3];
   if (!one_axis || x.stride[1] == 1 || x.shape[1] < least_channels) return;
-  const std::int64_t pixels = x.shape[2] * x.shape[3], tiles = ceil_div(pixels, turn_pixels);
-  const std::int64_t lines = ceil_div(job.copied_channels, turn_line / static_cast<std::int64_t>(size_of(dtype)));
-  job.turns = true;
+  const std::int64_t pixels = x.shape[2] * x.shape[3], tiles = ceil_div(pixels, transpose_pixels);
+  const std::int64_t lines = ceil_div(job.copied_channels, transpose_line / static_cast<std::int64_t>(size_of(dtype)));
+  job.transposes = true;
   job.width = whole(pixels);
-  job.units = static_cast<unsigned>(x.shape[0] * lines * tiles);
+  job.vectors = static_cast<unsigned>(x.shape[0] * lines * tiles);
   job.columns = Divider(tiles);
   job.rows = Divider(lines);
 }
 
-// Copies what is to be copied, and says where x and the filters are then.
+// Launches the copies that the gathering needs, and points x and w to them.
 template <class T>
 [[nodiscard]] static Status launch_copies(const Arguments& args, const Gathering& g, const void*& x, const void*& w) {
   if (!g.copies_image && !g.copies_filters) return {};
@@ -156,10 +156,10 @@ template <class T>
   char* workspace = static_cast<char*>(args.workspace);
   ImageCopies jobs{};
   int count = 0;
-  // The filters first: they are few, and have no tail then.
+  // The filters come first: they are few, and leave no tail then.
   if (g.copies_filters) {
     Layout filters = p.w;
-    if (g.filters_across) {  // taps, and channels as pixels of `filters` neighbours
+    if (g.filters_across) {  // taps, with channels as pixels of `filters` contiguous elements
       constexpr int axes[] = {2, 0, 3, 1};
       for (int i = 0; i < 4; ++i) filters.shape[i] = p.w.shape[axes[i]], filters.stride[i] = p.w.stride[axes[i]];
     }
@@ -167,16 +167,16 @@ template <class T>
     w = workspace + g.filters_at();
   }
   if (g.copies_image) {
-    const ConvPad none{}, &pad = g.turned ? none : p.geometry.pad;
+    const ConvPad none{}, &pad = g.transposed ? none : p.geometry.pad;
     ImageCopy& job = jobs.job[count++] = copy_of(g.image, p.x, p.dtype, x, workspace, pad.top, pad.left);
-    if (g.turned) turn(job, p.x, p.dtype);
+    if (g.transposed) transpose_by_tiles(job, p.x, p.dtype);
     x = workspace;
   }
   unsigned blocks = 0;
   for (int i = 0; i < count; ++i) {
     const ImageCopy& job = jobs.job[i];
     if (i == 1) jobs.blocks = blocks;
-    blocks += job.turns ? job.units : (job.units + copy_image_threads - 1) / copy_image_threads;
+    blocks += job.transposes ? job.vectors : (job.vectors + copy_image_threads - 1) / copy_image_threads;
   }
   if (count == 1) jobs.blocks = blocks;
   const simt::Config at{.grid = dim3(blocks), .block = dim3(copy_image_threads), .stream = args.stream.handle};

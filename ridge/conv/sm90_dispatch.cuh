@@ -1,37 +1,34 @@
-// Launches the row for Hopper that a plan chose, by its family.
+// Launches the Hopper row that a plan chose, through its family.
 #pragma once
 #include <ridge/conv/sm90_fma.cuh>
 #include <ridge/conv/sm90_stem.cuh>
 #include <ridge/conv/sm90_wgmma.cuh>
-
-#include <utility>
+#include <ridge/core/table.hpp>
 
 namespace ridge::conv_detail {
 
-using Launcher = Status (*)(const Arguments&);
-
-template <int I> constexpr Launcher fma_launcher() {
-  if constexpr (variants[I].config.method == Method::fma) return fma::launch<Row<I>>;
-  else return nullptr;  // launched elsewhere
+// Refused by the family's fits(), or launched elsewhere.
+[[maybe_unused]] static Status no_kernel() {
+  return Status::error(Code::unsupported, "conv2d: no row of Hopper's for the type");
 }
 
-template <int... I>
-[[nodiscard]] static Status launch_fma_table(const Arguments& args, std::integer_sequence<int, I...>) {
-  static constexpr Launcher launchers[] = {fma_launcher<I>()...};
-  return launchers[args.plan.variant](args);
+// A template, so that a file that has no such rows does not compile them.
+template <class T> [[nodiscard]] static Status launch_fma_table(const Arguments& args) {
+  static_assert(std::is_same_v<T, float>);
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    if constexpr (variants[I].config.algorithm == Algorithm::fma) return fma::launch<Policy<I>>(args);
+    else return no_kernel();
+  });
 }
 
-template <class T, int I> constexpr Launcher wgmma_launcher() {
-  constexpr Config c = variants[I].config;
-  if constexpr (c.method == Method::wgmma && wgmma::is_compiled(c, dtype_of<T>)) return wgmma::launch<I, T>;
-  else if constexpr (c.method == Method::stem && dtype_of<T> != f32) return stem::launch<Row<I>, T>;
-  else return nullptr;  // launched elsewhere
-}
-
-template <class T, int... I>
-[[nodiscard]] static Status launch_wgmma_table(const Arguments& args, std::integer_sequence<int, I...>) {
-  static constexpr Launcher launchers[] = {wgmma_launcher<T, I>()...};
-  return launchers[args.plan.variant](args);
+template <class T> [[nodiscard]] static Status launch_wgmma_table(const Arguments& args) {
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    constexpr Config c = variants[I].config;
+    if constexpr (c.algorithm == Algorithm::wgmma && wgmma::is_compiled(c, dtype_of<T>))
+      return wgmma::launch<I, T>(args);
+    else if constexpr (c.algorithm == Algorithm::stem && dtype_of<T> != f32) return stem::launch<Policy<I>, T>(args);
+    else return no_kernel();
+  });
 }
 
 }  // namespace ridge::conv_detail

@@ -3,8 +3,6 @@
 
 namespace ridge::conv_detail {
 
-Status launch_wgmma_f16(const Arguments& args) {
-  return launch_wgmma_table<half>(args, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_wgmma_f16(const Arguments& args) { return launch_wgmma_table<half>(args); }
 
 }  // namespace ridge::conv_detail

@@ -3,8 +3,6 @@
 
 namespace ridge::conv_detail {
 
-Status launch_fma(const Arguments& args) {
-  return launch_fma_table(args, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_fma(const Arguments& args) { return launch_fma_table<float>(args); }
 
 }  // namespace ridge::conv_detail

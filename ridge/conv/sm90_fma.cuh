@@ -1,66 +1,65 @@
-// Convolutions in float32 by multiply-adds, whose operands TMA brings to shared memory: the loader is that of the
-// tensor cores' rows (sm90_image.cuh), and no multiplying thread works out an address
-// or looks whether a pixel is there.
+// Convolutions in float32 by multiply-adds. TMA brings the operands to shared memory, with the image loader of the
+// tensor cores' rows (sm90_image.cuh): no consumer thread computes an address
+// or checks whether a pixel exists.
 #pragma once
 #include <ridge/conv/slices.cuh>
 #include <ridge/conv/sm90_copies.cuh>
 #include <ridge/conv/sm90_fma.hpp>
 #include <ridge/conv/sm90_image.cuh>
 #include <ridge/tile/sm90/launch.cuh>
+#include <ridge/tile/sm90/pipeline.cuh>
 
 namespace ridge::conv_detail {
 
-// A row's tile, as the loader and the threads have it. In shared memory a step is
+// The tile of a table row, for the producer and the consumers. In shared memory a step is
 //   pixels   [bm] lines of 32 channels
 //   filters  [bn / 32] groups of lines, one for each of the 32 channels, of 32 filters
-// and a warp has fma_pixel_lanes x fma_filter_lanes threads: a thread's pixels are 8 apart, so that neighbouring lanes
-// have neighbours, and its filters are two fours that are 16 apart.
-template <class Row> struct FmaTile {
-  static constexpr Config config = Row::config;
-  static constexpr gemm_kernels::Config c = fma_tile(config);  // what the loader asks for
+// and a warp has fma_pixel_lanes x fma_filter_lanes threads: a thread's pixels have a stride of 8, so that neighbouring
+// lanes have neighbouring pixels, and its filters are two vectors of four, 16 apart.
+template <class Policy> struct FmaTile {
+  static constexpr Config config = Policy::config;
+  static constexpr gemm_kernels::Config c = fma_tile(config);  // for the image loader
   static constexpr tile::sm90::Axis axis_b = tile::sm90::Axis::outer;
   static constexpr bool multicast = false;
   static constexpr int b_share = c.bn, bytes_a = c.bm * c.line, bytes_b = c.bn * c.line;
   static constexpr int own_pixels = config.rows, own_filters = fma_own_filters;
   static constexpr int groups_of_filters = c.bn / (fma_filter_lanes * own_filters);
-  static constexpr int warps = fma_warps(config), threads = (warps + 1) * 32;  // one more loads
+  static constexpr int warps = fma_warps(config), threads = (warps + 1) * 32;  // consumers; and one producer warp
   static_assert(c.bm % (fma_pixel_lanes * own_pixels) == 0 && c.bn % (fma_filter_lanes * own_filters) == 0);
   static_assert(own_filters == 8, "two pieces of a line, whose places are exchanged by one bit of the line's number");
+  static_assert(config.stages * (bytes_a + bytes_b + 2 * int{sizeof(tile::sm90::Barrier)}) == fma_smem_bytes(config));
   static_assert(threads == config.threads && c.line == tile::sm90::line_bytes && c.bk * int{sizeof(float)} == c.line);
 };
 
 struct FmaWork {
   int pixels, filters, steps;               // of the whole product; steps: of 32 channels of a tap
-  int slice_steps;                          // of a slice but the last
-  unsigned slices;                          // of the steps
+  int slice_steps;                          // of a slice; the last may have fewer
+  unsigned slices;                          // split-K slices
   unsigned tiles, tiles_of_slice, columns;  // of all slices; of one; side by side, along filters
-  int of_four;                              // channels: 3 where each fourth is zeros in a copy, else 4
+  int of_four;                              // channels of each four: 3 where a copy pads with a zero channel, else 4
 };
 
-// y = epilogue(conv(x, w))           x, w: as the loader has them; y: by the strides of `output`
-// With slices y is theirs, of `output`.
-// Block b has tiles b, b + gridDim.x and so on. One warp loads, ahead by up to Config::stages steps.
+// y = epilogue(conv(x, w))           x, w: by the loader's maps; y: by the strides of `output`
+// With split-K the sums go to the slices of `output`.
+// Block b has tiles b, b + gridDim.x and so on. One producer warp is up to Config::stages steps ahead.
 // Preconditions: cc 90; maps made with boxes of FmaTile's; fma_smem_bytes() of dynamic shared memory.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     conv_fma(const __grid_constant__ ImageLoader loader, const __grid_constant__ FmaWork work,
              const __grid_constant__ ImplicitOutput<float, false> output) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
-    using K = FmaTile<Row>;
-    constexpr Config c = Row::config;
+    using K = FmaTile<Policy>;
+    constexpr Config c = Policy::config;
     constexpr int P = K::own_pixels, F = K::own_filters;
-    constexpr int unit = 4, units = K::c.bk / unit;  // channels of one access of 16 bytes; in a line
+    constexpr int vector = 4, vectors = K::c.bk / vector;  // channels of one access of 16 bytes; in a line
 
     unsigned char* shared = sm90::swizzled_shared();
-    auto* full = reinterpret_cast<sm90::Barrier*>(shared + c.stages * (K::bytes_a + K::bytes_b));
-    auto* empty = full + c.stages;
+    auto* barriers = reinterpret_cast<sm90::Barrier*>(shared + c.stages * (K::bytes_a + K::bytes_b));
+    const sm90::Pipeline<c.stages> pipeline{barriers, barriers + c.stages};
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     if (threadIdx.x == 0) {
-      for (int s = 0; s < c.stages; ++s) {
-        sm90::init(full + s, 1);
-        sm90::init(empty + s, K::warps);
-      }
+      pipeline.init(1, K::warps);
       sm90::fence_init();
     }
     __syncthreads();
@@ -76,7 +75,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
               static_cast<int>(slice), work.pixels};
     };
     const auto steps_of = [&](int slice) { return ::min(work.slice_steps, work.steps - slice * work.slice_steps); };
-    sm90::RingPlace<c.stages> at;
+    sm90::PipelineState<c.stages> at;
 
     // ---- load
     if (warp == K::warps) {
@@ -88,49 +87,51 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         const int steps = steps_of(place.batch);
         for (int step = 0; step < steps; ++step, at.next()) {
           unsigned char* stage = shared + at.stage * (K::bytes_a + K::bytes_b);
-          sm90::wait(empty + at.stage, at.parity ^ 1);
-          loader.template load_next<K>(from, stage, stage + K::bytes_a, full + at.stage, 0);
+          pipeline.producer_acquire(at);
+          loader.template load_next<K>(from, stage, stage + K::bytes_a, pipeline.full + at.stage, 0);
         }
       }
       return;
     }
 
-    // Half a warp has 8 pixels and 2 filters: what it reads of either is 128 bytes or less.
+    // Half a warp has 8 pixels and 2 filters: it reads at most 128 bytes of either.
     const int pixel_lane = lane / 2 % 8, filter_lane = lane / 16 * 2 + lane % 2;
     const int first_pixel = warp / K::groups_of_filters * (fma_pixel_lanes * P) + pixel_lane;
     const int filter_group = warp % K::groups_of_filters;
-    const int first_filter = filter_group * (fma_filter_lanes * F) + filter_lane * unit;
-    const auto filter_at = [](int f) { return f / unit * (fma_filter_lanes * unit) + f % unit; };  // from the first
+    const int first_filter = filter_group * (fma_filter_lanes * F) + filter_lane * vector;
+    const auto filter_at = [](int f) {
+      return f / vector * (fma_filter_lanes * vector) + f % vector;
+    };  // from the first
     const int steps_of_tap = (loader.channels + K::c.bk - 1) / K::c.bk;
-    const int last_units = (loader.channels - (steps_of_tap - 1) * K::c.bk + unit - 1) / unit;
+    const int last_vectors = (loader.channels - (steps_of_tap - 1) * K::c.bk + vector - 1) / vector;
 
     for (unsigned tile = blockIdx.x; tile < work.tiles; tile += gridDim.x) {
       // ---- compute
       float sums[F][P] = {};
-      // Of one step; Channels: of each four, the others are zeros.
+      // The products of one step. Channels: channels used of each four; the others are zeros.
       const auto add_products = [&]<int Channels>(const unsigned char* pixels, const unsigned char* filters, int here) {
-        // Pieces of 16 bytes change places by their line's number, modulo 8 (tile/sm90/swizzle.hpp). A lane's pixels
-        // are lines of one number; its pieces of filters' line k are at the places of line k % 4,
+        // The swizzle XORs a 16-byte vector's index with its line's index modulo 8 (tile/sm90/swizzle.hpp). A lane's
+        // pixels are lines of one index; its vectors of filter line k are where those of line k % 4 are,
         // exchanged where k % 8 > 3.
-        const unsigned char* lines[unit];
+        const unsigned char* lines[vector];
         RIDGE_UNROLL_ON_GPU
-        for (int e = 0; e < unit; ++e) lines[e] = filters + e * K::c.line + (filter_lane ^ e) * 16;
-        const auto multiply = [&](int u, int odd) {  // unit u, whose number is odd
-          simt::vec<float, unit> x[P];
+        for (int e = 0; e < vector; ++e) lines[e] = filters + e * K::c.line + (filter_lane ^ e) * 16;
+        const auto multiply = [&](int u, int odd) {  // vector u; odd: u % 2
+          simt::vec<float, vector> x[P];
           RIDGE_UNROLL_ON_GPU
           for (int i = 0; i < P; ++i)
-            x[i] = simt::load<unit>(
+            x[i] = simt::load<vector>(
                 reinterpret_cast<const float*>(pixels + i * fma_pixel_lanes * K::c.line + (u ^ pixel_lane) * 16));
           RIDGE_UNROLL_ON_GPU
           for (int e = 0; e < Channels; ++e) {
-            simt::vec<float, unit> w[F / unit];
+            simt::vec<float, vector> w[F / vector];
             RIDGE_UNROLL_ON_GPU
-            for (int v = 0; v < F / unit; ++v)
-              w[v] = simt::load<unit>(reinterpret_cast<const float*>(lines[e] + u * unit * K::c.line +
-                                                                     (v ^ odd) * (fma_filter_lanes * 16)));
+            for (int v = 0; v < F / vector; ++v)
+              w[v] = simt::load<vector>(reinterpret_cast<const float*>(lines[e] + u * vector * K::c.line +
+                                                                       (v ^ odd) * (fma_filter_lanes * 16)));
             RIDGE_UNROLL_ON_GPU
             for (int i = 0; i < P; ++i) RIDGE_UNROLL_ON_GPU
-            for (int f = 0; f < F; ++f) sums[f][i] += x[i][e] * w[f / unit][f % unit];
+            for (int f = 0; f < F; ++f) sums[f][i] += x[i][e] * w[f / vector][f % vector];
           }
         };
         RIDGE_KEEP_LOOP
@@ -145,17 +146,17 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       int left = steps_of_tap - place.batch * work.slice_steps % steps_of_tap;
       RIDGE_KEEP_LOOP
       for (int step = 0; step < steps; ++step, at.next()) {
-        int here = units;
-        if (--left == 0) left = steps_of_tap, here = last_units;
+        int here = vectors;
+        if (--left == 0) left = steps_of_tap, here = last_vectors;
         const unsigned char* stage = shared + at.stage * (K::bytes_a + K::bytes_b);
         const unsigned char* pixels = stage + first_pixel * K::c.line;
         const unsigned char* filters = stage + K::bytes_a + filter_group * (K::c.bk * K::c.line);
-        sm90::wait(full + at.stage, at.parity);
-        // A channel that is zeros in a copy is left out; of fewer than three, zeros are multiplied.
+        pipeline.consumer_wait(at);
+        // The zero channel of a copy is left out; with fewer than three channels, zeros are multiplied.
         if (work.of_four == 3) add_products.template operator()<3>(pixels, filters, here);
         else add_products.template operator()<4>(pixels, filters, here);
         __syncwarp();
-        if (lane == 0) sm90::arrive(empty + at.stage);
+        if (lane == 0) pipeline.consumer_release(at.stage);
       }
 
       // ---- finish
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < P; ++i) {
           int n, h, w;
-          output.pixels.split(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w);
+          output.pixels.coordinates(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w);
           to[i] = n * output.y_strides[0] + h * output.y_strides[2] + w * output.y_strides[3];
         }
         RIDGE_UNROLL_ON_GPU
@@ -196,10 +197,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         }
         continue;
       }
-      // Elements take turns at place 0, so that the epilogue's code is there once.
+      // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
       RIDGE_KEEP_LOOP
-      for (int turn = 0; turn < F * P; ++turn) {
-        const int k = filter + filter_at(turn / P), m = pixel + turn % P * fma_pixel_lanes;
+      for (int iteration = 0; iteration < F * P; ++iteration) {
+        const int k = filter + filter_at(iteration / P), m = pixel + iteration % P * fma_pixel_lanes;
         if (k < work.filters && m < work.pixels) output(simt::vec<float, 1>{sums[0][0]}, gemm_kernels::At{0, k, m, 1});
         RIDGE_UNROLL_ON_GPU
         for (int e = 0; e + 1 < F * P; ++e) sums[e / P][e % P] = sums[(e + 1) / P][(e + 1) % P];
@@ -210,10 +211,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
 namespace fma {
 
-// Row: a config of the table's.
-template <class Row> [[nodiscard]] static Status launch(const Arguments& args) {
-  using K = FmaTile<Row>;
-  constexpr Config c = Row::config;
+// Policy: of a row of the table.
+template <class Policy> [[nodiscard]] static Status launch(const Arguments& args) {
+  using K = FmaTile<Policy>;
+  constexpr Config c = Policy::config;
   const ConvProblem& p = args.plan.problem;
   const Gathering g = gathering(c, p);
   const void *x = args.x, *w = args.w;
@@ -236,7 +237,7 @@ template <class Row> [[nodiscard]] static Status launch(const Arguments& args) {
                        .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
     set_slices(loader, shape, c.step);
     const simt::Config at = launch_config(args, footprint_of(c, p, args.plan.device, g, shape));
-    return tile::sm90::launch_clusters(at, 1, conv_fma<Row>, loader, work, to);
+    return tile::sm90::launch_clusters(at, 1, conv_fma<Policy>, loader, work, to);
   });
 }
 

@@ -1,10 +1,10 @@
-// Convolutions in float32 by multiply-adds, whose operands Hopper's copy engine gathers.
+// Convolutions in float32 by multiply-adds; Hopper's TMA gathers the operands.
 #pragma once
 #include <ridge/conv/sm90_gathering.hpp>
 
 namespace ridge::conv_detail {
 
-// 32 threads are 8 along pixels and 4 along filters; a thread has Config::rows pixels and so many filters.
+// A warp has 8 threads along pixels and 4 along filters; a thread has Config::rows pixels and fma_own_filters filters.
 inline constexpr int fma_pixel_lanes = 8, fma_filter_lanes = 4, fma_own_filters = 8;
 constexpr int fma_warps(const Config& c) {
   return c.tile_pixels / (fma_pixel_lanes * c.rows) * (c.tile_filters / (fma_filter_lanes * fma_own_filters));
@@ -48,7 +48,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   return refuse_large_copies(p);
 }
 
-// Blocks stay, and take tiles until none is left.
+// Persistent blocks: they take tiles until none is left.
 inline Footprint footprint_of(const Config& c, const ConvProblem& p, const DeviceInfo& device, const Gathering& g,
                               const gemm_kernels::Shape& shape) {
   const std::int64_t tiles = tiles_of(c, p.w.shape[0], pixels_of(p)) * shape.slices;
@@ -65,16 +65,16 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double efficiency = 0.68;   // of multiply-adds' rate, which waits for shared memory leave
-  constexpr double waits_alone = 1.15;  // longer, where a scheduler has one warp
+  constexpr double efficiency = 0.68;   // of the multiply-add rate, given the waits for shared memory
+  constexpr double waits_alone = 1.15;  // factor where a scheduler has one warp
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   const Gathering g = gathering(c, p);
   const gemm_kernels::Shape shape = shape_of(g, c, p, s.split);
   const std::int64_t tiles = tiles_of(c, p.w.shape[0], pixels_of(p)) * shape.slices,
-                     places = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
-  const std::int64_t most = ceil_div(tiles, places);
-  // Four channels at a time, of the last step those that are there; threads alone on a scheduler wait for their reads.
+                     resident = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
+  const std::int64_t most = ceil_div(tiles, resident);
+  // Channels go in fours, in the last step only those that exist; a warp alone on its scheduler waits for its reads.
   const double channels =
       real(ceil_div(g.channels, 4) * 4) * real(g.h.taps * g.w.taps) * real(shape.slice_k) / real(shape.k);
   const double left_out = g.copies_image && g.image.channels == 4 && p.x.shape[1] == 3 ? 0.75 : 1;

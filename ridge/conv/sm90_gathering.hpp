@@ -1,4 +1,4 @@
-// What the families whose pixels a copy engine gathers (sm90_image.hpp) refuse alike, and how they are modelled.
+// Refusals and models that the families with pixels gathered by TMA (sm90_image.hpp) share.
 #pragma once
 #include <ridge/conv/slices.hpp>
 #include <ridge/conv/sm90_image.hpp>
@@ -28,7 +28,7 @@ inline std::string refuse_steps(const ConvProblem& p) {
   return {};
 }
 
-// Of what a copy would have, if there is one. Channels and filters are rounded up to 8 at most.
+// Checks the size that a copy would have, if there is one. Channels and filters are rounded up by 7 at most.
 inline std::string refuse_large_copies(const ConvProblem& p) {
   const auto reached = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
   const double channels = real(p.x.shape[1] + 7);
@@ -40,20 +40,20 @@ inline std::string refuse_large_copies(const ConvProblem& p) {
 
 // ---- models
 
-// What a tile waits for beside its products. Not fitted to measurements of this operator: it is gemm's.
+// A tile's waits beside its products. Not fitted to this operator: it is gemm's value.
 inline constexpr double tile_clocks = 1500;
-// Bytes that TMA brings to a multiprocessor from the L2 cache in a clock, while all of them load, and where none has a
-// second tile. DeviceInfo::l2_gbs, what threads' reads get, is half of it.
+// Bytes per clock that TMA brings to a multiprocessor from the L2 cache while all of them load, and where none has a
+// second tile. DeviceInfo::l2_gbs, the rate of threads' reads, is half of it.
 inline constexpr double l2_bytes_per_clock = 50, l2_bytes_of_one_wave = 64;
 
-// Copies are a kernel of their own, before the product. They are short, and reach half of memory's rate.
+// Copies are a kernel of their own, before the product. They are short, and reach half of the memory bandwidth.
 inline double copy_us(const Gathering& g, const DeviceInfo& device) {
   constexpr double copy_start_us = 1, copy_share = 0.5;
   if (g.bytes() == 0) return 0;
   return copy_start_us + 2 * real(g.bytes()) / (copy_share * std::max(1.0, device.memory_gbs) * 1e3);
 }
 
-// What a model of a forward product begins with: of the launch, its copies and its slices.
+// The beginning of a forward product's model: the launch, its copies and its slices.
 inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p, const Gathering& g,
                                   const gemm_kernels::Shape& shape, const DeviceInfo& device) {
   roofline::Kernel k = kernel_of(launch, p);
@@ -61,7 +61,7 @@ inline roofline::Kernel kernel_of(const Footprint& launch, const ConvProblem& p,
   k.launches = g.bytes() > 0 ? 2 : 1;
   k.serial_us = copy_us(g, device);
   add_slices_to(k, shape, device);
-  // predict() has a block wait for its share of all bytes, which here come while it multiplies.
+  // predict() has a block wait for its share of all bytes; here they arrive while it multiplies.
   if (k.blocks > 0)
     k.block_us -= std::min(k.block_us, (k.bytes_read + k.bytes_written) / real(k.blocks) /
                                            (l2_bytes_of_one_wave * std::max(0.1, device.clock_ghz)) * 1e-3);

@@ -1,9 +1,9 @@
 // Gradients on Hopper's tensor cores, by gemm's kernel (gemm/sm90_wgmma.cuh).
 //
-//   dx  for each class of places of x (geometry.hpp) a convolution of dy: the loader of images (sm90_image.cuh) meets
-//       the filters' taps in reverse order, in a copy [taps, channels, filters]
-//   dw  [filters, taps x channels] = the sum over pixels of dy [pixels, filters] and of x gathered there. Both lie with
-//       neighbours across the sum. The pixels are cut into parts, whose sums stay in float32 and are added in order.
+//   dx  for each phase of the stride (geometry.hpp) a convolution of dy: the image loader (sm90_image.cuh) meets the
+//       filters' taps in reverse order, in a copy [taps, channels, filters]
+//   dw  [filters, taps x channels] = the sum over pixels of dy [pixels, filters] times gathered x. Both operands are
+//       contiguous across the sum (MN-major). It is split along the pixels; the parts' float32 sums are added in order.
 #pragma once
 #include <ridge/conv/sm90_copies.cuh>
 #include <ridge/conv/sm90_gradient.hpp>
@@ -11,18 +11,18 @@
 
 namespace ridge::conv_detail {
 
-// A: a step is 64 pixels of dy. B: of the same pixels x where a tap meets them, 64 channels of one tap after the other.
+// A: a step is 64 pixels of dy. B: x where a tap meets the same pixels, 64 channels at a time, tap after tap.
 struct FilterGradientLoader {
   tile::sm90::TensorMap dy, image;
   Divider columns, rows;                               // of a plane of y
-  Divider groups, across;                              // of 64 channels, for each tap; taps of a row
+  Divider groups, across;                              // groups of 64 channels of a tap; taps of a row
   int taps, channels, part;                            // part: pixels of a part of the sum
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
 
   static constexpr int of_tile = filter_gradient_tile().bn / gradient_group;
   struct Place {
     int filter, pixel;
-    // Of each group: its first channel, past the last where there is no column of dw; and where its tap is.
+    // For each group: its first channel, past the last where dw has no such column; and its tap's offsets.
     int channel[of_tile], tap_w[of_tile], tap_h[of_tile];
   };
   __device__ __forceinline__ void prefetch() const {
@@ -42,14 +42,14 @@ struct FilterGradientLoader {
     }
     return to;
   }
-  // Pixels past the last are zeros in both.
+  // Pixels past the last are zeros in both operands.
   template <class K>
   __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
                                             tile::sm90::Barrier* full, int /*rank*/) const {
     namespace sm90 = tile::sm90;
     static_assert(K::c.bk == gradient_group && K::c.bn == of_tile * gradient_group && K::axis_a == sm90::Axis::outer &&
                   K::axis_b == sm90::Axis::outer);
-    sm90::arrive_expecting(full, K::bytes_a + K::bytes_b);
+    sm90::arrive_and_expect_tx(full, K::bytes_a + K::bytes_b);
     for (int f = 0; f < K::c.bm; f += gradient_group)
       sm90::load(&dy, to_a + sm90::outer_offset(f), full, at.filter + f, at.pixel, 0);
     unsigned j = static_cast<unsigned>(at.pixel), i = columns.divide(j);
@@ -63,7 +63,7 @@ struct FilterGradientLoader {
   }
 };
 
-// Sums of one part on their way to [part][filters][taps][channels]. Precondition: channels are whole vectors.
+// Stores the sums of one part to [part][filters][taps][channels]. Precondition: channels are whole vectors.
 struct FilterGradientPartial {
   float* partial;
   Divider groups;
@@ -81,22 +81,23 @@ struct FilterGradientPartial {
 
 // ---- launch
 
-// Configs as types: of gemm's kernel, and of the one that adds parts up.
-struct FilterGradientRow {
+// Policies of gemm's kernel, and of the kernel that adds the parts up.
+struct FilterGradientPolicy {
   static constexpr gemm_kernels::Config config = filter_gradient_tile();
 };
-struct AddPartsRow {
+struct AddPartsPolicy {
   static constexpr Config config = {.threads = 256};
 };
 
 namespace wgmma {
 
-// The filters' copy, [taps, channels, filters]: filters of a tap are planes of one row of channels, which are turned.
-template <class T> [[nodiscard]] static Status launch_turned_filters(const Arguments& args) {
+// Copies the filters to [taps, channels, filters]: transposes each tap's [filters, channels].
+template <class T> [[nodiscard]] static Status launch_transposed_filters(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
   const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
   const std::int64_t tap_stride = p.w.shape[3] > 1 ? p.w.stride[3] : p.w.stride[2];
-  const std::int64_t tiles = ceil_div(channels, turn_pixels), lines = ceil_div(filters, turn_line / int{sizeof(T)});
+  const std::int64_t tiles = ceil_div(channels, transpose_pixels),
+                     lines = ceil_div(filters, transpose_line / int{sizeof(T)});
   ImageCopies copies{.job = {}, .blocks = static_cast<unsigned>(taps_of(p) * tiles * lines)};
   copies.job[0] = {.from = args.w,
                    .to = args.workspace,
@@ -107,9 +108,9 @@ template <class T> [[nodiscard]] static Status launch_turned_filters(const Argum
                    .top = 0,
                    .left = 0,
                    .copied_channels = whole(filters),
-                   .turns = true,
-                   .units = copies.blocks,
-                   .row_units = 0,
+                   .transposes = true,
+                   .vectors = copies.blocks,
+                   .row_vectors = 0,
                    .by_pixels = false,
                    .columns = Divider(tiles),
                    .rows = Divider(lines),
@@ -118,15 +119,15 @@ template <class T> [[nodiscard]] static Status launch_turned_filters(const Argum
   return simt::launch(at, copy_images<T>, copies);
 }
 
-// dx of one class of places, by a row of gemm's kernel. Precondition: the class has places.
-template <class Row, class T>
-[[nodiscard]] static Status launch_input_class(const Arguments& args, const AxisMap& h, const AxisMap& w) {
+// dx for one phase of the stride, by gemm's kernel. Precondition: the phase has elements.
+template <class Policy, class T>
+[[nodiscard]] static Status launch_input_phase(const Arguments& args, const AxisMap& h, const AxisMap& w) {
   namespace gemm = gemm_kernels;
-  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
+  using K = gemm::WgmmaKernel<Policy, T, gemm::Major::k, gemm::Major::k>;
   const ConvProblem& p = args.plan.problem;
   const std::int64_t channels = p.w.shape[1];
   const Gathering g = gradient_gathering(p, h, w);
-  ConvProblem q = p;  // of this class: dy is what is gathered, and filters are for channels of x
+  ConvProblem q = p;  // of this phase: gathers from dy, with a filter for each channel of x
   q.x = p.y;
   q.w.shape[0] = channels;
   q.y = p.dx;
@@ -143,28 +144,28 @@ template <class Row, class T>
                               {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
   gemm::ColumnEpilogue plain;
   plain.plain = true;
-  return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
-                                                                    whole(g.steps(K::c.bk)), plain, output,
-                                                                    args.plan.device.sms, args.stream);
+  return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
+                                                                       whole(g.steps(K::c.bk)), plain, output,
+                                                                       args.plan.device.sms, args.stream);
 }
 
-template <class Row, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
-  RIDGE_TRY(launch_turned_filters<T>(args));
+template <class Policy, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
+  RIDGE_TRY(launch_transposed_filters<T>(args));
   const Axis axis_of_h = axis_h(args.plan.problem), axis_of_w = axis_w(args.plan.problem);
   for (std::int64_t i = 0; i < axis_of_h.stride; ++i)
     for (std::int64_t j = 0; j < axis_of_w.stride; ++j) {
       const AxisMap h = axis_of_h.gradient(i), w = axis_of_w.gradient(j);
-      if (h.outputs > 0 && w.outputs > 0) RIDGE_TRY((launch_input_class<Row, T>(args, h, w)));
+      if (h.outputs > 0 && w.outputs > 0) RIDGE_TRY((launch_input_phase<Policy, T>(args, h, w)));
     }
   return {};
 }
 
-// dw, whose parts pass through the workspace.
+// dw; its parts pass through the workspace.
 template <class T> [[nodiscard]] static Status launch_filter_gradient(const Arguments& args) {
-  using Row = FilterGradientRow;
+  using Policy = FilterGradientPolicy;
   namespace gemm = gemm_kernels;
   namespace sm90 = tile::sm90;
-  using K = gemm::WgmmaKernel<Row, T, gemm::Major::outer, gemm::Major::outer>;
+  using K = gemm::WgmmaKernel<Policy, T, gemm::Major::outer, gemm::Major::outer>;
   const ConvProblem& p = args.plan.problem;
   const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1], taps = taps_of(p), pixels = pixels_of(p);
   const std::int64_t parts = args.plan.split, steps = ceil_div(ceil_div(pixels, gradient_group), parts);
@@ -188,22 +189,22 @@ template <class T> [[nodiscard]] static Status launch_filter_gradient(const Argu
                               .tap_h = walk.tap_h,
                               .tap_w = walk.tap_w};
   RIDGE_TRY(sm90::make_tensor_map(&loader.dy, args.dy, p.dtype, {filters, pixels, 1, pixel_pitch(p.y), 0}, K::c.bk));
-  float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + turned_filter_bytes(p));
+  float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + transposed_filter_bytes(p));
   const FilterGradientPartial output{partial, loader.groups, filters, taps, whole(channels)};
-  RIDGE_TRY((gemm::launch_wgmma<Row, T, gemm::Major::outer, gemm::Major::outer>(
+  RIDGE_TRY((gemm::launch_wgmma<Policy, T, gemm::Major::outer, gemm::Major::outer>(
       loader, gemm::WgmmaOutput{}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
       gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const Taps order = taps_of<true>(h, w, p.x, p.dw, channels, p.dw.stride[1]);
-  constexpr int threads = AddPartsRow::config.threads;
+  constexpr int threads = AddPartsPolicy::config.threads;
   return simt::launch(launch_config(args, threads, ceil_div(filters * taps * channels, threads)),
-                      conv_add_parts<AddPartsRow, T, true>, static_cast<const float*>(partial),
+                      conv_add_parts<AddPartsPolicy, T, true>, static_cast<const float*>(partial),
                       static_cast<T*>(args.dw), whole(parts), filters, whole(taps * channels), order, p.dw.stride[0]);
 }
 
-// Both, by a row of the table whose products dx takes.
-template <class Row, class T> [[nodiscard]] static Status launch_gradient(const Arguments& args) {
-  RIDGE_TRY((launch_input_gradient<Row, T>(args)));
+// Both gradients; Policy: that of dx's products.
+template <class Policy, class T> [[nodiscard]] static Status launch_gradient(const Arguments& args) {
+  RIDGE_TRY((launch_input_gradient<Policy, T>(args)));
   return launch_filter_gradient<T>(args);
 }
 

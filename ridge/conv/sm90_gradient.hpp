@@ -1,11 +1,11 @@
-// Gradients on Hopper's tensor cores: dx as the convolution is, of dy, and the filters' gradient, a product of its own.
+// Gradients on Hopper's tensor cores: dx as a convolution of dy, and the filter gradient as a product of its own.
 #pragma once
 #include <ridge/conv/sm90_gathering.hpp>
 
 namespace ridge::conv_detail {
 
 inline constexpr int gradient_group = 64;  // channels at a time
-// The gradient of the filters, of all rows: the product's rows are filters, its columns groups of a tap's 64 channels.
+// The filter gradient's tile, for all rows: the product's rows are filters, its columns groups of 64 channels of a tap.
 constexpr gemm_kernels::Config filter_gradient_tile() {
   gemm_kernels::Config tile;
   tile.family = gemm_kernels::Family::wgmma;
@@ -20,30 +20,30 @@ constexpr gemm_kernels::Config filter_gradient_tile() {
 constexpr std::int64_t filter_gradient_columns(const ConvProblem& p) {
   return taps_of(p) * ceil_div(channels_of_group(p), gradient_group) * gradient_group;
 }
-// Parts that take the fewest waves of tiles, and the time of moving a part's sums beside them: as many of these pass
-// through memory in the time of a step as a multiprocessor has of its rate.
+// The number of parts that minimises the waves of tiles plus the time of moving the parts' sums: in the time of a step,
+// a multiprocessor moves bytes_of_step bytes of them, its share of the memory bandwidth.
 inline int filter_gradient_split(const ConvProblem& p, int sms) {
   constexpr gemm_kernels::Config tile = filter_gradient_tile();
   constexpr std::int64_t most = 64, bytes_of_step = 4096;
-  constexpr std::int64_t bytes_of_sum = 8, start = 8;  // written and read; steps that a tile takes besides its own
+  constexpr std::int64_t bytes_of_sum = 8, start = 8;  // written and read; a tile's fixed cost in steps
   const std::int64_t steps = ceil_div(pixels_of(p), gradient_group);
   const std::int64_t tiles = ceil_div(p.w.shape[0], tile.bm) * ceil_div(filter_gradient_columns(p), tile.bn);
-  const std::int64_t places = std::max(sms, 1);
+  const std::int64_t resident = std::max(sms, 1);
   std::int64_t best = 1, least = 0;
   for (std::int64_t parts = 1; parts <= std::min(most, steps); ++parts) {
-    const std::int64_t waves = ceil_div(tiles * parts, places);
+    const std::int64_t waves = ceil_div(tiles * parts, resident);
     const std::int64_t time =
-        waves * (ceil_div(steps, parts) + start) + bytes_of_sum * parts * p.w.count() / places / bytes_of_step;
+        waves * (ceil_div(steps, parts) + start) + bytes_of_sum * parts * p.w.count() / resident / bytes_of_step;
     if (parts == 1 || time < least) best = parts, least = time;
   }
   return static_cast<int>(best);
 }
 
-// dx of one class of places: a convolution of dy with filters of its channels, a copy [taps, channels of x, filters].
-// Preconditions: dy's pixels are filters next to each other and start on 16 bytes; the class has places.
+// dx of one phase of the stride: a convolution of dy with the copied filters, [taps, channels of x, filters].
+// Preconditions: dy has filters innermost and its pixels start on 16 bytes; the phase has elements.
 constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
   const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1];
-  // Taps lead backwards: the last of them is the walk's first.
+  // Taps go backwards: the last tap is the walk's first.
   const auto walk = [](const AxisMap& m, std::int64_t pitch) -> Walk {
     const std::int64_t first = m.taps > 0 ? m.shift + m.step * (m.taps - 1) : 0;
     return {.pixels = m.inputs,
@@ -71,12 +71,12 @@ constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, c
   return g;
 }
 
-// The filters' copy, in bytes; partial sums of dw follow it.
-inline std::int64_t turned_filter_bytes(const ConvProblem& p) {
+// Bytes of the filters' copy; partial sums of dw follow it.
+inline std::int64_t transposed_filter_bytes(const ConvProblem& p) {
   return ceil_div(p.w.count() * static_cast<std::int64_t>(size_of(p.dtype)), 128) * 128;
 }
 
-// Beyond what forward refuses; empty: nothing.
+// What gradients refuse beyond the forward's refusals; empty: nothing.
 inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& device) {
   const Layout& w = p.w;
   Gathering g;
@@ -94,15 +94,13 @@ inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& devi
     for (std::int64_t j = 0; j < v.stride; ++j) {
       const AxisMap of_h = h.gradient(i), of_w = v.gradient(j);
       if (of_h.outputs == 0 || of_w.outputs == 0) continue;
-      const Gathering of_class = gradient_gathering(p, of_h, of_w);
-      if (!is_walkable(of_class.h) || !is_walkable(of_class.w)) return "its gradients are for less padding";
+      const Gathering of_phase = gradient_gathering(p, of_h, of_w);
+      if (!is_walkable(of_phase.h) || !is_walkable(of_phase.w)) return "its gradients are for less padding";
     }
-  if (gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()) > device.smem_optin)
-    return "more shared memory than the device has";
-  return {};
+  return roofline::refuse_smem(gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()), device);
 }
 
-// Of both gradients, for all blocks together: dx of all classes, by tiles of `of_x`, and dw beside it.
+// Clocks of both gradients, summed over blocks: dx of all phases, by tiles of `of_x`, and dw.
 inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProblem& s, const DeviceInfo& device) {
   constexpr gemm_kernels::Config of_w = filter_gradient_tile();
   const ConvProblem& p = s.problem;
@@ -113,14 +111,14 @@ inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProbl
   };
   const int sms = std::max(1, device.sms);
   const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], split = s.split;
-  const std::int64_t classes = p.geometry.stride.h * p.geometry.stride.w;
-  const std::int64_t pixels = p.x.shape[0] * p.x.shape[2] * p.x.shape[3] / classes;
+  const std::int64_t phases = p.geometry.stride.h * p.geometry.stride.w;
+  const std::int64_t pixels = p.x.shape[0] * p.x.shape[2] * p.x.shape[3] / phases;
   const std::int64_t tiles_x = ceil_div(pixels, of_x.bm * of_x.cluster) * of_x.cluster * ceil_div(channels, of_x.bn);
-  const double steps_x = std::max(1.0, real(taps_of(p)) / real(classes)) * real(ceil_div(filters, of_x.bk));
-  const double stores = classes > 1 ? 4 : 1;  // by threads, of places that are apart
+  const double steps_x = std::max(1.0, real(taps_of(p)) / real(phases)) * real(ceil_div(filters, of_x.bk));
+  const double stores = phases > 1 ? 4 : 1;  // by threads, to strided elements
   const std::int64_t tiles_w = ceil_div(filters, of_w.bm) * ceil_div(filter_gradient_columns(p), of_w.bn) * split;
   const double steps_w = real(ceil_div(ceil_div(pixels_of(p), gradient_group), split));
-  return (real(classes * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks) +
+  return (real(phases * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks) +
           real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks)) *
          sms;
 }

@@ -1,4 +1,5 @@
-// The loader that gathers pixels for gemm's kernel (gemm/sm90_wgmma.cuh), and for that of multiply-adds.
+// The image loader: the producer of gemm's kernel (gemm/sm90_wgmma.cuh) and of the multiply-add kernel gathers pixels
+// with it.
 #pragma once
 #include <ridge/conv/pixels.cuh>
 #include <ridge/conv/sm90_image.hpp>
@@ -6,26 +7,26 @@
 
 namespace ridge::conv_detail {
 
-// A: rows are pixels of y, and a step is 64 channels of x where one tap meets them. B:
-// the filters' same tap and channels.
+// A: rows are pixels of y, and a step is 64 channels of x at the position where one tap meets them. B: the same tap and
+// channels of the filters.
 struct ImageLoader {
   tile::sm90::TensorMap image, filters;  // filters: [taps, k, channels]
   Divider columns, rows;                 // of a plane of y
   int channels, taps_w;
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
-  int tap_n;                                           // images from a row of taps to the next: 1 of patches, else 0
-  int first_channel;                                   // past the last where there is no product, but zeros
-  TapOrder taps;                                       // of the filters' taps, as the walk meets them
+  int tap_n;                                           // images from a row of taps to the next: 1 for patches, else 0
+  int first_channel;                                   // past the last where there is no product, only zeros
+  TapOrder taps;                                       // the filters' taps in the order of the walk
   int taps_h;
-  int step = 0, steps_of_tap = 0, slice_steps = 0;  // channels of a step; slices are a tile's `batch`
+  int step = 0, steps_of_tap = 0, slice_steps = 0;  // step: in channels; a tile's `batch` is its split-K slice
 
   struct Place {
     int n, h, w;                     // of the tile's first window
-    int filter;                      // first of the tile
+    int filter;                      // the tile's first
     int channel, tap;                // of the next step
     int offset_h = 0, offset_w = 0;  // of its tap
-    int left, rows_left;             // taps of this row of taps, and rows of them
-    int first_channel;               // of taps: past the last where there are no more of them
+    int left, rows_left;             // taps left in this row of taps, and rows left
+    int first_channel;               // of each tap; past the last channel once no tap is left
   };
   __device__ __forceinline__ void prefetch() const {
     tile::sm90::prefetch(&image);
@@ -58,11 +59,11 @@ struct ImageLoader {
   template <class K>
   __device__ __forceinline__ void load_next(Place& at, unsigned char* to_a, unsigned char* to_b,
                                             tile::sm90::Barrier* full, int rank) const {
-    tile::sm90::arrive_expecting(full, K::bytes_a + K::bytes_b);
+    tile::sm90::arrive_and_expect_tx(full, K::bytes_a + K::bytes_b);
     tile::sm90::load_image(&image, to_a, full, at.channel, at.w, at.h, at.n, at.offset_w, at.offset_h);
     if constexpr (K::axis_b == tile::sm90::Axis::k) {
       gemm_kernels::load_columns<K>(&filters, to_b, full, at.filter, at.channel, at.tap, rank);
-    } else {  // filters are neighbours: lines of them, one for each channel
+    } else {  // filters are contiguous: lines of filters, one for each channel
       constexpr int line_filters = K::c.line / (K::bytes_b / (K::c.bn * K::c.bk));
       for (int f = 0; f < K::c.bn; f += line_filters)
         tile::sm90::load(&filters, to_b + f / line_filters * (K::c.bk * K::c.line), full, at.filter + f, at.channel,
@@ -79,8 +80,8 @@ struct ImageLoader {
     at.offset_h += tap_h;
     at.n += tap_n;
     if (--at.rows_left > 0) return;
-    // The last slice's further steps are zeros of both operands: whole steps beyond the last channel, on an address
-    // that the engine takes of windows too, whose channels are not whole units.
+    // The further steps of the last slice load zeros for both operands: whole steps past the last channel. TMA takes
+    // such an address for windows too, whose channels are not whole vectors.
     at.left = at.rows_left = 1;
     at.offset_h = 0;
     at.channel = at.first_channel = steps_of_tap * step;
@@ -89,8 +90,7 @@ struct ImageLoader {
 
 // ---- launch
 
-// x and w where they are, or were copied to; `element` is both's. bm, box: pixels of a tile, and lines of filters that
-// a copy brings.
+// x, w: the tensors or their copies, of type `element`. bm, box: pixels of a tile, and lines of filters in one TMA box.
 static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
                                  const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
@@ -131,10 +131,10 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                {g.channels, p.w.shape[0], taps, g.filter_pitch, g.tap_pitch}, box, line);
 }
 
-// Where slices of a product begin; step: channels of a tap.
+// Sets where the split-K slices of a product begin; step: channels of a tap.
 static inline void set_slices(ImageLoader& loader, const gemm_kernels::Shape& shape, int step) {
   loader.step = step;
-  loader.steps_of_tap = (loader.channels + step - 1) / step;
+  loader.steps_of_tap = whole(ceil_div(loader.channels, step));
   loader.slice_steps = whole(shape.slice_k);
 }
 

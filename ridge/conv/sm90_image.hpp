@@ -1,59 +1,59 @@
-// How the rows on Hopper's tensor cores see a problem: pixels of `channels` neighbours, which a copy engine gathers in
-// columns, one for each tap. x and w are read where they lie, or from copies in the workspace. Plain arithmetic.
+// A problem as the rows for Hopper's tensor cores see it: pixels of `channels` contiguous elements, gathered by TMA in
+// im2col mode, tap by tap. x and w are read in place, or from copies in the workspace. Plain arithmetic.
 //
-// A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zeros for
-// channels that make each pixel, or each window's first one, start on 16 bytes. Of few channels, a window's row is a
-// pixel: with a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28
-// numbers, 8 from one window to the next. The columns then overlap,
+// A copy is the image, or the padded image as far as windows reach, [n, rows, columns, channels], with zero channels
+// that align each pixel, or each window's first pixel, to 16 bytes. With few channels, a window's row becomes a pixel:
+// with a stride of 2 and 3 channels copied as 4, the 7 neighbours that a row of a 7x7 filter meets are 28 elements, and
+// the next window begins 8 elements further. The columns then overlap,
 // and a filter has 7 taps of 28 channels in place of 49 of 3.
 //
-// Patches, windows that follow each other down the image without a gap, are read so where they lie, whatever their
-// stride: all images' rows of windows are one axis, and the window's own rows, its taps, are another, which takes the
-// place of images. A 16x16 patch of 3 channels is 16 taps of 48 channels.
+// Patches, windows that follow each other down the image without a gap, are read in place in this way, whatever their
+// stride: the window rows of all images are one axis, and the rows of a window, its taps, are another, in place of the
+// image axis. A 16x16 patch of 3 channels is 16 taps of 48 channels.
 #pragma once
 #include <ridge/conv/problem.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
 
 namespace ridge::conv_detail {
 
-// [n, rows, columns, channels] in elements: an image, or of filters [k, taps_h, taps_w, channels].
+// [n, rows, columns, channels] in elements: an image, or filters [k, taps_h, taps_w, channels].
 struct CopyShape {
   std::int64_t n = 0, rows = 0, columns = 0, channels = 0;
-  std::int64_t row_pitch = 0;  // elements, whole units
+  std::int64_t row_pitch = 0;  // elements, whole vectors
   constexpr std::int64_t elements() const { return n * rows * row_pitch; }
 };
 
-// One axis of places of windows, as the copy engine walks it.
+// One axis of window positions, as TMA's im2col mode walks it.
 struct Walk {
-  std::int64_t pixels = 1, pitch = 0;  // along the axis; elements from one to the next
-  std::int64_t first = 0, beyond = 0;  // the first window's first tap; the last's, from the last pixel
+  std::int64_t pixels = 1, pitch = 0;  // along the axis; elements from pixel to pixel
+  std::int64_t first = 0, beyond = 0;  // im2col's lower corner: the first window's first tap; upper: the last window's
   std::int64_t step = 1;               // from window to window
-  std::int64_t taps = 1, tap = 1;      // and pixels from tap to tap
+  std::int64_t taps = 1, tap = 1;      // number of taps; pixels from tap to tap
 };
 
-// Which of the filters' taps belongs to the walk's first, and how much further the next one lies: across a row, and
-// beside that from a row's end to the next row.
+// The filters' tap for the walk's first, the distance to the next tap of a row, and the additional distance from a
+// row's end to the next row.
 struct TapOrder {
   int first = 0, across = 1, down = 0;
 };
 
 struct Gathering {
   bool copies_image = false, copies_filters = false;
-  bool windows = false;  // a copied pixel is a row of a window
-  bool turned = false;   // the copy has x's own pixels, channels innermost, and no padding
-  bool patches = false;  // rows of windows of all images are h, and `images` are the rows of a window
+  bool windows = false;     // a copied pixel is a row of a window
+  bool transposed = false;  // the copy has x's own pixels, channels innermost, and no padding
+  bool patches = false;     // the window rows of all images are h, and `images` are the rows of a window
   int element_bytes = 2;
   std::int64_t channels = 0;
   Walk h = {}, w = {};
   std::int64_t images = 0, image_pitch = 0;      // elements from image to image
-  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters, as they are read; across: from channel to channel
-  CopyShape image = {}, filters = {};            // of what is copied
+  std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters as they are read; across: from channel to channel
+  CopyShape image = {}, filters = {};            // of the copies
   TapOrder order = {};
-  bool filters_across = false;   // filters are neighbours, of a tap and a channel: for threads that multiply
-  std::int64_t filter_taps = 0;  // of the filters as they are read; 0: those that are walked
-  bool is_empty = false;         // there is no tap: one of zeros is read
+  bool filters_across = false;   // the filters of a tap and a channel are contiguous: for multiply-adds by threads
+  std::int64_t filter_taps = 0;  // taps of the filters as they are read; 0: the walked taps
+  bool is_empty = false;         // there is no tap: one tap of zeros is read
 
-  // Of so many channels each; of zeros, one.
+  // Steps along k of `step` channels each; one if there is no tap.
   constexpr std::int64_t steps(int step) const { return is_empty ? 1 : h.taps * w.taps * ceil_div(channels, step); }
   constexpr std::int64_t filters_at() const {  // bytes from the workspace's start
     return copies_image ? ceil_div(image.elements() * element_bytes, 128) * 128 : 0;
@@ -63,28 +63,29 @@ struct Gathering {
   }
 };
 
-constexpr std::int64_t to_units(std::int64_t n, DType dtype) {
-  return ceil_div(n, unit_elements(dtype)) * unit_elements(dtype);
+constexpr std::int64_t to_vectors(std::int64_t n, DType dtype) {
+  return ceil_div(n, vector_elements(dtype)) * vector_elements(dtype);
 }
 
-// Whether an axis can be walked: pixels that start on 16 bytes, if there are several.
+// Whether an axis can be walked: its pixels are vector-aligned, if there are several.
 constexpr bool is_regular(std::int64_t size, std::int64_t stride, DType dtype) {
-  return size <= 1 || (stride > 0 && stride % unit_elements(dtype) == 0);
+  return size <= 1 || (stride > 0 && stride % vector_elements(dtype) == 0);
 }
 
-// [n, h, w, channels] that is a matrix of pixels, whose rows start on 16 bytes; and from pixel to pixel.
+// For [n, h, w, channels] as a matrix of pixels with vector-aligned rows: elements from pixel to pixel, and whether it
+// is such a matrix.
 constexpr std::int64_t pixel_pitch(const Layout& y) {
   return y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
 }
 constexpr bool is_matrix(const ConvProblem& p, const Layout& y) {
   const std::int64_t pitch = pixel_pitch(y);
   const auto follows = [&](int axis, std::int64_t wanted) { return y.shape[axis] <= 1 || y.stride[axis] == wanted; };
-  return p.alignment >= 16 && y.stride[1] == 1 && y.shape[1] % unit_elements(p.dtype) == 0 &&
+  return p.alignment >= 16 && y.stride[1] == 1 && y.shape[1] % vector_elements(p.dtype) == 0 &&
          is_regular(y.shape[0] * y.shape[2] * y.shape[3], pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
          follows(0, y.shape[2] * y.shape[3] * pitch);
 }
 
-// Filters that can be read where they lie, as [k, taps, channels].
+// Whether filters can be read in place, as [k, taps, channels].
 constexpr bool are_filters_regular(const ConvProblem& p) {
   const Layout& w = p.w;
   const bool one_pitch = w.shape[2] == 1 || w.shape[3] == 1 || w.stride[2] == w.shape[3] * w.stride[3];
@@ -93,15 +94,15 @@ constexpr bool are_filters_regular(const ConvProblem& p) {
          is_regular(w.shape[3], w.stride[3], p.dtype);
 }
 
-// Filters along `channels` channels of each tap; across: turned, so that those of a channel are neighbours, for rows of
-// threads, not of tensor cores.
+// Filters with `channels` channels for each tap; across: transposed, so that the filters of a channel are contiguous,
+// for rows of multiply-adds, not of tensor cores.
 constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t channels, bool across) {
   const Layout& w = p.w;
   g.element_bytes = static_cast<int>(size_of(p.dtype));
   g.filters_across = across;
   if (across) {
     g.copies_filters = true;
-    g.filters = {.n = w.shape[2], .rows = w.shape[3], .columns = channels, .channels = to_units(w.shape[0], p.dtype)};
+    g.filters = {.n = w.shape[2], .rows = w.shape[3], .columns = channels, .channels = to_vectors(w.shape[0], p.dtype)};
     g.filters.row_pitch = channels * g.filters.channels;
     g.filter_pitch = g.filters.channels;
     g.tap_pitch = g.filters.row_pitch * (g.windows ? w.shape[3] : 1);
@@ -109,7 +110,7 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
   }
   g.copies_filters = channels != w.shape[1] || g.windows || !are_filters_regular(p);
   g.filters = {.n = w.shape[0], .rows = w.shape[2], .columns = w.shape[3], .channels = channels};
-  g.filters.row_pitch = to_units(w.shape[3] * channels, p.dtype);
+  g.filters.row_pitch = to_vectors(w.shape[3] * channels, p.dtype);
   g.tap_pitch = g.windows ? g.filters.row_pitch : channels;
   g.filter_pitch = g.filters.rows * g.filters.row_pitch;
   if (g.copies_filters) return;
@@ -117,7 +118,7 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
   g.filter_pitch = w.stride[0];
 }
 
-// Along an axis of x's own pixels: what is outside of them the copy engine makes up.
+// The walk along an axis of x's own pixels: TMA fills in zeros outside of them.
 constexpr Walk walk_of(const Axis& a, std::int64_t after, std::int64_t pitch) {
   return {.pixels = a.inputs,
           .pitch = pitch,
@@ -128,10 +129,10 @@ constexpr Walk walk_of(const Axis& a, std::int64_t after, std::int64_t pitch) {
           .tap = a.dilation};
 }
 
-// x where it lies, or nothing.
+// Gathers from x in place, if it can.
 constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across = false) {
   const Layout& x = p.x;
-  if (p.alignment < 16 || x.count() == 0 || x.shape[1] % unit_elements(p.dtype) != 0 ||
+  if (p.alignment < 16 || x.count() == 0 || x.shape[1] % vector_elements(p.dtype) != 0 ||
       (x.shape[1] > 1 && x.stride[1] != 1))
     return false;
   for (const int axis : {0, 2, 3})
@@ -145,12 +146,12 @@ constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across =
   return true;
 }
 
-// Rows of windows that follow each other down the images without a gap.
+// Elements from window row to window row, where these follow each other down the images without a gap.
 constexpr std::int64_t patches_pitch(const ConvProblem& p) {
   const Axis h = axis_h(p);
   return h.outputs > 1 ? h.stride * p.x.stride[2] : p.x.stride[0];
 }
-// Whether patches are read where they lie.
+// Whether the windows are patches that can be read in place.
 constexpr bool are_patches(const ConvProblem& p) {
   const Layout& x = p.x;
   const Axis h = axis_h(p), w = axis_w(p);
@@ -159,7 +160,7 @@ constexpr bool are_patches(const ConvProblem& p) {
   if (p.alignment < 16 || x.count() == 0 || pad.top + pad.left + pad.bottom + pad.right > 0 || h.stride != h.taps ||
       h.dilation != 1 || w.dilation != 1)
     return false;
-  // A window's row is one piece, and so are all images' rows of windows.
+  // A window's row is contiguous, and all images' window rows have one pitch.
   if ((channels > 1 && x.stride[1] != 1) || (x.shape[3] > 1 && x.stride[3] != channels) ||
       (x.shape[0] > 1 && h.outputs > 1 && x.stride[0] != h.outputs * pitch))
     return false;
@@ -177,7 +178,7 @@ constexpr Gathering gather_patches(const ConvProblem& p) {
   g.images = h.taps;
   g.image_pitch = x.stride[2];
   set_filters(g, p, channels, false);
-  // Filters' rows may be pieces too, and then are not copied, as those of other windows are.
+  // Filter rows may be contiguous too: then they are not copied, unlike those of other windows.
   if ((channels == 1 || w.stride[1] == 1) && (across.taps == 1 || w.stride[3] == channels) &&
       is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(h.taps, w.stride[2], p.dtype)) {
     g.copies_filters = false;
@@ -187,12 +188,12 @@ constexpr Gathering gather_patches(const ConvProblem& p) {
   return g;
 }
 
-// A copy of x's pixels, channels innermost.
-inline bool gather_turned(Gathering& g, const ConvProblem& p, bool across) {
+// Gathers from a copy of x's pixels, channels innermost.
+inline bool gather_transposed(Gathering& g, const ConvProblem& p, bool across) {
   const Layout& x = p.x;
   if (x.count() == 0) return false;
-  const std::int64_t channels = to_units(x.shape[1], p.dtype);
-  g = {.copies_image = true, .turned = true, .channels = channels, .images = x.shape[0]};
+  const std::int64_t channels = to_vectors(x.shape[1], p.dtype);
+  g = {.copies_image = true, .transposed = true, .channels = channels, .images = x.shape[0]};
   g.image = {.n = x.shape[0], .rows = x.shape[2], .columns = x.shape[3], .channels = channels};
   g.image.row_pitch = x.shape[3] * channels;
   g.image_pitch = g.image.rows * g.image.row_pitch;
@@ -202,19 +203,19 @@ inline bool gather_turned(Gathering& g, const ConvProblem& p, bool across) {
   return true;
 }
 
-// A copy of the padded image, as pixels or as windows' rows.
+// Gathers from a copy of the padded image, by pixels or by windows' rows.
 constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows, bool across) {
   const Axis h = axis_h(p), w = axis_w(p);
   if (windows && w.dilation != 1) return false;
   std::int64_t channels = p.x.shape[1];
-  while ((windows ? w.stride * channels : channels) % unit_elements(p.dtype) != 0) ++channels;
+  while ((windows ? w.stride * channels : channels) % vector_elements(p.dtype) != 0) ++channels;
   const auto reach = [](const Axis& a) { return (a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1; };
   g = {.copies_image = true,
        .windows = windows,
        .channels = windows ? w.taps * channels : channels,
        .images = p.x.shape[0]};
   g.image = {.n = p.x.shape[0], .rows = reach(h), .columns = reach(w), .channels = channels};
-  g.image.row_pitch = to_units(g.image.columns * channels, p.dtype);
+  g.image.row_pitch = to_vectors(g.image.columns * channels, p.dtype);
   g.image_pitch = g.image.rows * g.image.row_pitch;
   g.h = {.pixels = g.image.rows,
          .pitch = g.image.row_pitch,
@@ -234,7 +235,7 @@ constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows, boo
   return true;
 }
 
-// Whether the copy engine walks it.
+// Whether TMA's im2col mode can walk it.
 constexpr bool is_walkable(const Walk& walk) {
   namespace sm90 = tile::sm90;
   return walk.step <= sm90::most_image_step && walk.first >= sm90::least_image_corner &&
@@ -242,11 +243,11 @@ constexpr bool is_walkable(const Walk& walk) {
          (walk.taps - 1) * walk.tap <= sm90::most_image_tap;
 }
 
-// The way that takes least time: products, or bytes copied before them.
-//   products_of_byte   multiply-adds that take as long as a byte of memory, about, at what either reaches
-//   copy_start         and bytes that take as long as another kernel's start
-// Preconditions: there are outputs and terms; they are patches, or strides are at most most_image_step, and no tap is
-// further than most_image_corner from the first, which is what copies ask for. step: channels that a row takes at a
+// The gathering that takes the least time for its products and for the bytes copied before them.
+//   products_of_byte   multiply-adds in the time of one byte of memory traffic, roughly, at the rates that both reach
+//   copy_start         bytes in the time of another kernel's launch
+// Preconditions: there are outputs and terms; the windows are patches, or strides are at most most_image_step and no
+// tap is further than most_image_corner from the first, as copies require. step: channels that a row takes at a
 // time; across: how it reads filters.
 inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
@@ -263,7 +264,7 @@ inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   Gathering g;
   if (gather_in_place(g, p, across)) consider(g);
   if (!across && are_patches(p)) consider(gather_patches(p));
-  if (gather_turned(g, p, across)) consider(g);
+  if (gather_transposed(g, p, across)) consider(g);
   for (const bool windows : {false, true})
     if (gather_copy(g, p, windows, across)) consider(g);
   return best;

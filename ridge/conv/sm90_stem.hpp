@@ -1,19 +1,19 @@
-// Stems on Hopper's tensor cores: filters of a few rows, whose windows have a few neighbouring numbers in each row.
+// Stems on Hopper's tensor cores: filters of a few rows, whose windows have a few contiguous elements in each row.
 #pragma once
 #include <ridge/conv/sm90_image.hpp>
 
 namespace ridge::conv_detail {
 
-// A patch of outputs is what a warpgroup multiplies at a time: each warp has a row of 16.
+// A warpgroup computes a patch of outputs at a time: each warp has a row of 16.
 inline constexpr int stem_rows = 4, stem_columns = 16;
-inline constexpr int stem_unit = 8;         // neighbours along k that a thread has two of; a product takes two units
+inline constexpr int stem_vector = 8;       // elements along k; a thread has two of them, a wgmma takes two vectors
 inline constexpr int stem_most_stride = 2;  // along h
 inline constexpr int stem_pitch = 160;      // elements of a row of the image in shared memory: one box of TMA
 constexpr int stem_warpgroups(const Config& c) { return c.threads / 128; }
-constexpr int stem_units(const Config& c) { return c.size * c.step / stem_unit; }
-constexpr int stem_products(const Config& c) { return (stem_units(c) + 1) / 2; }
+constexpr int stem_vectors(const Config& c) { return c.size * c.step / stem_vector; }
+constexpr int stem_products(const Config& c) { return (stem_vectors(c) + 1) / 2; }
 constexpr int stem_image_rows(const Config& c) { return (stem_rows - 1) * stem_most_stride + c.size; }
-// Shared memory: filters, in lines of 64 along k; 4096 bytes of each warp; parts of the image; bias; barriers.
+// Shared memory: filters, in lines of 64 along k; 4096 bytes of staging per warp; parts of the image; bias; barriers.
 constexpr int stem_image_bytes(const Config& c) { return (stem_image_rows(c) * stem_pitch * 2 + 127) / 128 * 128; }
 constexpr int stem_staging_at(const Config& c) { return (2 * stem_products(c) + 7) / 8 * c.tile_filters * 128; }
 constexpr int stem_images_at(const Config& c) {
@@ -24,15 +24,15 @@ constexpr int stem_bias_at(const Config& c) {
 }
 constexpr int stem_barriers_at(const Config& c) { return stem_bias_at(c) + c.tile_filters * 4; }
 constexpr int stem_smem_bytes(const Config& c) { return stem_barriers_at(c) + stem_warpgroups(c) * c.stages * 8; }
-// TMA begins at whole 16 bytes: so many elements before the first window's.
-constexpr std::int64_t stem_lead(const ConvProblem& p) {
+// TMA loads begin at multiples of 16 bytes: so many elements before the first window.
+constexpr std::int64_t stem_alignment_offset(const ConvProblem& p) {
   const std::int64_t left = p.geometry.pad.left * p.x.shape[1];
-  return ceil_div(left, stem_unit) * stem_unit - left;
+  return ceil_div(left, stem_vector) * stem_vector - left;
 }
 constexpr std::int64_t stem_patches(const ConvProblem& p) {
   return p.y.shape[0] * ceil_div(p.y.shape[2], stem_rows) * ceil_div(p.y.shape[3], stem_columns);
 }
-// Blocks beside each other, which have all filters together.
+// Blocks side by side, which cover all filters.
 constexpr std::int64_t stem_columns_of_blocks(const Config& c, const ConvProblem& p) {
   return ceil_div(p.y.shape[1], c.tile_filters);
 }
@@ -46,13 +46,13 @@ inline std::string refuse_windows(const Config& c, const ConvProblem& p) {
   if (w.shape[2] != c.size || g.dilation != ConvPair{})
     return "it is for filters of " + std::to_string(c.size) + " rows, and dilations of 1";
   const std::int64_t channels = x.shape[1];
-  if (channels > c.step || w.shape[3] > c.step || w.shape[3] * channels + stem_lead(p) % 2 > c.step ||
-      w.shape[3] * channels <= c.step - stem_unit)
-    return "a window's row is not of " + std::to_string(c.step - stem_unit + 1) + " to " + std::to_string(c.step) +
+  if (channels > c.step || w.shape[3] > c.step || w.shape[3] * channels + stem_alignment_offset(p) % 2 > c.step ||
+      w.shape[3] * channels <= c.step - stem_vector)
+    return "a window's row is not of " + std::to_string(c.step - stem_vector + 1) + " to " + std::to_string(c.step) +
            " elements, or one less where padding is an odd number of them";
   if (p.y.count() == 0 || x.count() == 0) return no_products;
   const std::int64_t step = g.stride.w > stem_pitch ? stem_pitch : g.stride.w * channels;
-  if (g.stride.h > stem_most_stride || step % 2 != 0 || (stem_columns - 1) * step + stem_unit + c.step > stem_pitch)
+  if (g.stride.h > stem_most_stride || step % 2 != 0 || (stem_columns - 1) * step + stem_vector + c.step > stem_pitch)
     return "it is for strides of at most " + std::to_string(stem_most_stride) +
            ", and an even number of elements from window to window";
   return {};
@@ -67,7 +67,7 @@ inline std::string refuse_layouts(const ConvProblem& p) {
   if ((channels > 1 && w.stride[1] != 1) || (w.shape[3] > 1 && w.stride[3] != channels))
     return "rows of filters are not contiguous";
   if (p.residual) return "it adds no residual";
-  if (y.stride[1] != 1 || y.shape[1] % unit_elements(p.dtype) != 0 || !is_regular(y.shape[3], y.stride[3], p.dtype) ||
+  if (y.stride[1] != 1 || y.shape[1] % vector_elements(p.dtype) != 0 || !is_regular(y.shape[3], y.stride[3], p.dtype) ||
       !is_regular(y.shape[2], y.stride[2], p.dtype) || !is_regular(y.shape[0], y.stride[0], p.dtype) ||
       (y.shape[0] > 1 && y.stride[0] != y.shape[2] * y.stride[2]))
     return "y is not [n, oh, ow, k] whose pixels start on 16 bytes";
@@ -83,14 +83,14 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (std::string why = refuse_windows(c, p); !why.empty()) return why;
   if (std::string why = refuse_layouts(p); !why.empty()) return why;
   const ConvPad& pad = p.geometry.pad;
-  const double padded_row = real(p.x.shape[3] + pad.left + pad.right + stem_unit) * real(p.x.shape[1]);
+  const double padded_row = real(p.x.shape[3] + pad.left + pad.right + stem_vector) * real(p.x.shape[1]);
   if (padded_row >= int_range / 2 || real(p.y.shape[0]) * real(p.y.shape[2]) >= int_range / 2 ||
       real(stem_patches(p)) >= int_range / 2 || p.y.shape[1] > max_grid_y)
     return "it counts rows and patches to 2^30, and filters to 2^16";
   return refuse_smem(stem_smem_bytes(c), device);
 }
 
-// Blocks stay: their warpgroups take patches until none is left.
+// Persistent blocks: their warpgroups take patches until none is left.
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t of_column =
@@ -102,11 +102,11 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double patch_clocks = 550;  // of a patch and 64 filters: reads of shared memory, by threads and by wgmma
+  constexpr double patch_clocks = 550;  // for a patch and 64 filters: reads of shared memory, by threads and by wgmma
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  k.blocks = std::max(1, device.sms);  // at a time; of small problems there are fewer
+  k.blocks = std::max(1, device.sms);  // at a time; small problems have fewer
   const double patches_each = std::ceil(real(stem_patches(p)) / (device.sms * stem_warpgroups(c)));
   k.clocks = patches_each * stem_warpgroups(c) * real(device.sms) * real(stem_columns_of_blocks(c, p)) * patch_clocks;
   k.block_us = start_us;

@@ -1,5 +1,5 @@
-// Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma: against the sum in double. Elements are
-// small whole numbers, so that sums are exact and what comes out of them is one rounding.
+// Hopper's rows on the CPU runtime, which emulates TMA, mbarrier and wgmma, against sums in double. Elements are small
+// whole numbers, so that sums are exact and a result has one rounding.
 #include <ridge/conv/oracle.hpp>
 #include <ridge/conv/sm90_dispatch.cuh>
 
@@ -20,11 +20,11 @@ struct Case {
   ConvEpilogue epilogue = {};
   bool bias = false, residual = false;
   bool special_values = false;
-  int offset = 0;  // elements from x's start on 16 bytes
-  int gap = 0;     // elements between its pixels
+  int offset = 0;  // alignment offset of x from 16 bytes, in elements
+  int gap = 0;     // elements between pixels of x
 };
 
-// As the table has them, without clusters, which are not emulated.
+// The table's policies without clusters, which are not emulated.
 template <int I> struct Emulated {
   static constexpr gemm_kernels::Config config = [] {
     gemm_kernels::Config c = wgmma_tile(variants[I].config);
@@ -32,22 +32,22 @@ template <int I> struct Emulated {
     return c;
   }();
 };
-constexpr int first_of(Method method) {
+constexpr int first_of(Algorithm algorithm) {
   int i = 0;
-  while (variants[i].config.method != method) ++i;
+  while (variants[i].config.algorithm != algorithm) ++i;
   return i;
 }
-constexpr int fma_64 = first_of(Method::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
-constexpr int first_row = first_of(Method::wgmma);
-constexpr int narrow = first_row, thin = first_row + 1, square = first_row + 2, ping_pong = first_row + 3,
-              wide = first_row + 4;
+constexpr int fma_64 = first_of(Algorithm::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
+constexpr int first_row = first_of(Algorithm::wgmma);
+constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_128 = first_row + 2,
+              wgmma_128_ping_pong = first_row + 3, wgmma_256 = first_row + 4;
 
-constexpr int stem_7 = first_of(Method::stem);
+constexpr int stem_7 = first_of(Algorithm::stem);
 constexpr int tf32_64 = stem_7 + 1, tf32_128 = stem_7 + 2, tf32_256 = stem_7 + 3;
 static_assert(variants[tf32_64].config.tf32 && variants[tf32_256].config.tf32);
 
 constexpr float untouched = 7;
-constexpr std::size_t behind = 16;  // elements behind each output
+constexpr std::size_t behind = 16;  // canary elements after each output
 
 // Small whole numbers.
 template <class T> std::vector<T> filled(std::mt19937& bits, std::int64_t count) {
@@ -57,7 +57,7 @@ template <class T> std::vector<T> filled(std::mt19937& bits, std::int64_t count)
   return v;
 }
 
-// An element of a tensor that lies as a problem says: by n, c, h, w or k, c, r, s.
+// An element of a tensor in a problem's layout, by n, c, h, w or k, c, r, s.
 template <class T> T& at(T* data, const Layout& t, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
   return data[a * t.stride[0] + b * t.stride[1] + c * t.stride[2] + d * t.stride[3]];
 }
@@ -91,7 +91,7 @@ template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const 
   return oracle;
 }
 
-// Every element is what want(a, b, c, d) rounds to, and nothing was written behind them.
+// Expects that every element is what want(a, b, c, d) rounds to, and that nothing was written after them.
 template <class T, class Want> void expect(const char* name, const std::vector<T>& got, const Layout& t, Want&& want) {
   SCOPED_TRACE(name);
   for (std::int64_t a = 0; a < t.shape[0]; ++a)
@@ -106,15 +106,14 @@ template <class T, class Want> void expect(const char* name, const std::vector<T
   for (std::size_t i = got.size() - behind; i < got.size(); ++i) ASSERT_EQ(float(got[i]), untouched);
 }
 
-// The plan of a row for two multiprocessors, so that a block has several tiles where there are more.
+// The plan of a row for two multiprocessors, so that a block has several tiles if there are more.
 ConvPlan plan_of(const ConvProblem& problem, int row) {
   DeviceInfo device;
   device.sms = 2;
   return {problem, device, row};
 }
 
-// A plan and its workspace, on 128 bytes as the library has it: NaN where nothing is copied, and what must not be
-// written to behind it.
+// A plan and its workspace, aligned to 128 bytes as in the library: filled with NaN, and followed by a canary.
 struct Bench {
   ConvPlan plan;
   std::size_t bytes;
@@ -171,8 +170,8 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
                        .y = y.data(),
                        .workspace = bench.workspace()};
   const Status status = [&] {
-    if constexpr (row.method == Method::fma) return fma::launch<Row<I>>(args);
-    else if constexpr (row.method == Method::stem) return stem::launch<Row<I>, T>(args);
+    if constexpr (row.algorithm == Algorithm::fma) return fma::launch<Policy<I>>(args);
+    else if constexpr (row.algorithm == Algorithm::stem) return stem::launch<Policy<I>, T>(args);
     else return wgmma::launch_forward<Emulated<I>, T>(args);
   }();
   ASSERT_TRUE(status.ok()) << status.message();
@@ -187,7 +186,7 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
     if (!t.epilogue.residual_first) want += addend;
     return want;
   });
-  ASSERT_TRUE(bench.is_intact());  // copies are whole units
+  ASSERT_TRUE(bench.is_intact());  // copies are whole vectors
 }
 
 constexpr ConvGeometry padded(std::int64_t n) { return {.pad = {n, n, n, n}, .layout = ConvLayout::nhwc}; }
@@ -196,34 +195,34 @@ constexpr ConvGeometry stride_of(std::int64_t stride, std::int64_t pad) {
 }
 
 TEST(ConvOnHopper, OneTile) {
-  check<narrow, half>({.about = "a product", .h = 8, .w = 16, .r = 1, .s = 1});
-  check<narrow, half>({.about = "3x3", .h = 8, .w = 16, .geometry = padded(1)});
+  check<wgmma_64, half>({.about = "a product", .h = 8, .w = 16, .r = 1, .s = 1});
+  check<wgmma_64, half>({.about = "3x3", .h = 8, .w = 16, .geometry = padded(1)});
 }
 TEST(ConvOnHopper, TilesCrossRowsAndImages) {
   const Case t{.about = "144 pixels", .n = 3, .c = 72, .h = 9, .w = 7, .k = 72, .r = 2, .s = 2};
-  check<narrow, bfloat16>(t);
-  check<thin, half>(t);
-  check<square, half>(t);
-  check<ping_pong, half>(t);
-  check<wide, bfloat16>(t);
+  check<wgmma_64, bfloat16>(t);
+  check<wgmma_64_thin, half>(t);
+  check<wgmma_128, half>(t);
+  check<wgmma_128_ping_pong, half>(t);
+  check<wgmma_256, bfloat16>(t);
 }
 TEST(ConvOnHopper, AroundTheTilesEdges) {
   for (const std::int64_t pixels : {127, 129, 257})
-    check<square, half>({.about = "pixels", .h = 1, .w = pixels, .k = 128, .r = 1, .s = 1});
+    check<wgmma_128, half>({.about = "pixels", .h = 1, .w = pixels, .k = 128, .r = 1, .s = 1});
   for (const std::int64_t k : {8, 120, 136})
-    check<square, half>({.about = "filters", .h = 3, .w = 5, .k = k, .r = 1, .s = 1});
+    check<wgmma_128, half>({.about = "filters", .h = 3, .w = 5, .k = k, .r = 1, .s = 1});
   for (const std::int64_t k : {1, 63, 65})
-    check<narrow, half>({.about = "filters that no copy stores", .h = 3, .w = 5, .k = k, .r = 1, .s = 1});
+    check<wgmma_64, half>({.about = "filters that no copy stores", .h = 3, .w = 5, .k = k, .r = 1, .s = 1});
   for (const std::int64_t c : {8, 56, 136})
-    check<narrow, half>({.about = "channels", .c = c, .h = 5, .w = 5, .k = 16, .geometry = padded(1)});
+    check<wgmma_64, half>({.about = "channels", .c = c, .h = 5, .w = 5, .k = 16, .geometry = padded(1)});
 }
 TEST(ConvOnHopper, StridesDilationsAsymmetricPadding) {
-  check<narrow, half>({.about = "stride 2",
-                       .n = 2,
-                       .h = 15,
-                       .w = 12,
-                       .geometry = {.stride = {2, 2}, .pad = {1, 1, 1, 1}, .layout = ConvLayout::nhwc}});
-  check<narrow, half>(
+  check<wgmma_64, half>({.about = "stride 2",
+                         .n = 2,
+                         .h = 15,
+                         .w = 12,
+                         .geometry = {.stride = {2, 2}, .pad = {1, 1, 1, 1}, .layout = ConvLayout::nhwc}});
+  check<wgmma_64, half>(
       {.about = "all of it",
        .n = 2,
        .c = 72,
@@ -233,111 +232,113 @@ TEST(ConvOnHopper, StridesDilationsAsymmetricPadding) {
        .r = 3,
        .s = 2,
        .geometry = {.stride = {2, 3}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc}});
-  check<square, bfloat16>({.about = "steps over the last pixels",
-                           .n = 2,
-                           .h = 9,
-                           .w = 10,
-                           .r = 1,
-                           .s = 1,
-                           .geometry = {.stride = {4, 8}, .layout = ConvLayout::nhwc}});
-  check<narrow, half>(
+  check<wgmma_128, bfloat16>({.about = "steps over the last pixels",
+                              .n = 2,
+                              .h = 9,
+                              .w = 10,
+                              .r = 1,
+                              .s = 1,
+                              .geometry = {.stride = {4, 8}, .layout = ConvLayout::nhwc}});
+  check<wgmma_64, half>(
       {.about = "padding alone", .n = 2, .h = 1, .w = 1, .k = 8, .r = 1, .s = 1, .geometry = padded(2)});
 }
 TEST(ConvOnHopper, FewChannelsAreWindows) {
   const ConvGeometry stem{.stride = {2, 2}, .pad = {3, 3, 3, 3}, .layout = ConvLayout::nhwc};
-  check<narrow, half>({.about = "7x7", .n = 2, .c = 3, .h = 19, .w = 22, .r = 7, .s = 7, .geometry = stem});
-  check<thin, bfloat16>({.about = "7x7, thin", .n = 2, .c = 3, .h = 19, .w = 22, .r = 7, .s = 7, .geometry = stem});
-  check<narrow, half>({.about = "infinities stay",
-                       .n = 2,
-                       .c = 3,
-                       .h = 13,
-                       .w = 11,
-                       .r = 7,
-                       .s = 7,
-                       .geometry = stem,
-                       .special_values = true});
-  check<square, bfloat16>({.about = "a channel", .n = 1, .c = 1, .h = 9, .w = 30, .k = 16, .r = 2, .s = 5});
-  check<narrow, half>({.about = "nchw", .c = 3, .h = 9, .w = 30, .k = 8, .geometry = {.pad = {1, 0, 0, 2}}});
+  check<wgmma_64, half>({.about = "7x7", .n = 2, .c = 3, .h = 19, .w = 22, .r = 7, .s = 7, .geometry = stem});
+  check<wgmma_64_thin, bfloat16>(
+      {.about = "7x7, thin", .n = 2, .c = 3, .h = 19, .w = 22, .r = 7, .s = 7, .geometry = stem});
+  check<wgmma_64, half>({.about = "infinities stay",
+                         .n = 2,
+                         .c = 3,
+                         .h = 13,
+                         .w = 11,
+                         .r = 7,
+                         .s = 7,
+                         .geometry = stem,
+                         .special_values = true});
+  check<wgmma_128, bfloat16>({.about = "a channel", .n = 1, .c = 1, .h = 9, .w = 30, .k = 16, .r = 2, .s = 5});
+  check<wgmma_64, half>({.about = "nchw", .c = 3, .h = 9, .w = 30, .k = 8, .geometry = {.pad = {1, 0, 0, 2}}});
 }
-// Windows that follow each other without a gap, of any stride: rows of windows, of the image and of a filter in steps,
-// images whose last rows no window meets, and a NaN that is the next window's.
+// Windows that follow each other without a gap, of any stride: window rows, image rows and filter rows of several
+// steps, images whose last rows no window meets, and a NaN in the next window.
 TEST(ConvOnHopper, PatchesAreReadWhereTheyLie) {
   const ConvGeometry of_16{.stride = {16, 16}, .layout = ConvLayout::nhwc};
-  check<narrow, half>(
+  check<wgmma_64, half>(
       {.about = "16x16", .n = 3, .c = 3, .h = 48, .w = 112, .k = 72, .r = 16, .s = 16, .geometry = of_16});
-  check<square, bfloat16>({.about = "16x16, special values",
-                           .n = 1,
-                           .c = 3,
-                           .h = 50,
-                           .w = 56,
-                           .k = 136,
-                           .r = 16,
-                           .s = 16,
-                           .geometry = of_16,
-                           .special_values = true});
-  check<narrow, half>({.about = "of several steps",
-                       .n = 2,
-                       .c = 24,
-                       .h = 12,
-                       .w = 8,
-                       .k = 16,
-                       .r = 4,
-                       .s = 4,
-                       .geometry = {.stride = {4, 4}, .layout = ConvLayout::nhwc}},
-                      3);
-  check<narrow, half>({.about = "images that end between windows are copied, or read pixel by pixel",
-                       .n = 2,
-                       .c = 8,
-                       .h = 9,
-                       .w = 9,
-                       .k = 16,
-                       .r = 2,
-                       .s = 2,
-                       .geometry = {.stride = {2, 2}, .layout = ConvLayout::nhwc}});
+  check<wgmma_128, bfloat16>({.about = "16x16, special values",
+                              .n = 1,
+                              .c = 3,
+                              .h = 50,
+                              .w = 56,
+                              .k = 136,
+                              .r = 16,
+                              .s = 16,
+                              .geometry = of_16,
+                              .special_values = true});
+  check<wgmma_64, half>({.about = "of several steps",
+                         .n = 2,
+                         .c = 24,
+                         .h = 12,
+                         .w = 8,
+                         .k = 16,
+                         .r = 4,
+                         .s = 4,
+                         .geometry = {.stride = {4, 4}, .layout = ConvLayout::nhwc}},
+                        3);
+  check<wgmma_64, half>({.about = "images that end between windows are copied, or read pixel by pixel",
+                         .n = 2,
+                         .c = 8,
+                         .h = 9,
+                         .w = 9,
+                         .k = 16,
+                         .r = 2,
+                         .s = 2,
+                         .geometry = {.stride = {2, 2}, .layout = ConvLayout::nhwc}});
 }
 TEST(ConvOnHopper, WhatStartsAnywhereIsCopied) {
-  check<narrow, half>({.about = "nchw", .n = 2, .c = 24, .h = 9, .w = 10, .k = 40, .geometry = {.pad = {1, 1, 1, 1}}});
-  check<narrow, half>({.about = "odd channels", .n = 2, .c = 67, .h = 5, .w = 6, .k = 16, .geometry = padded(1)});
-  check<narrow, half>({.about = "misaligned", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .offset = 1});
-  check<narrow, half>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
-  check<narrow, half>({.about = "gaps", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 3});
-  check<narrow, half>({.about = "far padding",
-                       .h = 2,
-                       .w = 2,
-                       .k = 8,
-                       .r = 1,
-                       .s = 1,
-                       .geometry = {.stride = {8, 8}, .pad = {130, 0, 0, 1}, .layout = ConvLayout::nhwc}});
-  check<narrow, half>({.about = "no pixels", .h = 0, .w = 3, .k = 8, .r = 2, .s = 2, .geometry = padded(2)});
+  check<wgmma_64, half>(
+      {.about = "nchw", .n = 2, .c = 24, .h = 9, .w = 10, .k = 40, .geometry = {.pad = {1, 1, 1, 1}}});
+  check<wgmma_64, half>({.about = "odd channels", .n = 2, .c = 67, .h = 5, .w = 6, .k = 16, .geometry = padded(1)});
+  check<wgmma_64, half>({.about = "misaligned", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .offset = 1});
+  check<wgmma_64, half>({.about = "gaps of a vector", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
+  check<wgmma_64, half>({.about = "gaps", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 3});
+  check<wgmma_64, half>({.about = "far padding",
+                         .h = 2,
+                         .w = 2,
+                         .k = 8,
+                         .r = 1,
+                         .s = 1,
+                         .geometry = {.stride = {8, 8}, .pad = {130, 0, 0, 1}, .layout = ConvLayout::nhwc}});
+  check<wgmma_64, half>({.about = "no pixels", .h = 0, .w = 3, .k = 8, .r = 2, .s = 2, .geometry = padded(2)});
 }
 TEST(ConvOnHopper, NaNAndInfinityAreWhereTheyBelong) {
-  check<narrow, half>({.about = "72 channels",
-                       .n = 2,
-                       .c = 72,
-                       .h = 6,
-                       .w = 6,
-                       .k = 24,
-                       .geometry = padded(1),
-                       .special_values = true});
+  check<wgmma_64, half>({.about = "72 channels",
+                         .n = 2,
+                         .c = 72,
+                         .h = 6,
+                         .w = 6,
+                         .k = 24,
+                         .geometry = padded(1),
+                         .special_values = true});
 }
 TEST(ConvOnHopper, Epilogues) {
   const Case t{.about = "bias, relu", .n = 2, .h = 9, .w = 9, .k = 72, .r = 1, .s = 1, .bias = true};
   Case c = t;
-  check<narrow, half>(c);
+  check<wgmma_64, half>(c);
   c.epilogue.activation = Activation::relu;
-  check<narrow, bfloat16>(c);
-  check<wide, half>(c);
+  check<wgmma_64, bfloat16>(c);
+  check<wgmma_256, half>(c);
   c.residual = true;
-  check<narrow, half>(c);
+  check<wgmma_64, half>(c);
   c.epilogue.residual_first = true;
-  check<square, half>(c);
+  check<wgmma_128, half>(c);
   c.about = "nchw, 71 filters";
   c.geometry.layout = ConvLayout::nchw;
   c.k = 71;
-  check<narrow, half>(c);
+  check<wgmma_64, half>(c);
 }
 
-// ---- slices ---------------------------------------------------------------------------------------------------------
+// ---- split-K slices -------------------------------------------------------------------------------------------------
 
 template <int I, class T> void check_slices() {
   const ConvGeometry apart{.stride = {2, 1}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc};
@@ -354,19 +355,19 @@ template <int I, class T> void check_slices() {
          .residual = true};
   t.epilogue.activation = Activation::relu;
   check<I, T>(t, 100);
-  // Slices are of as many steps, and the last has fewer: what it does not have is no product.
+  // Slices have the same number of steps, and the last may have fewer: missing steps add no product.
   check<I, T>({.about = "NaN", .c = 72, .h = 4, .w = 4, .k = 8, .geometry = padded(1), .special_values = true}, 5);
 }
 TEST(ConvOnHopperSlices, GiveTheSameSums) {
-  check_slices<narrow, half>();
-  check_slices<wide, bfloat16>();
+  check_slices<wgmma_64, half>();
+  check_slices<wgmma_256, bfloat16>();
   check_slices<tf32_64, float>();
   check_slices<fma_64, float>();
   check_slices<fma_128, float>();
 }
 TEST(ConvOnHopperSlices, OfWindows) {
   const Case t{.about = "7x7", .c = 3, .h = 13, .w = 11, .k = 8, .r = 7, .s = 7, .geometry = stride_of(2, 3)};
-  check<thin, half>(t, 3);
+  check<wgmma_64_thin, half>(t, 3);
   check<fma_256, float>(t, 2);
 }
 
@@ -413,7 +414,7 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
 
   ConvPlan plan = plan_of(*problem, I);
   plan.split = parts;
-  plan.workspace = static_cast<std::size_t>(turned_filter_bytes(*problem) + parts * problem->w.count() * 4);
+  plan.workspace = static_cast<std::size_t>(transposed_filter_bytes(*problem) + parts * problem->w.count() * 4);
   Bench bench(plan);
   const Status status = wgmma::launch_gradient<Emulated<I>, T>({.plan = bench.plan,
                                                                 .x = x.data(),
@@ -430,34 +431,35 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
 }
 
 TEST(ConvOnHopperGradient, TilesAndParts) {
-  check_gradient<narrow, half>({.about = "a tile", .h = 8, .w = 8, .geometry = padded(1)});
+  check_gradient<wgmma_64, half>({.about = "a tile", .h = 8, .w = 8, .geometry = padded(1)});
   const Case t{.about = "144 pixels, 2x2", .n = 3, .c = 72, .h = 9, .w = 7, .k = 136, .r = 2, .s = 2};
-  for (const int parts : {1, 2, 5}) check_gradient<square, bfloat16>(t, parts);
-  check_gradient<wide, half>({.about = "many channels", .c = 264, .h = 3, .w = 5, .k = 8, .r = 1, .s = 1});
-  check_gradient<ping_pong, half>({.about = "few", .n = 2, .c = 8, .h = 5, .w = 6, .k = 8, .geometry = padded(1)}, 2);
+  for (const int parts : {1, 2, 5}) check_gradient<wgmma_128, bfloat16>(t, parts);
+  check_gradient<wgmma_256, half>({.about = "many channels", .c = 264, .h = 3, .w = 5, .k = 8, .r = 1, .s = 1});
+  check_gradient<wgmma_128_ping_pong, half>(
+      {.about = "few", .n = 2, .c = 8, .h = 5, .w = 6, .k = 8, .geometry = padded(1)}, 2);
 }
 TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
-  check_gradient<narrow, half>(
+  check_gradient<wgmma_64, half>(
       {.about = "stride 2", .n = 2, .c = 16, .h = 11, .w = 12, .k = 24, .geometry = stride_of(2, 1)}, 2);
-  check_gradient<narrow, half>({.about = "places that no tap meets",
-                                .n = 2,
-                                .c = 16,
-                                .h = 9,
-                                .w = 10,
-                                .k = 8,
-                                .r = 1,
-                                .s = 1,
-                                .geometry = stride_of(2, 0)});
-  check_gradient<narrow, half>({.about = "such places, and more filters than a step",
-                                .c = 8,
-                                .h = 7,
-                                .w = 8,
-                                .k = 136,
-                                .r = 2,
-                                .s = 2,
-                                .geometry = stride_of(3, 0),
-                                .special_values = true});
-  check_gradient<square, bfloat16>(
+  check_gradient<wgmma_64, half>({.about = "places that no tap meets",
+                                  .n = 2,
+                                  .c = 16,
+                                  .h = 9,
+                                  .w = 10,
+                                  .k = 8,
+                                  .r = 1,
+                                  .s = 1,
+                                  .geometry = stride_of(2, 0)});
+  check_gradient<wgmma_64, half>({.about = "such places, and more filters than a step",
+                                  .c = 8,
+                                  .h = 7,
+                                  .w = 8,
+                                  .k = 136,
+                                  .r = 2,
+                                  .s = 2,
+                                  .geometry = stride_of(3, 0),
+                                  .special_values = true});
+  check_gradient<wgmma_128, bfloat16>(
       {.about = "all of it",
        .n = 2,
        .c = 72,
@@ -467,35 +469,36 @@ TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
        .r = 3,
        .s = 2,
        .geometry = {.stride = {2, 3}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc}});
-  check_gradient<narrow, half>(
+  check_gradient<wgmma_64, half>(
       {.about = "more padding than taps", .c = 8, .h = 4, .w = 5, .k = 8, .r = 2, .s = 1, .geometry = padded(3)});
-  check_gradient<narrow, half>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
+  check_gradient<wgmma_64, half>(
+      {.about = "gaps of a vector", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
 }
 TEST(ConvOnHopperGradient, ChannelsLieInnermostByStrides) {
-  check_gradient<narrow, half>({.about = "nchw in name",
-                                .n = 2,
-                                .c = 72,
-                                .h = 6,
-                                .w = 5,
-                                .k = 16,
-                                .r = 3,
-                                .s = 2,
-                                .geometry = {.pad = {1, 1, 1, 1}}});
+  check_gradient<wgmma_64, half>({.about = "nchw in name",
+                                  .n = 2,
+                                  .c = 72,
+                                  .h = 6,
+                                  .w = 5,
+                                  .k = 16,
+                                  .r = 3,
+                                  .s = 2,
+                                  .geometry = {.pad = {1, 1, 1, 1}}});
 }
 TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
   for (const std::int64_t stride : {1, 2})
-    check_gradient<narrow, half>({.about = "72 channels",
-                                  .n = 2,
-                                  .c = 72,
-                                  .h = 8,
-                                  .w = 8,
-                                  .k = 24,
-                                  .geometry = stride_of(stride, 1),
-                                  .special_values = true},
-                                 2);
+    check_gradient<wgmma_64, half>({.about = "72 channels",
+                                    .n = 2,
+                                    .c = 72,
+                                    .h = 8,
+                                    .w = 8,
+                                    .k = 24,
+                                    .geometry = stride_of(stride, 1),
+                                    .special_values = true},
+                                   2);
 }
 
-// ---- float32 as TF32, of which small whole numbers lose nothing -----------------------------------------------------
+// ---- float32 as TF32, which is exact for small whole numbers --------------------------------------------------------
 
 TEST(ConvOnHopperTf32, TilesCrossRowsAndImages) {
   const Case t{.about = "144 pixels", .n = 3, .c = 36, .h = 9, .w = 7, .k = 72, .r = 2, .s = 2};
@@ -536,7 +539,7 @@ TEST(ConvOnHopperTf32, Epilogues) {
 
 // ---- few channels ---------------------------------------------------------------------------------------------------
 
-// An image of 32 columns has rows of 16 bytes whatever its channels are.
+// An image of 32 columns has rows of whole 16-byte vectors for any number of channels.
 TEST(ConvOnHopperStem, PatchesAndTheirEdges) {
   check<stem_7, half>(
       {.about = "a patch", .c = 3, .h = 13, .w = 40, .k = 64, .r = 7, .s = 7, .geometry = stride_of(2, 0)});
@@ -611,7 +614,7 @@ TEST(ConvOnHopperStem, Epilogues) {
   check<stem_7, bfloat16>(c);
 }
 
-// ---- multiply-adds of what the copy engine gathers ------------------------------------------------------------------
+// ---- multiply-adds of what TMA gathers ------------------------------------------------------------------------------
 
 constexpr ConvGeometry nchw(std::int64_t n) { return {.pad = {n, n, n, n}}; }
 
@@ -670,7 +673,7 @@ TEST(ConvOnHopperFma, FewChannelsAreWindows) {
 }
 TEST(ConvOnHopperFma, WhatStartsAnywhere) {
   check<fma_64, float>({.about = "misaligned", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .offset = 1});
-  check<fma_64, float>({.about = "gaps of a unit", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 4});
+  check<fma_64, float>({.about = "gaps of a vector", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 4});
   check<fma_64, float>({.about = "gaps", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 3});
 }
 TEST(ConvOnHopperFma, NaNAndInfinityAreWhereTheyBelong) {

@@ -3,8 +3,6 @@
 
 namespace ridge::conv_detail {
 
-Status launch_wgmma_tf32(const Arguments& args) {
-  return launch_wgmma_table<float>(args, std::make_integer_sequence<int, variant_count>{});
-}
+Status launch_wgmma_tf32(const Arguments& args) { return launch_wgmma_table<float>(args); }
 
 }  // namespace ridge::conv_detail

@@ -1,4 +1,4 @@
-// Convolutions on Hopper's tensor cores: gemm's kernel (gemm/sm90_wgmma.cuh) with the loader of sm90_image.cuh.
+// Convolutions on Hopper's tensor cores: gemm's kernel (gemm/sm90_wgmma.cuh) with the image loader of sm90_image.cuh.
 #pragma once
 #include <ridge/conv/slices.cuh>
 #include <ridge/conv/sm90_copies.cuh>
@@ -8,21 +8,21 @@
 
 namespace ridge::conv_detail {
 
-// gemm's kernel for a row of the table.
-template <int I> struct WgmmaRow { static constexpr gemm_kernels::Config config = wgmma_tile(variants[I].config); };
+// Policy of gemm's kernel for a row of the table.
+template <int I> struct WgmmaPolicy { static constexpr gemm_kernels::Config config = wgmma_tile(variants[I].config); };
 
 namespace wgmma {
 
-// Outputs by TMA, or of float32 by threads: rows of pixels that follow each other evenly, of a residual too.
+// Whether outputs are stored by TMA, or as float32 by threads: pixels are rows of a matrix, in the residual too.
 static inline bool is_by_columns(const gemm_kernels::Config& c, const ConvProblem& p, const Layout& y) {
   return is_matrix(p, y) && (!p.residual || (is_matrix(p, *p.residual) &&
                                              gemm_kernels::takes_addend(c, static_cast<int>(size_of(p.dtype)))));
 }
 
-// Row: a config of gemm's kernel.
-template <class Row, class T> [[nodiscard]] static Status launch_forward(const Arguments& args) {
+// Policy: of gemm's kernel.
+template <class Policy, class T> [[nodiscard]] static Status launch_forward(const Arguments& args) {
   namespace gemm = gemm_kernels;
-  using K = gemm::WgmmaKernel<Row, T, gemm::Major::k, gemm::Major::k>;
+  using K = gemm::WgmmaKernel<Policy, T, gemm::Major::k, gemm::Major::k>;
   const ConvProblem& p = args.plan.problem;
   const Gathering g = gathering_of(p, K::c.bk, false);
   const void *x = args.x, *w = args.w;
@@ -49,16 +49,16 @@ template <class Row, class T> [[nodiscard]] static Status launch_forward(const A
       }
     }
     set_slices(loader, shape, K::c.bk);
-    return gemm::launch_wgmma<Row, T, gemm::Major::k, gemm::Major::k>(loader, out, {shape.m, shape.n, 0, shape.slices},
-                                                                      whole(shape.slice_k), by_columns, to,
-                                                                      args.plan.device.sms, args.stream);
+    return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
+        loader, out, {shape.m, shape.n, 0, shape.slices}, whole(shape.slice_k), by_columns, to, args.plan.device.sms,
+        args.stream);
   });
 }
 
 template <int I, class T> [[nodiscard]] static Status launch(const Arguments& args) {
   if constexpr (has_gradient(variants[I].config))
-    if (args.plan.problem.backward) return launch_gradient<WgmmaRow<I>, T>(args);
-  return launch_forward<WgmmaRow<I>, T>(args);
+    if (args.plan.problem.backward) return launch_gradient<WgmmaPolicy<I>, T>(args);
+  return launch_forward<WgmmaPolicy<I>, T>(args);
 }
 
 }  // namespace wgmma

@@ -1,5 +1,5 @@
-// Hopper's tensor cores, of 16-bit types and of float32 as TF32: gemm's kernel with a loader of images. Gradients are
-// sm90_gradient.hpp's.
+// Hopper's tensor cores, for 16-bit types and for float32 as TF32: gemm's kernel with an image loader. Gradients are in
+// sm90_gradient.hpp.
 #pragma once
 #include <ridge/conv/sm90_gradient.hpp>
 
@@ -23,10 +23,10 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
 namespace wgmma {
 
 constexpr bool is_compiled(const Config& c, DType dtype) { return (dtype == f32) == c.tf32; }
-// Rows that gradients are computed by, beside their convolution.
+// Rows that compute gradients too.
 constexpr bool has_gradient(const Config& c) { return c.step == gradient_group; }
 
-// ---- slices
+// ---- split-K slices
 
 inline Gathering gathering(const Config& c, const ConvProblem& p) { return gathering_of(p, c.step, false); }
 
@@ -61,13 +61,13 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
 
 // ---- footprint and model
 
-// Tiles of all slices, those that fill clusters too.
+// Tiles of all slices, with those that fill up clusters.
 inline std::int64_t tiles_in_clusters(const Config& c, const ConvProblem& p, const gemm_kernels::Shape& shape) {
   const gemm_kernels::Config tile = wgmma_tile(c);
   return gemm_kernels::wgmma_raster(tile, pixels_of(p), p.w.shape[0]).tiles() * tile.cluster * shape.slices;
 }
 
-// Persistent blocks: they stay, and take tiles until none is left.
+// Persistent blocks: they take tiles until none is left.
 inline Footprint footprint_of(const Config& c, std::int64_t grid, std::size_t workspace) {
   return {.grid = grid,
           .threads = c.threads,
@@ -83,7 +83,7 @@ inline Footprint forward_footprint(const Config& c, const ConvProblem& p, const 
 inline Footprint gradient_footprint(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
   const ConvProblem& p = s.problem;
   return footprint_of(c, std::max(1, device.sms),
-                      static_cast<std::size_t>(turned_filter_bytes(p) + s.split * p.w.count() * 4));
+                      static_cast<std::size_t>(transposed_filter_bytes(p) + s.split * p.w.count() * 4));
 }
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
@@ -93,19 +93,19 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 }
 
 inline roofline::Kernel forward_model(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double least_step = 275;       // clocks from a step to the next, however small a tile is
-  constexpr double ping_pong_alone = 1.1;  // longer, where the other warpgroup has no tile
-  // Bytes a clock of a multiprocessor while most of the others load nothing.
+  constexpr double least_step = 275;       // clocks from step to step, however small a tile is
+  constexpr double ping_pong_alone = 1.1;  // factor where the other warpgroup has no tile
+  // Bytes per clock and multiprocessor while most others load nothing.
   constexpr double l2_bytes_of_few_blocks = 90;
   const ConvProblem& p = s.problem;
   const gemm_kernels::Config tile = wgmma_tile(c);
   const Gathering g = gathering(c, p);
-  // Multiply-adds that a multiprocessor's tensor cores take per clock.
+  // Multiply-adds per clock of a multiprocessor's tensor cores.
   const double rate = (c.tf32 ? device.tf32_tflops : device.fp16_tflops) * 1e3 / (2 * device.sms * device.clock_ghz);
   const gemm_kernels::Shape shape = shape_of(g, c, p, s.split);
   const std::int64_t tiles = tiles_in_clusters(c, p, shape);
   const bool ping_pong = tile.schedule == gemm_kernels::Schedule::ping_pong;
-  // The fullest block has so many tiles one after the other. Alone, a warpgroup of two has half the rate.
+  // The block with most tiles has so many. Alone, one of two warpgroups has half the rate.
   const std::int64_t most = ceil_div(tiles, std::max(1, device.sms));
   const double loaded = real((tile.bm + tile.bn / tile.cluster) * tile.line);  // of a step
   const double of_one_wave =

@@ -24,13 +24,13 @@ std::string chosen(const Result<ConvProblem>& p, const char* variant = "") {
 }
 constexpr ConvGeometry padded_by(std::int64_t n) { return {.pad = {n, n, n, n}}; }
 
-// Rows on tensor cores, named: what they refuse, and what they copy first.
+// For a named row on tensor cores: its refusal, or the bytes of its workspace for copies.
 std::string on_tensor_cores(const ConvProblem& p, const char* variant = "wgmma_128") {
   auto plan = plan_conv2d(p, *device_model("H200"), {.variant = variant});
   return plan ? std::to_string(plan->workspace) : std::string(plan.error().message());
 }
 
-// What a plan of this problem, which is one, is made of.
+// The row that a plan of this problem chooses.
 std::string chosen(const ConvProblem& p) { return chosen(Result<ConvProblem>(p)); }
 
 TEST(ConvPlan, FewChannelsAreReadOnce) {
@@ -41,6 +41,23 @@ TEST(ConvPlan, FewChannelsAreReadOnce) {
   ConvGeometry depthwise = padded_by(1);
   depthwise.groups = 128;
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, depthwise, 32, 128, 56, 56, 128, 3, 3)), "depthwise_3x3");
+}
+
+TEST(ConvPlan, RowsOfYBeyond32BitsAreCountedIn64) {
+  constexpr std::int64_t most = (std::int64_t{1} << 30) - 1;
+  const ConvGeometry tall{.pad = {.top = most, .left = 1, .bottom = most, .right = 1}};
+  const auto p = ConvProblem::contiguous(f32, tall, 1, 1, 100, 1, 1, 3, 3);
+  const std::string but = "; it must be another one here: images of 2^30 rows or columns";
+  for (const char* variant : {"direct_3x3", "winograd"})
+    EXPECT_EQ(chosen(p, variant), std::string("conv2d: variant is ") + variant + but);
+  EXPECT_FALSE(chosen(p).starts_with("conv2d: ")) << chosen(p);  // other rows take it
+}
+
+TEST(ConvPlan, GroupsWithoutChannelsAreCounted) {
+  ConvGeometry g;
+  g.groups = std::int64_t{1} << 62;
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, g, 4, 0, 8, 8, 0, 3, 3)),
+            "conv2d: groups is of more than 2^60 elements; it must be smaller");
 }
 
 TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
@@ -82,7 +99,7 @@ TEST(ConvPlan, ImagesArePartedWhereWinogradsSumsAreMany) {
   const auto parts = [](std::int64_t n) {
     return winograd_parts(*ConvProblem::contiguous(f32, padded_by(1), n, 512, 28, 28, 512, 3, 3));
   };
-  EXPECT_EQ(parts(41).parts, 1);  // 12.8 MB for an image, and 512 MiB
+  EXPECT_EQ(parts(41).parts, 1);  // 12.8 MB per image; the limit is 512 MiB
   EXPECT_EQ(parts(42).parts, 2);
   EXPECT_EQ(parts(42).images, 21);
   EXPECT_EQ(parts(83).parts, 3);
@@ -132,13 +149,13 @@ TEST(ConvPlan, TensorCoresReadWhereTheyCanAndCopyWhereNot) {
     return *ConvProblem::contiguous(f16, g, 2, c, h, h, k, r, r);
   };
   EXPECT_EQ(on_tensor_cores(problem(64, 56, 3)), "0");
-  EXPECT_EQ(on_tensor_cores(problem(8, 6, 3)), "0");  // too little for a copy to pay
-  // Channels to 72, and the filters', in rows of windows: 2 x 58 x 58 and 64 x 9 of them.
+  EXPECT_EQ(on_tensor_cores(problem(8, 6, 3)), "0");  // too small for a copy to pay
+  // Channels are padded to 72, for 2 x 58 x 58 pixels and 64 x 9 filter taps.
   EXPECT_EQ(on_tensor_cores(problem(67, 56, 3)), std::to_string((2 * 58 * 58 + 64 * 9) * 72 * 2));
   ConvProblem misaligned = problem(64, 56, 3);
   misaligned.alignment = 2;
   EXPECT_EQ(on_tensor_cores(misaligned), std::to_string((2 * 56 * 56 + 64 * 9) * 64 * 2));
-  // Windows: channels to 4, rows of 230 and 229 pixels; 7 taps of 28 channels, which start on 16 bytes.
+  // Windows: channels are padded to 4, 229 rows of 230 pixels; 7 taps of 28 channels, which start on 16 bytes.
   g = {.stride = {2, 2}, .pad = {3, 3, 3, 3}, .layout = ConvLayout::nhwc};
   EXPECT_EQ(on_tensor_cores(*ConvProblem::contiguous(f16, g, 32, 3, 224, 224, 64, 7, 7)),
             std::to_string(32 * 229 * (230 * 4) * 2 + 64 * 7 * 32 * 2));
@@ -237,7 +254,7 @@ TEST(Conv, AnImageThatIsRepeated) {  // stride 0 along the batch
   EXPECT_EQ(y, (std::vector<float>{2, 4, 6, 8, 2, 4, 6, 8}));
 }
 
-// The classes of the gradient have every pair of a place and a tap that meet, once, and at the output where they do.
+// The phases of the gradient have every pair of an element and a tap that meet exactly once, at the right output.
 TEST(ConvGeometry, ClassesOfTheGradientAreAllOfIt) {
   for (std::int64_t stride : {1, 2, 3, 4, 6})
     for (std::int64_t dilation : {1, 2, 3, 4})

@@ -1,5 +1,5 @@
-// The table of conv2d's kernels. What a row's kernel needs, takes and costs is said by its family, in the header beside
-// its .cuh: naive, coarse, direct, grouped, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
+// The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
+// coarse, direct, grouped, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -9,35 +9,35 @@
 namespace ridge::conv_detail {
 
 // In the order of `families` (families.hpp).
-enum class Method : std::uint8_t {
+enum class Algorithm : std::uint8_t {
   naive,     // a thread per output, 64-bit offsets
-  coarse,    // 8 x 4 outputs of a thread
+  coarse,    // 8 x 4 outputs per thread
   direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   grouped,   // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
-  implicit,  // a matrix product whose operand is gathered from the image
+  implicit,  // implicit GEMM: a matrix product with one operand gathered from the image
   winograd,  // 16 products of sums for 36, as matrix products between transforms
-  fma,       // implicit's product by multiply-adds of what Hopper's TMA gathers
-  wgmma,     // the same on Hopper's tensor cores, gathered by TMA: gemm's kernel with a loader of images
+  fma,       // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
+  wgmma,     // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
   stem,      // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
 };
-inline constexpr int method_count = 9;
+inline constexpr int algorithm_count = 9;
 
 struct Config {
-  Method method = Method::naive;
+  Algorithm algorithm = Algorithm::naive;
   int threads = 256;
   int size = 0;     // direct: rows and columns of a filter; stem: rows
-  int filters = 1;  // direct: of a thread, at a time; grouped: of a group, and its channels
-  int rows = 1;     // direct: of outputs, of a thread; grouped: outputs beside each other; fma: pixels of a thread
-  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (of winograd, groups of 2 x 2 of them); in the
-  // gradient of the filters, filters and taps.
+  int filters = 1;  // direct: filters of a thread at a time; grouped: filters and channels of a group
+  int rows = 1;     // direct: rows of a thread's outputs; grouped: a thread's neighbouring outputs; fma: its pixels
+  // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (winograd: groups of 2 x 2 pixels); in the
+  // filter gradient, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
-  int blocks_per_sm = 1;       // least residency asked of the compiler
-  int blocks_per_sm_wide = 1;  // implicit: of all but y and dx in NCHW, whose threads have more places in registers
-  // wgmma: who does what, buffers of a step, and blocks that share their filters (gemm/config.hpp).
+  int blocks_per_sm = 1;       // minimum occupancy, for __launch_bounds__
+  int blocks_per_sm_wide = 1;  // implicit: the same for all but y and dx in NCHW; those threads hold more offsets
+  // wgmma: warp roles, pipeline stages, and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
   int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
-  bool tf32 = false;  // wgmma: of float32, whose fractions' first 10 bits are multiplied
+  bool tf32 = false;  // wgmma: multiplies float32 as TF32, with 10 bits of fraction
   bool operator==(const Config&) const = default;
 };
 
@@ -50,54 +50,54 @@ struct Variant {
 // clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a thread per output; any strides and sizes", {}},
-    {"tile_8x4", "8 x 4 outputs of a thread: a filter's element is read once for 32 products", {.method = Method::coarse, .threads = 128}, Role::fallback},
+    {"tile_8x4", "8 x 4 outputs per thread: a filter's element is read once for 32 products", {.algorithm = Algorithm::coarse, .threads = 128}, Role::fallback},
     {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
-     {.method = Method::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 6}},
+     {.algorithm = Algorithm::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 6}},
     {"direct_3x3_wide", "the same, four filters at a time",
-     {.method = Method::direct, .threads = 128, .size = 3, .filters = 4, .rows = 2, .blocks_per_sm = 6}},
+     {.algorithm = Algorithm::direct, .threads = 128, .size = 3, .filters = 4, .rows = 2, .blocks_per_sm = 6}},
     {"direct_6x6", "the same for filters of 6 x 6, six at a time",
-     {.method = Method::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 4}},
+     {.algorithm = Algorithm::direct, .threads = 128, .size = 6, .filters = 6, .rows = 2, .blocks_per_sm = 4}},
     {"depthwise_3x3", "the same for groups of one channel and one filter",
-     {.method = Method::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
-    {"depthwise_last", "channels innermost: 16 bytes of them at a time, of four outputs beside each other",
-     {.method = Method::grouped, .rows = 4, .blocks_per_sm = 3}},
+     {.algorithm = Algorithm::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
+    {"depthwise_last", "channels innermost: a 16-byte vector of them for four neighbouring outputs",
+     {.algorithm = Algorithm::grouped, .rows = 4, .blocks_per_sm = 3}},
     {"grouped_4_last", "the same for groups of four channels and four filters",
-     {.method = Method::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
-    {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 of a block",
-     {.method = Method::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
-    {"implicit_128", "128 x 128 of a block: fewer reads of either operand",
-     {.method = Method::implicit, .threads = 256}},
+     {.algorithm = Algorithm::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
+    {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 per block",
+     {.algorithm = Algorithm::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
+    {"implicit_128", "128 x 128 per block: fewer reads of both operands",
+     {.algorithm = Algorithm::implicit, .threads = 256}},
     {"winograd", "filters of 3 x 3: 16 products for 36, of sums of inputs and of filters, as 16 matrix products",
-     {.method = Method::winograd, .tile_filters = 64, .blocks_per_sm = 4, .stages = 3, .step = 16}},
-    {"fma_64", "a copy engine gathers the pixels: threads do nothing but multiply; 128 pixels and 64 filters",
-     {.method = Method::fma, .threads = 160, .rows = 8, .tile_filters = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
+     {.algorithm = Algorithm::winograd, .tile_filters = 64, .blocks_per_sm = 4, .stages = 3, .step = 16}},
+    {"fma_64", "TMA gathers the pixels: threads only multiply; 128 pixels and 64 filters",
+     {.algorithm = Algorithm::fma, .threads = 160, .rows = 8, .tile_filters = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
     {"fma_128", "64 pixels and 128 filters: few pixels fill a tile",
-     {.method = Method::fma, .threads = 160, .rows = 8, .tile_pixels = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
+     {.algorithm = Algorithm::fma, .threads = 160, .rows = 8, .tile_pixels = 64, .blocks_per_sm = 2, .stages = 4, .step = 32}},
     {"fma_256", "48 pixels and 256 filters: a wave of few images",
-     {.method = Method::fma, .threads = 288, .rows = 6, .tile_filters = 256, .tile_pixels = 48, .stages = 5, .step = 32}},
-    {"wgmma_64", "tensor cores; a copy engine gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8}},
+     {.algorithm = Algorithm::fma, .threads = 288, .rows = 6, .tile_filters = 256, .tile_pixels = 48, .stages = 5, .step = 32}},
+    {"wgmma_64", "tensor cores; TMA gathers the pixels: 128 of them and 64 filters for each of two warpgroups",
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8}},
     {"wgmma_64_thin", "the same by 32 channels at a time, for windows of few channels",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32}},
     {"wgmma_128", "128 pixels and 128 filters for two warpgroups: less to load, and one wave of more images",
-     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
     {"wgmma_128_ping_pong", "the warpgroups have such tiles of their own: one stores while the other multiplies",
-     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
     {"wgmma_256", "256 filters; clusters of two blocks load them once",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
     {"stem_7", "7 rows of few channels: windows are read from a part of the image in shared memory, straight into registers",
-     {.method = Method::stem, .threads = 512, .size = 7, .tile_filters = 64, .tile_pixels = 64, .stages = 3, .step = 24}},
+     {.algorithm = Algorithm::stem, .threads = 512, .size = 7, .tile_filters = 64, .tile_pixels = 64, .stages = 3, .step = 24}},
     {"tf32_64", "float32 as TF32 on tensor cores, by 32 channels at a time, where math=tf32 allows it",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8, .step = 32, .tf32 = true}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8, .step = 32, .tf32 = true}},
     {"tf32_128", "128 pixels and 128 filters for two warpgroups",
-     {.method = Method::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .step = 32, .tf32 = true}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .step = 32, .tf32 = true}},
     {"tf32_256", "256 filters; clusters of two blocks load them once",
-     {.method = Method::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .step = 32, .tf32 = true}},
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .step = 32, .tf32 = true}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 }  // namespace ridge::conv_detail

@@ -1,6 +1,6 @@
-// Winograd's convolution with filters of 3 x 3, in float32: F(2x2, 3x3). Of each 4 x 4 inputs, whose filter windows
-// give 2 x 2 outputs, sums and differences are multiplied with those of the filters: 16 products for 36 multiply-adds.
-// Over all places and channels these are 16 matrix products, which gemm's kernel computes (gemm/thread_tile.cuh):
+// Winograd's convolution with filters of 3 x 3, in float32: F(2x2, 3x3). Sums and differences of 4 x 4 inputs are
+// multiplied with those of the filters and give 2 x 2 outputs: 16 products for 36 multiply-adds. Over all tiles and
+// channels these are 16 matrix products, which gemm's kernel computes (gemm/thread_tile.cuh):
 //
 //   u [16][channels][filters] = G w G'        v [16][channels][tiles] = B' x B
 //   m [16][filters][tiles] = u' v             y = A' m A
@@ -10,14 +10,14 @@
 //        1/2 -1/2  1/2                  0 -1  1  0
 //        0    0    1                    0  1  0 -1
 //
-// Sums and differences are float32's, and so are the products; G's halves are exact. Their errors are bounded by the 4
-// x 4 inputs' magnitudes where the plain sum's are by its own 3 x 3's. What is not finite, or overflows on the way,
-// would reach outputs that it is no part of: where an output of a tile is not finite, the tile's are computed again, by
+// Sums, differences and products are float32; G's halves are exact. The magnitudes of the 4 x 4 inputs bound the error;
+// in the plain sum the output's own 3 x 3 inputs do. A value that is not finite, or overflows on the way, would reach
+// outputs that do not depend on it: where an output of a tile is not finite, the tile's outputs are computed again, by
 // definition.
 //
-// Lanes follow what is contiguous. In NCHW a thread has a tile (or a filter), and lanes follow tiles. In NHWC lanes
-// follow channels, and filters in y, where u, v and m lie as before, so that the products are the same kernel's: a
-// block has 32 of them, of four tiles or filters to a thread, and turns what it reads or writes in shared memory.
+// Lanes follow the contiguous axis. In NCHW a thread has a tile (or a filter), and lanes follow tiles. In NHWC lanes
+// follow channels, and in y filters. u, v and m have the same layout in both, so that one kernel computes the products:
+// in NHWC a block has 32 channels, with four tiles or filters per thread, and transposes them in shared memory.
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
@@ -30,16 +30,16 @@ namespace ridge::conv_detail {
 struct WinogradShape {
   int channels, filters;
   int h, w, oh, ow, top, left;
-  std::int64_t first;                // of this launch's images
+  std::int64_t first;                // image of this launch
   std::int64_t pitch, filter_pitch;  // of rows of tiles and of filters
   unsigned tiles;                    // of this launch
   Divider tiles_w, tiles_h;
-  Divider across_u, across_v, across_y;  // what lanes follow while they make it; in NHWC blocks of that
+  Divider across_u, across_v, across_y;  // extent of the axis that lanes follow; in NHWC in blocks of lanes
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
   bool pairs = false;  // outputs of a row are stored by two
 
-  // Of tile t: its image among the tensor's, and its first output.
-  __device__ __forceinline__ std::int64_t place(unsigned t, int& i, int& j) const {
+  // Returns the image of tile t; i, j: the tile's first output.
+  __device__ __forceinline__ std::int64_t coordinates(unsigned t, int& i, int& j) const {
     unsigned row = tiles_w.divide(t);
     const unsigned n = tiles_h.divide(row);
     i = static_cast<int>(row) * winograd_outputs;
@@ -47,10 +47,11 @@ struct WinogradShape {
     return first + n;
   }
 
-  // d = B' x B of a tile and a channel.
-  __device__ __forceinline__ void turn_inputs(const float* image, unsigned tile, unsigned c, float (&d)[4][4]) const {
+  // d = B' x B for a tile and a channel.
+  __device__ __forceinline__ void transform_inputs(const float* image, unsigned tile, unsigned c,
+                                                   float (&d)[4][4]) const {
     int i, j;
-    const std::int64_t n = place(tile, i, j);
+    const std::int64_t n = coordinates(tile, i, j);
     i -= top;
     j -= left;
     const float* from = image + n * x[0] + c * x[1] + i * x[2] + j * x[3];  // may be outside, and is not read there
@@ -74,9 +75,9 @@ struct WinogradShape {
     for (int b = 0; b < 4; ++b) along(d[0][b], d[1][b], d[2][b], d[3][b]);
   }
 
-  // sums = G w G' of a filter and a channel.
-  __device__ __forceinline__ void turn_filter(const float* filters_of, unsigned k, unsigned c,
-                                              float (&sums)[4][4]) const {
+  // sums = G w G' for a filter and a channel.
+  __device__ __forceinline__ void transform_filter(const float* filters_of, unsigned k, unsigned c,
+                                                   float (&sums)[4][4]) const {
     const auto along = [](float p, float q, float r, float(&to)[4]) {
       to[0] = p;
       to[1] = 0.5f * p + 0.5f * q + 0.5f * r;
@@ -96,10 +97,11 @@ struct WinogradShape {
     }
   }
 
-  // sums = A' m A of N neighbouring tiles.
+  // sums = A' m A for N neighbouring tiles.
   template <int N>
-  __device__ __forceinline__ void turn_sums(const float* m, unsigned k, unsigned tile,
-                                            simt::vec<float, N> (&sums)[winograd_outputs][winograd_outputs]) const {
+  __device__ __forceinline__ void transform_outputs(
+      const float* m, unsigned k, unsigned tile,
+      simt::vec<float, N> (&sums)[winograd_outputs][winograd_outputs]) const {
     const float* from = m + k * pitch + tile;
     simt::vec<float, N> rows[winograd_outputs][4];
     RIDGE_UNROLL_ON_GPU
@@ -138,14 +140,14 @@ struct WinogradShape {
   }
 };
 
-// In NHWC: a block's threads, and its place in shared memory.
-template <class Row> struct WinogradBlock {
-  static constexpr int lanes = 32, groups = Row::config.threads / lanes, together = gemm_kernels::fragment(f32);
+// In NHWC: the threads of a block, and its transpose through shared memory.
+template <class Policy> struct WinogradBlock {
+  static constexpr int lanes = 32, groups = Policy::config.threads / lanes, together = gemm_kernels::fragment(f32);
   static constexpr int columns = groups * together;  // tiles or filters
   using Neighbours = simt::vec<float, together>;
 
-  // to[e][row][column] = sums of a lane's row and its four columns, of rows and columns of this block that exist.
-  // to: the block's first; plane, pitch: of its products and rows.
+  // to[e][row][column] = sums: a lane has a row and four columns. Rows and columns past the last are not stored.
+  // to: the block's first element; plane, pitch: elements from product to product and from row to row.
   static __device__ __forceinline__ void store(const Neighbours (&sums)[4][4], float* to, std::int64_t plane,
                                                std::int64_t pitch, unsigned rows_left, unsigned columns_left) {
     alignas(16) __shared__ float buffer[4][lanes][columns + together];  // eight lanes' vectors in all banks
@@ -169,14 +171,14 @@ template <class Row> struct WinogradBlock {
 
 // u = G w G'                                         w: [k, c, 3, 3] by its strides   u: [16][channels][filter_pitch]
 // Preconditions: gridDim.x * threads covers channels * filters, below 2^31.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_winograd_filters(const float* w, float* u, WinogradShape p) {
-  unsigned k = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+  unsigned k = blockIdx.x * static_cast<unsigned>(Policy::config.threads) + threadIdx.x;
   const unsigned c = p.across_u.divide(k);
   if (c >= static_cast<unsigned>(p.channels)) return;
   float sums[4][4];
-  p.turn_filter(w, k, c, sums);
+  p.transform_filter(w, k, c, sums);
   float* to = u + c * p.filter_pitch + k;
   RIDGE_UNROLL_ON_GPU
   for (int e = 0; e < winograd_products; ++e) to[e * (p.channels * p.filter_pitch)] = sums[e / 4][e % 4];
@@ -184,25 +186,26 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // v = B' x B, of x with zeros around it              x: [n, c, h, w] by its strides   v: [16][channels][pitch]
 // Preconditions: gridDim.x * threads covers channels * tiles, below 2^31.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads) conv_winograd_inputs(const float* x, float* v, WinogradShape p) {
-  unsigned tile = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
+    conv_winograd_inputs(const float* x, float* v, WinogradShape p) {
+  unsigned tile = blockIdx.x * static_cast<unsigned>(Policy::config.threads) + threadIdx.x;
   const unsigned c = p.across_v.divide(tile);
   if (c >= static_cast<unsigned>(p.channels)) return;
   float d[4][4];
-  p.turn_inputs(x, tile, c, d);
+  p.transform_inputs(x, tile, c, d);
   float* to = v + c * p.pitch + tile;
   RIDGE_UNROLL_ON_GPU
   for (int e = 0; e < winograd_products; ++e) to[e * (p.channels * p.pitch)] = d[e / 4][e % 4];
 }
 
-// The same two of channels that are neighbours. What is beyond the last is the last again, and is not stored; of the
-// last four tiles or filters, it is where no product reads.
-// Preconditions: gridDim.x covers 32 channels by WinogradBlock::columns of a block, below 2^31.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+// The same two for contiguous channels. Indices past the last are clamped to it and not stored; those of the last four
+// tiles or filters are stored where no product reads.
+// Preconditions: gridDim.x covers blocks of 32 channels x WinogradBlock::columns, below 2^31.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_winograd_filters_last(const float* w, float* u, WinogradShape p) {
-  using Block = WinogradBlock<Row>;
+  using Block = WinogradBlock<Policy>;
   unsigned block = blockIdx.x;
   const unsigned channels = static_cast<unsigned>(p.channels), filters = static_cast<unsigned>(p.filters);
   const unsigned first = p.across_u.divide(block) * Block::columns, first_c = block * Block::lanes;
@@ -212,7 +215,7 @@ __global__ void __launch_bounds__(Row::config.threads)
   RIDGE_UNROLL_ON_GPU
   for (int t = 0; t < Block::together; ++t) {
     float of_one[4][4];
-    p.turn_filter(w, ::min(mine + t, filters - 1), c, of_one);
+    p.transform_filter(w, ::min(mine + t, filters - 1), c, of_one);
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < winograd_products; ++e) sums[e / 4][e % 4][t] = of_one[e / 4][e % 4];
   }
@@ -220,10 +223,10 @@ __global__ void __launch_bounds__(Row::config.threads)
                channels - first_c, filters - first);
 }
 
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_winograd_inputs_last(const float* x, float* v, WinogradShape p) {
-  using Block = WinogradBlock<Row>;
+  using Block = WinogradBlock<Policy>;
   unsigned block = blockIdx.x;
   const unsigned channels = static_cast<unsigned>(p.channels);
   const unsigned first = p.across_v.divide(block) * Block::columns, first_c = block * Block::lanes;
@@ -233,14 +236,14 @@ __global__ void __launch_bounds__(Row::config.threads)
   RIDGE_UNROLL_ON_GPU
   for (int t = 0; t < Block::together; ++t) {
     float of_one[4][4];
-    p.turn_inputs(x, ::min(mine + t, p.tiles - 1), c, of_one);
+    p.transform_inputs(x, ::min(mine + t, p.tiles - 1), c, of_one);
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < winograd_products; ++e) sums[e / 4][e % 4][t] = of_one[e / 4][e % 4];
   }
   Block::store(sums, v + first_c * p.pitch + first, p.channels * p.pitch, p.pitch, channels - first_c, p.tiles - first);
 }
 
-// Sums of the 16 products on their way to m: [16][filters][pitch]. The pitch is whole vectors.
+// Stores the sums of the 16 products to m: [16][filters][pitch]. The pitch is whole vectors.
 struct WinogradProducts {
   float* m;
   std::int64_t pitch, filters;
@@ -252,18 +255,18 @@ struct WinogradProducts {
 
 // y = epilogue(A' m A)                               m: [16][filters][pitch]   y: [n, k, oh, ow] by its strides
 // Preconditions: gridDim.x * threads covers filters * tiles, below 2^31; pairs: as WinogradShape says, y is on 8 bytes.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_winograd_outputs(const float* m, const float* x, const float* w, float* y, WinogradShape p,
                           Epilogue<float> epilogue) {
   constexpr int T = winograd_outputs;
-  unsigned tile = blockIdx.x * static_cast<unsigned>(Row::config.threads) + threadIdx.x;
+  unsigned tile = blockIdx.x * static_cast<unsigned>(Policy::config.threads) + threadIdx.x;
   const unsigned k = p.across_y.divide(tile);
   if (k >= static_cast<unsigned>(p.filters)) return;
   int i, j;
-  const std::int64_t n = p.place(tile, i, j);
+  const std::int64_t n = p.coordinates(tile, i, j);
   simt::vec<float, 1> of_tile[T][T];
-  p.turn_sums(m, k, tile, of_tile);
+  p.transform_outputs(m, k, tile, of_tile);
   float sums[T * T];
   bool finite = true;
   RIDGE_UNROLL_ON_GPU
@@ -273,10 +276,10 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
   simt::vec<float, T> row;
   float* to = y + n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3];
-  // The outputs take turns at place 0, so that the epilogue's code is there once.
+  // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
   RIDGE_KEEP_LOOP
-  for (int turn = 0; turn < T * T; ++turn) {
-    const int a = turn / T, b = turn % T;
+  for (int iteration = 0; iteration < T * T; ++iteration) {
+    const int a = iteration / T, b = iteration % T;
     if (i + a < p.oh && j + b < p.ow) {
       const float sum = finite ? sums[0] : p.sum_of(x, w, n, k, i + a, j + b);
       const float result = epilogue(sum, n, k, i + a, j + b);
@@ -290,14 +293,14 @@ __global__ void __launch_bounds__(Row::config.threads)
   }
 }
 
-// The same of filters that are neighbours in y.
-// Preconditions: gridDim.x covers 32 filters by WinogradBlock::columns tiles of a block, below 2^31.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+// The same for filters that are contiguous in y.
+// Preconditions: gridDim.x covers blocks of 32 filters x WinogradBlock::columns tiles, below 2^31.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     conv_winograd_outputs_last(const float* m, const float* x, const float* w, float* y, WinogradShape p,
                                Epilogue<float> epilogue) {
   constexpr int T = winograd_outputs;
-  using Block = WinogradBlock<Row>;
+  using Block = WinogradBlock<Policy>;
   __shared__ float buffer[T * T][Block::columns][Block::lanes + 1];  // a bank more to a tile
   unsigned block = blockIdx.x;
   const unsigned filters = static_cast<unsigned>(p.filters);
@@ -306,7 +309,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     const unsigned row = threadIdx.x / Block::groups, column = threadIdx.x % Block::groups * Block::together;
     if (first_k + row < filters && first + column < p.tiles) {
       typename Block::Neighbours sums[T][T];
-      p.turn_sums(m, first_k + row, first + column, sums);
+      p.transform_outputs(m, first_k + row, first + column, sums);
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < T * T; ++e) RIDGE_UNROLL_ON_GPU
       for (int t = 0; t < Block::together; ++t) buffer[e][column + t][row] = sums[e / T][e % T][t];
@@ -320,30 +323,30 @@ __global__ void __launch_bounds__(Row::config.threads)
     const unsigned of_block = threadIdx.x / Block::lanes * Block::together + t, tile = first + of_block;
     if (tile >= p.tiles) return;
     int i, j;
-    const std::int64_t n = p.place(tile, i, j);
+    const std::int64_t n = p.coordinates(tile, i, j);
     float* to = y + n * p.y[0] + k * p.y[1] + i * p.y[2] + j * p.y[3];
     bool finite = true;
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < T * T; ++e) finite = finite && ::fabsf(buffer[e][of_block][lane]) < INFINITY;
     RIDGE_KEEP_LOOP
-    for (int turn = 0; turn < T * T; ++turn) {
-      const int a = turn / T, b = turn % T;
+    for (int iteration = 0; iteration < T * T; ++iteration) {
+      const int a = iteration / T, b = iteration % T;
       if (i + a >= p.oh || j + b >= p.ow) continue;
-      const float sum = finite ? buffer[turn][of_block][lane] : p.sum_of(x, w, n, k, i + a, j + b);
+      const float sum = finite ? buffer[iteration][of_block][lane] : p.sum_of(x, w, n, k, i + a, j + b);
       to[a * p.y[2] + b * p.y[3]] = epilogue(sum, n, k, i + a, j + b);
     }
   }
 }
 
-// gemm's kernel for a row of the table.
-template <int I> struct WinogradRow {
+// Policy of gemm's kernel for a row of the table.
+template <int I> struct WinogradPolicy {
   static constexpr gemm_kernels::Config config = winograd_tile(variants[I].config);
 };
 
 namespace winograd {
 
-// Of all images' transforms; of some images', launch_in_layout() sets what is theirs. Lanes: of a block, that follow
-// channels or filters; 0 where they follow tiles.
+// The fields that all images share; launch_in_layout() sets those of one part of the images. lanes: lanes of a block
+// that follow channels or filters; 0 where lanes follow tiles.
 static inline WinogradShape shape_of(const Arguments& args, const WinogradParts& parts, int lanes) {
   const ConvProblem& p = args.plan.problem;
   const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0];
@@ -367,13 +370,13 @@ static inline WinogradShape shape_of(const Arguments& args, const WinogradParts&
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
-  s.pairs = has_groups<2>(p.y, args.y);
+  s.pairs = has_vectors<2>(p.y, args.y);
   return s;
 }
 
 template <int I, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
-  constexpr Config c = Row<I>::config;
-  using Block = WinogradBlock<Row<I>>;
+  constexpr Config c = Policy<I>::config;
+  using Block = WinogradBlock<Policy<I>>;
   constexpr gemm_kernels::Major outer = gemm_kernels::Major::outer;
   const ConvProblem& p = args.plan.problem;
   const WinogradParts parts = winograd_parts(p);
@@ -381,28 +384,31 @@ template <int I, bool ChannelsLast> static Status launch_in_layout(const Argumen
   WinogradShape s = shape_of(args, parts, ChannelsLast ? Block::lanes : 0);
   const float *x = static_cast<const float*>(args.x), *w = static_cast<const float*>(args.w);
   float *u = static_cast<float*>(args.workspace), *v = u + parts.v_at, *m = u + parts.m_at;
-  // rows: channels or filters, which in NHWC lanes follow; columns: tiles or filters.
+  // rows: channels or filters, along which lanes go in NHWC; columns: tiles or filters.
   const auto grid = [&](std::int64_t rows, std::int64_t columns) {
     return launch_config(args, c.threads,
                          ChannelsLast ? ceil_div(rows, Block::lanes) * ceil_div(columns, Block::columns)
                                       : ceil_div(rows * columns, c.threads));
   };
-  constexpr auto turn_filters = ChannelsLast ? conv_winograd_filters_last<Row<I>> : conv_winograd_filters<Row<I>>;
-  constexpr auto turn_inputs = ChannelsLast ? conv_winograd_inputs_last<Row<I>> : conv_winograd_inputs<Row<I>>;
-  constexpr auto turn_sums = ChannelsLast ? conv_winograd_outputs_last<Row<I>> : conv_winograd_outputs<Row<I>>;
-  RIDGE_TRY(simt::launch(grid(channels, filters), turn_filters, w, u, s));
+  constexpr auto transform_filters =
+      ChannelsLast ? conv_winograd_filters_last<Policy<I>> : conv_winograd_filters<Policy<I>>;
+  constexpr auto transform_inputs =
+      ChannelsLast ? conv_winograd_inputs_last<Policy<I>> : conv_winograd_inputs<Policy<I>>;
+  constexpr auto transform_outputs =
+      ChannelsLast ? conv_winograd_outputs_last<Policy<I>> : conv_winograd_outputs<Policy<I>>;
+  RIDGE_TRY(simt::launch(grid(channels, filters), transform_filters, w, u, s));
   for (; s.first < p.y.shape[0]; s.first += parts.images) {
     const std::int64_t tiles = parts.tiles(std::min(parts.images, p.y.shape[0] - s.first));
     s.tiles = static_cast<unsigned>(tiles);
     s.across_v = Divider(ChannelsLast ? ceil_div(channels, Block::lanes) : tiles);
     s.across_y = Divider(ChannelsLast ? ceil_div(filters, Block::lanes) : tiles);
-    RIDGE_TRY(simt::launch(grid(channels, tiles), turn_inputs, x, v, s));
-    // m [filters, tiles] = u' v, of which the channels are the rows.
-    RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradRow<I>, float, outer, outer>(
+    RIDGE_TRY(simt::launch(grid(channels, tiles), transform_inputs, x, v, s));
+    // m [filters, tiles] = u' v; channels are the rows of u and v.
+    RIDGE_TRY((gemm_kernels::launch_thread_tile<WinogradPolicy<I>, float, outer, outer>(
         {u, 1, parts.filter_pitch, channels * parts.filter_pitch}, {v, 1, parts.pitch, channels * parts.pitch},
         {filters, tiles, channels, winograd_products}, WinogradProducts{m, parts.pitch, filters}, args.stream,
         args.plan.device.warp)));
-    RIDGE_TRY(simt::launch(grid(filters, tiles), turn_sums, static_cast<const float*>(m), x, w,
+    RIDGE_TRY(simt::launch(grid(filters, tiles), transform_outputs, static_cast<const float*>(m), x, w,
                            static_cast<float*>(args.y), s, epilogue_of<float>(args)));
   }
   return {};

@@ -6,8 +6,8 @@ namespace ridge::conv_detail {
 
 inline constexpr int winograd_outputs = 2;    // a tile's rows and columns, of outputs
 inline constexpr int winograd_products = 16;  // of a tile, a channel and a filter
-// Of transformed inputs and products at a time: more images than that are taken one part after the other, each of one
-// image at least.
+// Limit for the transformed inputs and products together: more images are processed in parts, one after the other, of
+// at least one image each.
 inline constexpr std::int64_t winograd_most_bytes = std::int64_t{1} << 29;
 
 // Filters are the products' rows, tiles of outputs their columns.
@@ -23,10 +23,10 @@ constexpr gemm_kernels::Config winograd_tile(const Config& c) {
   return tile;
 }
 
-// How the images are cut, and what lies where in the workspace, in floats: u, v, m.
+// The parts of the images, and the offsets of u, v and m in the workspace, in floats.
 struct WinogradParts {
   std::int64_t tiles_h = 0, tiles_w = 0;  // of an image
-  std::int64_t images = 0, parts = 0;     // of a part; how many
+  std::int64_t images = 0, parts = 0;     // images of a part; number of parts
   std::int64_t pitch = 0, filter_pitch = 0;
   std::int64_t v_at = 0, m_at = 0, floats = 0;
   constexpr std::int64_t tiles(std::int64_t n) const { return n * tiles_h * tiles_w; }
@@ -59,7 +59,8 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (g.stride != ConvPair{} || g.dilation != ConvPair{}) return "stride or dilation is not 1";
   if (g.groups != 1) return one_group;
   if (p.y.count() == 0 || terms_of(p) == 0) return no_products;
-  // In double: sizes may be any. Threads count what they transform.
+  if (std::string why = refuse_large_planes(p); !why.empty()) return why;
+  // In double: sizes may be any. Threads index their work in 32 bits.
   const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);
   const double tiles =
       real(p.y.shape[0]) * real(ceil_div(p.y.shape[2], winograd_outputs) * ceil_div(p.y.shape[3], winograd_outputs));
@@ -68,7 +69,7 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   return {};
 }
 
-// Of a part's products: the transforms before and after have blocks of Config::threads.
+// The launch of a part's products; the transforms before and after have blocks of Config::threads.
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
@@ -81,30 +82,31 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
           .workspace = static_cast<std::size_t>(parts.floats) * sizeof(float)};
 }
 
-// The transforms come before and after, and wait for memory: for what the L2 cache keeps, a third as long. The
-// filters' sums are written and read once.
+// The transforms run before and after the products and are memory-bound; where the L2 cache keeps the data they take a
+// third of the time. The transformed filters are written and read once.
 inline double transforms_us(const ConvProblem& p, const WinogradParts& parts, const DeviceInfo& device) {
   const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);
   const double transformed = 4.0 * winograd_products * real(parts.tiles(parts.images)) * (channels + filters);
   const double gbs = std::max(1.0, device.memory_gbs), share = 2 * transformed < real(device.l2_bytes) ? 0.3 : 1;
-  // Turning tiles of NHWC costs a few barriers' waits of each transform, and a part of memory's rate; measured.
-  const bool turns = channels_last(p);
-  const double turn_us = turns ? 6 : 0, slower = turns ? 1.3 : 1;
-  return real(parts.parts) * (slower * share * transformed / (gbs * 1e3) + 2 * start_us + turn_us) +
+  // Transposing tiles in NHWC costs each transform a few barriers, and a part of the memory bandwidth; measured.
+  const bool transposes = channels_last(p);
+  const double transpose_us = transposes ? 6 : 0, slower = transposes ? 1.3 : 1;
+  return real(parts.parts) * (slower * share * transformed / (gbs * 1e3) + 2 * start_us + transpose_us) +
          2 * 4.0 * winograd_products * channels * filters / (gbs * 1e3);
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double efficiency = 0.7;  // of multiply-adds' rate in the products
+  constexpr double efficiency = 0.7;  // of the multiply-add rate, in the products
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   const WinogradParts parts = winograd_parts(p);
   const double channels = real(p.w.shape[1]), filters = real(p.w.shape[0]);
   const std::int64_t tiles = parts.tiles(parts.images);
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  const std::int64_t sms = std::max(1, device.sms), places = sms * c.blocks_per_sm;
-  const std::int64_t most = k.blocks < places ? ceil_div(k.blocks, sms) : ceil_div(k.blocks, places) * c.blocks_per_sm;
-  const double steps = padded(p.w.shape[1], c.step) + 2 * c.step;  // and the first copies, and the sums' way out
+  const std::int64_t sms = std::max(1, device.sms), resident = sms * c.blocks_per_sm;
+  const std::int64_t most =
+      k.blocks < resident ? ceil_div(k.blocks, sms) : ceil_div(k.blocks, resident) * c.blocks_per_sm;
+  const double steps = padded(p.w.shape[1], c.step) + 2 * c.step;  // 2: pipeline fill, and storing the sums
   k.cost.on(Unit::fp32) = 2.0 * winograd_products * real(parts.tiles(p.y.shape[0])) * channels * filters;
   k.clocks = real(parts.parts * most * sms) * c.tile_filters * c.tile_pixels * steps / 128 / efficiency;
   k.block_us = start_us;

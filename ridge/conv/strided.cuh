@@ -1,13 +1,13 @@
-// A problem in 64 bits, as the kernels of any strides and sizes have it.
+// A problem in 64 bits, for the kernels that take any strides and sizes.
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
 
 namespace ridge::conv_detail {
 
-// Everything in 64 bits. Strides are of n c h w, n k i j and k c r s; those of x, y or w are the gradient's where it is
-// what is computed.
-struct Wide {
+// All fields are 64-bit. Strides are of n c h w, n k i j and k c r s; those of x or w are dx's or dw's where a gradient
+// is computed.
+struct StridedShape {
   std::int64_t images, channels, filters;  // channels and filters of a group
   std::int64_t groups;
   Axis h, w;
@@ -24,22 +24,22 @@ struct Wide {
   }
 };
 
-__device__ __forceinline__ std::int64_t whole_quotient(std::int64_t a, std::int64_t b) {  // of what is not negative
+__device__ __forceinline__ std::int64_t whole_quotient(std::int64_t a, std::int64_t b) {  // a >= 0, b > 0
   return static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
 }
 
-// What lies outside counts as zero, and is multiplied.
+// Elements outside count as zero, and are multiplied too.
 template <class T> __device__ __forceinline__ float or_zero(const T* data, std::int64_t at, bool inside) {
   return inside ? float(data[at]) : 0.0f;
 }
 
-static inline Wide wide(const ConvProblem& p, const Layout& x, const Layout& w) {
-  Wide s{.images = p.x.shape[0],
-         .channels = channels_of_group(p),
-         .filters = filters_of_group(p),
-         .groups = p.geometry.groups,
-         .h = axis_h(p),
-         .w = axis_w(p)};
+static inline StridedShape strided_shape(const ConvProblem& p, const Layout& x, const Layout& w) {
+  StridedShape s{.images = p.x.shape[0],
+                 .channels = channels_of_group(p),
+                 .filters = filters_of_group(p),
+                 .groups = p.geometry.groups,
+                 .h = axis_h(p),
+                 .w = axis_w(p)};
   std::copy_n(x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(w.stride.begin(), 4, s.f);
