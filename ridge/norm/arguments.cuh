@@ -1,4 +1,4 @@
-// What the kernels are given.
+// The kernels' arguments.
 #pragma once
 #include <ridge/core/rows.hpp>
 #include <ridge/simt/simt.hpp>
@@ -9,25 +9,27 @@ namespace ridge::norm_detail {
 
 template <class T> using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// A tensor seen as rows. data is null where there is none.
+// A tensor seen as rows; data is null if there is none.
 template <class P> struct RowTensor {
   P* data = nullptr;
   RowOffsets rows;
   std::int64_t step = 1;  // from one element of a row to the next
   RIDGE_HD P* row(std::int64_t r) const { return data + rows(r); }
-  RIDGE_HD P* even_row(std::int64_t r) const { return data + r * rows.stride[0]; }  // rows are evenly spaced
+  // The same by one stride. Precondition: rows are evenly spaced.
+  RIDGE_HD P* strided_row(std::int64_t r) const { return data + r * rows.stride[0]; }
 };
 
-template <class P> struct VectorTensor {
+// gamma or beta, or its gradient: [cols]; data is null if there is none.
+template <class P> struct ParameterTensor {
   P* data = nullptr;
   std::int64_t step = 1;
 };
 
-// x: [rows, cols], y the same; residual and sum too, or neither; gamma: [cols], beta: [cols]
+// x, y, residual, sum: [rows, cols]; gamma, beta: [cols]. residual and sum are both given or both null.
 template <class T> struct Forward {
   RowTensor<const T> x, residual;
   RowTensor<T> y, sum;
-  VectorTensor<const T> gamma, beta;
+  ParameterTensor<const T> gamma, beta;
   std::int64_t rows, cols;
   Compute<T> eps;
   bool rms;
@@ -38,11 +40,11 @@ template <class T> struct Forward {
 template <class T> struct Backward {
   RowTensor<const T> dy, x, dsum;
   RowTensor<T> dx;
-  VectorTensor<const T> gamma;
+  ParameterTensor<const T> gamma;
   std::int64_t rows, cols;
   Compute<T> eps;
   bool rms;
-  Compute<T>* statistics;  // [rows, statistics_size]: for the sums over columns; null: not wanted
+  Compute<T>* statistics;  // [rows, statistics_size], for the kernels over columns (sums.cuh); null: not wanted
 };
 
 }  // namespace ridge::norm_detail

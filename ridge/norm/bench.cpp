@@ -1,4 +1,4 @@
-// What the command line's check and bench know of the norms.
+// Registers the norms' cases with the command line's check and bench.
 #include <ridge/norm/cases.hpp>
 
 namespace ridge::norm_detail {

@@ -12,7 +12,7 @@
 
 namespace ridge::norm_detail {
 
-// The names that a list "x,beta" has; all of them where there is no list.
+// The names in a list such as "x,beta"; all names if there is no list.
 inline Names listed(const check::Case& c, std::string_view option, Names all) {
   if (!c.options.has(option)) return all;
   std::erase_if(all, [list = "," + std::string(c.options.text(option)) + ","](std::string_view name) {
@@ -31,9 +31,9 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Errors in units u of the type computed in. A sum of n terms errs by at most `summed` u of their absolute sum, as many
-// as additions meet on a term's way: all n where a thread has the row to itself (`serial`), for roundings of terms that
-// are alike fall to one side; where lanes share it, a lane's 32nd or less and a tree, each step of several roundings.
+// Errors in units of the roundoff u of the type computed in. A sum of n terms errs by at most `summed` u times their
+// absolute sum, where `summed` is the number of additions on a term's way: all n if one thread has the row (`serial`),
+// as roundings of equal terms fall to one side; else a lane's 32nd or less and a tree, each step of several roundings.
 struct Roundings {
   double u;
   bool serial;
@@ -46,11 +46,11 @@ struct Roundings {
   double summed(std::int64_t n) const { return serial ? static_cast<double>(n) : shared(n); }
 };
 
-// What is known of a row's errors.
-//   base      distances are taken from the mean as it was rounded, `slip` off, or from the row's first element
-//   offset    the mean of these distances: a sum; their own rounding too
-//   scale     relative: the sum of squares, of distances each rounded; then the root, 4 u
-// In long double: squares of float64's largest numbers are beyond its range.
+// Bounds of a row's errors.
+//   base      distances are taken from the rounded mean, `slip` off, or from the row's first element
+//   offset    the mean of these distances: errors of the sum and of each distance
+//   scale     relative: the sum of squares of rounded distances; then the root, 4 u
+// In long double: squares of float64's largest numbers are beyond float64's range.
 struct RowErrors {
   long double slip, offset, scale, distance;
   RowErrors(const RowOracle& row, std::int64_t cols, double eps, const Roundings& r) {
@@ -62,17 +62,17 @@ struct RowErrors {
     const long double squares = variance + slip * slip, divisor = variance + eps;
     scale = divisor > 0 ? ((summed + 8) * u * squares + 2 * u * distance * row.apart) / divisor / 2 + 4 * u : 4 * u;
   }
-  // Of x normalised to n: the difference rounded, the offset, the scale, the product.
+  // The error of n, x normalised: of the difference, the offset, the scale, the product.
   double normalised(const RowOracle& row, double n, double u) const {
     return static_cast<double>(row.exact_scale * (2 * u * distance + offset) + std::fabs(n) * (scale + 2 * u));
   }
 };
 
-// The same in two floats, where all errors are of second order; u is float32's.
-//   additions  on an element's way: those of its lane, which has a 32nd of the row, of a longer row a 256th, in units
-//              of four and one besides; a tree of lanes and warps
-//   squares    what is summed to get the variance: of x, or, where the mean is far from 0, of x - base. The kernel's
-//              own variance decides, at 256 times it
+// The same for double-floats, where all errors are of second order; u is float32's.
+//   additions  on an element's way: those of its lane, which has a 32nd of the row, or a 256th of a longer one, in
+//              vectors of four and one element more; a tree of lanes and warps
+//   squares    summed for the variance: of x, or of x - base if the mean is far from 0. The kernel decides by its own
+//              variance, at 256 times it
 struct TwoFloatErrors {
   double offset, scale, u;
   TwoFloatErrors(const RowOracle& row, std::int64_t cols, double eps, bool rms, double roundoff) : u(roundoff) {
@@ -84,13 +84,13 @@ struct TwoFloatErrors {
     const double of_mean = 2 * mean * offset * (far ? u : 1) + offset * offset, divisor = row.variance + eps;
     scale = divisor > 0 ? ((of_sum + 16 * u * u) * squares + of_mean) / divisor / 2 + 48 * u * u : 48 * u * u;
   }
-  // Whether float32 has no number for what the kernel takes for x - mean: x - base, where base is the mean to a step of
-  // 2^-23 of the mean and the root of the row's squares together.
+  // Whether the kernel's x - base leaves float32's range. base is the mean to a step of 2^-23 of the sum of the mean
+  // and the root of the row's squares.
   static bool beyond(const RowOracle& row, double x, std::int64_t cols) {
     const double step = 0x1p-23 * (std::fabs(row.mean) + std::sqrt(row.variance * static_cast<double>(cols)));
     return std::fabs(x - row.mean) + step > std::numeric_limits<float>::max();
   }
-  // Whether the row's deviation leaves room for a second float; without, a row is as accurate as with plain sums.
+  // Whether the row's deviation leaves room for a second float; if not, a row is as accurate as with plain sums.
   static bool holds(const RowOracle& row) { return row.exact_scale > 1e-37 && row.exact_scale < 1e37; }
   double normalised(const RowOracle& row, double x, double n) const {
     return row.scale * (offset + 2 * u * u * (std::fabs(x - row.mean) + std::fabs(row.mean))) +
@@ -106,16 +106,17 @@ inline void expect(check::Expected& e, DType dtype, double want, double error) {
   e.tolerance.push_back(std::isfinite(want) ? error + check::rounding_error(dtype, std::fabs(want) + error) : 0);
 }
 
-// One of which norm.hpp promises nothing.
+// An element for which norm.hpp promises nothing.
 inline void expect_anything(check::Expected& e) {
   e.value.push_back(0);
   e.tolerance.push_back(HUGE_VAL);
 }
 
-// Whether the type that a row is computed in has no number for what an element's difference is multiplied by: with eps
-// 0, that of a row whose elements differ by less than the normal numbers.
+// Whether a row's scale overflows the type that the row is computed in: with eps 0, if its elements differ by less than
+// the normal numbers.
 inline bool scale_has_no_number(const RowOracle& row, DType dtype) {
-  return row.exact_scale > (dtype == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max());
+  return std::isfinite(row.exact_scale) &&
+         row.exact_scale > (dtype == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max());
 }
 
 inline const double* values_of(const Names& names, const std::vector<check::HostTensor>& in, std::string_view name) {
@@ -129,7 +130,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const R
   const double *residual = values_of(names, in, "residual"), *gamma = values_of(names, in, "gamma"),
                *beta = values_of(names, in, "beta");
   const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
-  const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;  // what underflows on the way
+  const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;  // intermediates below it may underflow
   const bool in_two_floats = request.accumulate == Accumulate::two_float;
   check::Expected y, sum;
   std::vector<double> x(static_cast<std::size_t>(cols));
@@ -155,7 +156,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const R
         continue;
       }
       if (in_two_floats && TwoFloatErrors::holds(oracle)) {
-        // y is rounded twice, and expect() knows of one.
+        // y is rounded twice, and expect() counts one rounding.
         const double before =
             std::fabs(g) * (two_float.normalised(oracle, x[i], n) + least * (1 + oracle.scale)) + least;
         expect(y, c.dtype, n * g + b, before + r.u * (std::fabs(n * g + b) + before));
@@ -171,8 +172,8 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const R
   return request.added ? std::vector{y, sum} : std::vector{y};
 }
 
-// dx = scale (g - mean of g - n mean of (g n)) + dsum, with g = dy gamma; each mean errs as a sum does, and with what n
-// errs by. dgamma and dbeta are sums over rows.
+// dx = scale (g - mean of g - n mean of (g n)) + dsum, with g = dy gamma; each mean errs as a sum does, and by the
+// error of n. dgamma and dbeta are sums over rows.
 inline std::vector<check::Expected> backward_oracle(const check::Case& c, const Request& request,
                                                     const std::vector<check::HostTensor>& in, const Roundings& r) {
   const Names names = listed(c, "inputs", request.inputs());
@@ -183,7 +184,7 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
   const double u = r.u, summed = r.summed(cols), least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;
   check::Expected dx;
   struct Sum {
-    double value = 0, size = 0, error = 0;  // size: of its terms, absolutely; error: of the terms
+    double value = 0, size = 0, error = 0;  // size: sum of the terms' absolute values; error: of the terms
     bool is_unknown = false;
   };
   std::vector<Sum> to_gamma(static_cast<std::size_t>(cols)), to_beta(static_cast<std::size_t>(cols));
@@ -266,7 +267,8 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
   if (variant == "naive") expected = oracle_of(c, in, Roundings(c.dtype, true));
 }
 
-// fill=scaled,X is of what is normalised alone: of the others' products with it nothing would be left to compare.
+// fill=scaled,X applies only to the tensor that is normalised: products of scaled tensors would leave nothing to
+// compare.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const std::string_view fill = c.options.text("fill");
   if (!fill.starts_with("scaled,")) return;
@@ -278,7 +280,7 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
       for (double& value : in[i].values) value /= scale;
 }
 
-// Rows whose squares leave the range of the type that they are summed in, at either end, and constant rows.
+// Rows whose squares overflow or underflow the type that they are summed in, and constant rows.
 inline void add_range_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest); };
   for (const char* type : {"f32", "bf16"})
@@ -308,7 +310,7 @@ inline void add_range_cases(check::CaseBook& book) {
     test(std::string("bf16:") + rest);
 }
 
-// Around what the rows of the table keep, as below; sums that cancel, or hide a small variance behind a large mean.
+// Sizes around the variants' capacities, as below; sums that cancel, or hide a small variance behind a large mean.
 inline void add_two_float_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":f32:" + rest + ":accumulate=two_float"); };
   const bool layer = book.op == "layer_norm", added = book.op.starts_with("add_");
@@ -329,10 +331,10 @@ inline void add_two_float_cases(check::CaseBook& book) {
   for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,1e4", "constant,-0.1", "shifted,-3e-3"})
     test(std::string("rows=6,cols=200:fill=") + fill);
   for (const char* rest : {"rows=1,cols=3:fill=overflow", "rows=8,cols=11:fill=special:seed=52629"}) test(rest);
-  // A mean so near to the end of the range that no float of coarser steps lies beyond it.
+  // A mean so near the end of the range that no float of coarser steps lies beyond it.
   for (const char* fill : {"greatest", "lowest"})
     for (const char* size : {"rows=1,cols=1", "rows=3,cols=40"}) test(std::string(size) + ":fill=" + fill);
-  for (const char* eps : {"1e-5", "0"})  // 49: that many times its reciprocal is not 1 in float64
+  for (const char* eps : {"1e-5", "0"})  // 49: 49 times its reciprocal is not 1 in float64
     test(std::string("rows=2,cols=49:fill=constant,1e14:eps=") + eps);
   for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
     test(std::string("rows=6,cols=203:place=") + place);
@@ -361,7 +363,7 @@ inline check::CaseBook book_of(const std::string& op) {
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const bool added = op.starts_with("add_"), layer = op == "layer_norm";
   const std::string dy_x = added ? "dy,sum" : "dy,x", x = added ? "x,residual" : "x";
-  // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes. The whole list for
+  // Empty, one, and around the capacities of the resident variants for elements of 4 and of 2 bytes. The whole list for
   // layer_norm; the others share its kernels.
   const std::vector<const char*> edges = {
       "rows=0,cols=5",    "rows=5,cols=0",    "rows=1,cols=1",    "rows=3,cols=1",    "rows=5,cols=31",
@@ -391,7 +393,7 @@ inline check::CaseBook book_of(const std::string& op) {
   }
   for (const char* some : {"", ",gamma", ",beta"})
     for (const char* type : {"f32", "f16"}) test(std::string(type) + ":rows=5,cols=300:inputs=" + x + some);
-  if (op == "rms_norm")  // a factor of the row and one of the column are all that there is; the last units are few
+  if (op == "rms_norm")  // only a factor of the row and one of the column; few vectors in the last iteration
     for (const char* inputs : {"x,gamma", "x"})
       for (const char* type : {"f32", "f16", "bf16"}) test(std::string(type) + ":rows=2,cols=8200:inputs=" + inputs);
   for (const char* fill : {"inf", "denormal", "ones", "constant,1e4", "constant,-0.1"})
@@ -399,7 +401,7 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   test("f16:rows=6,cols=200:fill=constant,60000");
   if (!added) test("f16:rows=6,cols=200:fill=overflow");
-  // More rows than fused gradients have blocks here, that start at all places of a unit; and more than one slice of
+  // More rows than fused gradients have blocks here, which start at all alignment offsets; and more than one slice of
   // rows.
   for (const char* type : {"f32", "bf16"}) {
     test(std::string(type) + ":rows=19,cols=201:backward");
@@ -412,8 +414,8 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=7,cols=130:backward:outputs=dx,dgamma");
   test("f32:rows=7,cols=130:backward:inputs=" + dy_x);
   if (added) test("f32:rows=7,cols=130:backward:inputs=dy,sum,dsum");
-  // A few columns: by every row of the table, then by spans alone, which take all of 700 rows in the time in which
-  // others take ten: rows beyond those that a block brings at a time, lengths with and without a factor of 32 in them.
+  // A few columns: by every variant, then only by spans, which take 700 rows in the time in which others take ten: more
+  // rows than a block loads at a time, lengths with and without a factor of 32 in them.
   for (const char* type : {"f32", "bf16"})
     for (const char* rest : {"rows=9,cols=3", "rows=5,cols=17:backward", "rows=33,cols=32"})
       test(std::string(type) + ":" + rest);
@@ -428,7 +430,7 @@ inline check::CaseBook book_of(const std::string& op) {
   test("f32:rows=300,cols=17:backward:outputs=dx,dbeta" + sums);
   if (added) test("f32:rows=300,cols=17:backward:inputs=dy,sum,dsum" + sums);
   if (added) test("bf16:rows=300,cols=17:backward:inputs=dy,sum,gamma,dsum" + sums);
-  // A few long rows, in slices of which the last is short.
+  // A few long rows, in slices; the last slice is short.
   for (const char* type : {"f32", "bf16"}) {
     test(std::string(type) + ":rows=3,cols=30011:place=offset");
     test(std::string(type) + ":rows=1,cols=30000:place=inplace");
@@ -437,13 +439,13 @@ inline check::CaseBook book_of(const std::string& op) {
     if (layer) test(std::string(type) + ":rows=1,cols=20000:fill=constant,1e4");
     if (added) test(std::string(type) + ":rows=2,cols=20001:backward:variant=split:inputs=dy,sum,dsum");
   }
-  // The widest rows that are kept, and wider ones.
+  // The longest rows that are kept on chip, and longer ones.
   if (layer) {
     for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=140000"})
       for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
     test("f32:rows=5,cols=8195:backward:variant=fused_2k");
     test("bf16:rows=9,cols=16391:backward:variant=fused_2k");
-    // several rows of each of Hopper's clusters, also of eight blocks, that start at all places of a unit, and at one
+    // several rows for each of Hopper's clusters, also of eight blocks, that start at all alignment offsets, and at one
     test("bf16:rows=21,cols=9001:backward");
     test("f16:rows=70,cols=8192:backward:inputs=" + dy_x);
     test("f32:rows=1,cols=30011:backward:variant=block_16k");

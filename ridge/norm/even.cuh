@@ -1,13 +1,13 @@
-// Rows of whole 16-byte vectors, by few registers and instructions. A lane loads all that it has of a row at once and
-// keeps it in registers: 64 for each thread leave a multiprocessor 1,024 threads, of 8 units each, and so up to 128 KB
-// of rows on their way. What is rare is a function of its own.
+// Vector-aligned rows (whole 16-byte vectors), with few registers and instructions. A lane loads all its vectors of a
+// row at once and keeps them in registers. With 64 registers for each thread, a multiprocessor has 1,024 threads of 8
+// vectors each, and so up to 128 KB of rows in flight. Rare cases have a function of their own.
 #pragma once
 #include <ridge/norm/vector.cuh>
-#include <ridge/tile/rows_ahead.cuh>
+#include <ridge/tile/l2_prefetch.cuh>
 
 namespace ridge::norm_detail {
 
-// The sum of squares alone, in the place of Differences.
+// The sum of squares alone, in place of Differences.
 struct Squares {
   float squares;
   __device__ __forceinline__ void add(float e) { squares = fmaf(e, e, squares); }
@@ -16,18 +16,18 @@ struct Squares {
   }
 };
 
-// x by the row's factor and gamma, of one unit.
+// x times the row's scale and gamma, for one vector.
 template <class T>
-__device__ __forceinline__ tile::Packed scaled_unit(float scale, const tile::Packed& x, const tile::Packed& gamma) {
+__device__ __forceinline__ tile::Packed scaled_vector(float scale, const tile::Packed& x, const tile::Packed& gamma) {
   tile::Floats<T> e = tile::unpack_floats<T>(x);
   const tile::Floats<T> g = tile::unpack_floats<T>(gamma);
 #pragma unroll
-  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = e[v] * scale * g[v];
+  for (int v = 0; v < tile::vector_elements<T>; ++v) e[v] = e[v] * scale * g[v];
   return tile::pack_floats<T>(e);
 }
 
-// A row and the vectors that go with it.            x, y: [cols]; gamma, beta: [cols] or null
-template <class T> struct EvenRow {
+// A row and its parameters.            x, y: [cols]; gamma, beta: [cols] or null
+template <class T> struct AlignedRow {
   const T* x;
   T* y;
   const T *gamma, *beta;
@@ -36,16 +36,16 @@ template <class T> struct EvenRow {
   bool rms;
 };
 
-// y of a row in two passes over memory, a unit at a time, wherever gamma and beta lie. Far: its sums lost bits, so they
-// are taken again, of distances from its first element. Apart from norm_even, whose registers its own would be.
-// Precondition: all of the block calls; x may be what it has just written.
+// y of a row in two passes over memory, a vector at a time, for gamma and beta of any alignment. far: the sums lost
+// bits, so they are taken again, of distances from the first element. Inlined, it would cost norm_even registers.
+// Precondition: all threads of the block call. x may be what the block has just written.
 template <class Team, class T>
 [[gnu::noinline]] static __device__ void norm_even_rarely(
-    EvenRow<T> r, Statistics<float> normalised, bool far,
+    AlignedRow<T> r, Statistics<float> normalised, bool far,
     typename Team::template Scratch<Differences<float>> (&scratch)[2], WideScratch<Team>& scratch_wide) {
-  constexpr int V = tile::unit_elements<T>, step = Team::lanes * V;
+  constexpr int V = tile::vector_elements<T>, step = Team::lanes * V;
   const int first = Team::lane() * V;
-  __syncthreads();  // other lanes' units of x
+  __syncthreads();  // other lanes' vectors of x
   if (far) {
     const float per_column = 1 / static_cast<float>(r.cols), per_element = r.rms ? 0.0f : per_column;
     const auto differences_from = [&](float base, auto& room) {
@@ -58,7 +58,7 @@ template <class Team, class T>
     float base = r.rms ? 0.0f : float(r.x[0]);
     Differences<float> d = differences_from(base, scratch[0]);
     Spread<float> spread = Spread<float>::of(d, per_element);
-    if (!r.rms && spread.far(d)) {  // the first element is far from the mean too
+    if (!r.rms && spread.far(d)) {  // the first element, too, is far from the mean
       base += spread.mean;
       spread = Spread<float>::of(differences_from(base, scratch[1]), per_element);
     }
@@ -78,20 +78,19 @@ template <class Team, class T>
     Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
     if (r.gamma) affine.gamma = tile::load_packed_anywhere(r.gamma + at);
     if (r.beta) affine.beta = tile::load_packed_anywhere(r.beta + at);
-    tile::store_packed(r.y + at, norm_unit<T>(normalised, tile::load_packed(r.x + at), affine));
+    tile::store_packed(r.y + at, normalised_vector<T>(normalised, tile::load_packed(r.x + at), affine));
   }
 }
 
-// y of rows [rows, cols], or of their sum with residual, which sum gets.
-// Scaled: y is x by a factor of the row and one of the column: rms_norm without beta.
-// Preconditions: a row is a block's; rows start on 16 bytes, are of whole units, evenly spaced, and have at most
-// in_registers units for each lane; gamma and beta are contiguous; the grid covers rows. y and sum may be x or
-// residual.
+// y of rows [rows, cols]; Added: of x + residual, which is written to sum.
+// Scaled: y is x times a factor of the row and one of the column: rms_norm without beta.
+// Preconditions: a block has one row; rows are vector-aligned, evenly spaced, and have at most in_registers vectors for
+// each lane; gamma and beta are contiguous; the grid covers rows. y and sum may be x or residual.
 template <class Policy, class Team, class T, bool Added, bool Scaled>
 __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) norm_even(Forward<T> a) {
-  constexpr int K = Policy::config.in_registers, step = Team::lanes * tile::unit_elements<T>;
-  constexpr int batch = 2;        // units whose gamma and beta are on their way together: of more, registers spill
-  constexpr int added_batch = 4;  // units of residual
+  constexpr int K = Policy::config.in_registers, step = Team::lanes * tile::vector_elements<T>;
+  constexpr int batch = 2;        // vectors of gamma and of beta in flight: more would spill registers
+  constexpr int added_batch = 4;  // vectors of residual in flight
   static_assert(Team::rows == 1 && K % added_batch == 0 && K % batch == 0);
   using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
   __shared__ typename Team::template Scratch<Sums> scratch;
@@ -99,18 +98,18 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
   __shared__ WideScratch<Team> scratch_wide;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;  // the whole block
-  const int cols = static_cast<int>(a.cols), first = Team::lane() * tile::unit_elements<T>;
-  const T* x = a.x.even_row(row) + first;
+  const int cols = static_cast<int>(a.cols), first = Team::lane() * tile::vector_elements<T>;
+  const T* x = a.x.strided_row(row) + first;
   const auto has = [&](int k) { return first + k * step < cols; };
 
   // ---- load
-  tile::Packed unit[K] = {};
+  tile::Packed vector[K] = {};
 #pragma unroll
   for (int k = 0; k < K; ++k)
-    if (has(k)) unit[k] = tile::load_packed(x + k * step);
+    if (has(k)) vector[k] = tile::load_packed(x + k * step);
   if constexpr (Added) {
-    const T* residual = a.residual.even_row(row) + first;
-    T* sum = a.sum.even_row(row) + first;
+    const T* residual = a.residual.strided_row(row) + first;
+    T* sum = a.sum.strided_row(row) + first;
 #pragma unroll
     for (int k0 = 0; k0 < K; k0 += added_batch) {
       tile::Packed other[added_batch] = {};
@@ -120,19 +119,19 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
 #pragma unroll
       for (int i = 0; i < added_batch; ++i)
         if (const int k = k0 + i; has(k))
-          tile::store_packed(sum + k * step, unit[k] = packed_sum<T>(unit[k], other[i]));
+          tile::store_packed(sum + k * step, vector[k] = packed_sum<T>(vector[k], other[i]));
     }
     x = sum;
   } else if (a.prefetch_distance > 0 && Team::lane() == 0 && row + a.prefetch_distance < a.rows) {
-    tile::bring_row(a.x.even_row(row + a.prefetch_distance), cols);
+    tile::prefetch_row_l2(a.x.strided_row(row + a.prefetch_distance), cols);
   }
 
-  // ---- compute: elements as they are, which costs bits where their mean is far from 0
-  // Each unit behind a condition, where zeros would do: or nvcc sums the first up before it loads the last.
+  // ---- compute: distances from 0, which loses bits if the mean is far from 0
+  // A condition for each vector, though zeros would do: else nvcc sums the first vector before it loads the last.
   Sums s{};
 #pragma unroll
   for (int k = 0; k < K; ++k)
-    if (has(k)) for_elements<T>(unit[k], [&](float e, int) { s.add(e); });
+    if (has(k)) for_elements<T>(vector[k], [&](float e, int) { s.add(e); });
   s = Team::reduce(s, plus<Sums>, scratch);
   const float per_column = 1 / static_cast<float>(cols);
   bool far;
@@ -148,9 +147,9 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
   }
 
   // ---- finish
-  T* y = a.y.even_row(row) + first;
+  T* y = a.y.strided_row(row) + first;
   const T *gamma = a.gamma.data, *beta = Scaled ? nullptr : a.beta.data;
-  if (far || !tile::on_units(gamma, 0) || !tile::on_units(beta, 0))
+  if (far || !tile::on_vectors(gamma, 0) || !tile::on_vectors(beta, 0))
     return norm_even_rarely<Team, T>({x - first, y - first, gamma, beta, cols, a.eps, a.rms}, normalised, far,
                                      scratch_rarely, scratch_wide);
 #pragma unroll
@@ -165,8 +164,8 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
 #pragma unroll
     for (int i = 0; i < batch; ++i)
       if (const int k = k0 + i; has(k))
-        tile::store_packed(y + k * step, Scaled ? scaled_unit<T>(normalised.scale, unit[k], affine[i].gamma)
-                                                : norm_unit<T>(normalised, unit[k], affine[i]));
+        tile::store_packed(y + k * step, Scaled ? scaled_vector<T>(normalised.scale, vector[k], affine[i].gamma)
+                                                : normalised_vector<T>(normalised, vector[k], affine[i]));
   }
 }
 

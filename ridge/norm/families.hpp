@@ -11,9 +11,11 @@
 #include <ridge/norm/streaming.hpp>
 #include <ridge/norm/vector.hpp>
 
+#include <iterator>
+
 namespace ridge::norm_detail {
 
-inline constexpr const Family* families[algorithm_count] = {
+inline constexpr const Family* families[] = {
     &streaming::family,  &vector::family, &split::family,
     &span::family,  // span
     &span::family,  // span_sums
@@ -22,6 +24,7 @@ inline constexpr const Family* families[algorithm_count] = {
     &short_rows::family,  // short_sums
     &resident::family,   &fused::family,  &specialized::family, &ring::family,
 };
+static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
 }  // namespace ridge::norm_detail

@@ -1,11 +1,11 @@
-// What a launch of a row of the table is given, and what its kernel is. Functions are static, because each is compiled
+// A variant's launch: its configuration and its kernel's arguments. Functions are static, because each is compiled
 // twice, for the CPU runtime and for CUDA, into one library.
 #pragma once
 #include <ridge/norm/arguments.cuh>
 #include <ridge/norm/families.hpp>
 #include <ridge/norm/launch.hpp>
 #include <ridge/simt/launch.hpp>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/row_lanes.cuh>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Call {
   return {plan, operands, sums_plan(c, plan.problem, plan.device, plan.grid), stream};
 }
 
-// Who shares a row.
+// The lanes that share a row.
 template <class Policy, int Warp> using TeamOf = tile::BlockRows<Policy::config.threads, Policy::config.rows, Warp>;
 
 [[maybe_unused]] static simt::Config launch_config(const Call& call, int warp) {
@@ -38,25 +38,18 @@ template <class Policy, int Warp> using TeamOf = tile::BlockRows<Policy::config.
           .warp = warp};
 }
 
-// A kernel that may begin while the one before it in the stream ends, on Hopper.
-template <class Kernel, class... A>
-static Status launch_dependent(const Call& call, const simt::Config& at, Kernel kernel, const A&... args) {
-  if (call.plan.device.cc == 90) return tile::launch_overlapping(at, kernel, args...);
-  return simt::launch(at, kernel, args...);
-}
-
-// What a family's fits() refused.
+// For instantiations that fits() of the family refuses.
 [[maybe_unused]] static Status no_kernel() {
   return Status::error(Code::unsupported, "norm: this variant has no such kernel");
 }
 
-// ---- what kernels are given
+// ---- kernels' arguments
 
 template <class P> static RowTensor<P> rows_at(void* data, const Rows& layout) {
   return {static_cast<P*>(data), RowOffsets::of(layout.outer), layout.step};
 }
 
-// In the type that is computed in; what is not 0 stays so, for a constant row has no other divisor.
+// eps in the type that is computed in. An eps above 0 stays above 0, as a constant row has no other divisor.
 template <class X> static X narrowed_eps(double eps) {
   using Limits = std::numeric_limits<X>;
   return eps > 0 ? static_cast<X>(std::clamp<double>(eps, Limits::min(), Limits::max())) : X(0);
@@ -65,7 +58,7 @@ template <class X> static X narrowed_eps(double eps) {
 template <class T> static Forward<T> forward_of(const Call& call) {
   const NormProblem& p = call.plan.problem;
   const Operands& o = call.operands;
-  const auto& layouts = *p.rows_lie;
+  const auto& layouts = *p.row_layouts;
   return {.x = rows_at<const T>(o.x, layouts[0]),
           .residual = rows_at<const T>(o.other, layouts[2]),
           .y = rows_at<T>(o.y, layouts[1]),
@@ -82,7 +75,7 @@ template <class T> static Forward<T> forward_of(const Call& call) {
 template <class T> static Backward<T> backward_of(const Call& call) {
   const NormProblem& p = call.plan.problem;
   const Operands& o = call.operands;
-  const auto& layouts = *p.rows_lie;
+  const auto& layouts = *p.row_layouts;
   const bool keeps_statistics = call.sums.statistics_bytes > 0;
   return {.dy = rows_at<const T>(o.other, layouts[2]),
           .x = rows_at<const T>(o.x, layouts[0]),
@@ -96,7 +89,7 @@ template <class T> static Backward<T> backward_of(const Call& call) {
           .statistics = keeps_statistics ? static_cast<Compute<T>*>(o.workspace) : nullptr};
 }
 
-// Where gradients that keep sums leave them.
+// The workspace for the sums of kernels that keep them (keeps_sums()).
 template <class T> static Compute<T>* slices_of_sums(const Call& call) {
   return call.sums.slices > 0 ? static_cast<Compute<T>*>(call.operands.workspace) : nullptr;
 }

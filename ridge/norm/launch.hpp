@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files.
+// The launches that the .cu files define for plan.cpp.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -8,25 +8,26 @@ namespace ridge::norm_detail {
 
 using Types = TypeList<float, half, bfloat16, double>;
 
-struct Vector {
+// gamma or beta, or its gradient: [cols].
+struct Parameter {
   void* data = nullptr;   // null: there is none
   std::int64_t step = 1;  // in elements
 };
 
-// What the plan's tensors are, in the order of NormProblem::rows_lie, and its vectors.
+// The plan's tensors, in the order of NormProblem::row_layouts, and its parameters.
 struct Operands {
   void *x = nullptr, *y = nullptr, *other = nullptr, *added = nullptr;
-  Vector gamma = {}, beta = {}, dgamma = {}, dbeta = {};
+  Parameter gamma = {}, beta = {}, dgamma = {}, dbeta = {};
   void* workspace = nullptr;
 };
 
-// Preconditions: the plan's problem has columns, and the operands are as it says.
+// Preconditions: the plan's problem has columns, and the operands are as planned.
 template <class Backend, class T> Status launch(const NormPlan&, const Operands&, Stream);
 
-// Of rows of f32, forward, with Accumulate::two_float.
+// For rows of f32, forward, with Accumulate::two_float.
 template <class Backend> Status launch_two_float(const NormPlan&, const Operands&, Stream);
 
-// Of CUDA alone: Algorithms resident and fused in clusters, specialized (of 16 bits), ring.
+// Only on CUDA: Algorithms resident and fused in clusters, specialized (16-bit types), ring.
 template <class T> Status launch_resident_clusters(const NormPlan&, const Operands&, Stream);
 template <class T> Status launch_fused_clusters(const NormPlan&, const Operands&, Stream);
 template <class T> Status launch_specialized(const NormPlan&, const Operands&, Stream);

@@ -1,6 +1,7 @@
-// Launches the row of the table that a plan chose, and the sums over columns behind it. Included by one .cu file per
-// type; functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
+// Launches the variant that a plan chose, and then the kernels over columns. Included by one .cu file per type;
+// functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/norm/even.cuh>
 #include <ridge/norm/fused.cuh>
 #include <ridge/norm/resident.cuh>
@@ -12,11 +13,10 @@
 #include <ridge/norm/vector.cuh>
 
 #include <type_traits>
-#include <utility>
 
 namespace ridge::norm_detail {
 
-// The kernel over rows. Those that nvcc alone compiles: sm90_*.cu.
+// Launches the kernel over rows. Kernels that only nvcc compiles are in sm90_*.cu.
 template <int I, class T, int Warp> static Status launch_row(const Call& call) {
   using P = Policy<I>;
   constexpr Config c = P::config;
@@ -42,18 +42,12 @@ template <int I, class T, int Warp> static Status launch_row(const Call& call) {
   else return no_kernel();
 }
 
-template <class T, int Warp, int... I>
-static Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T, Warp>(call)) : void()), ...);
-  return status;
-}
-
 template <class T> static Status launch_plan(const NormPlan& plan, const Operands& operands, Stream stream) {
   const Call call = call_of(plan, operands, stream);
   return simt::with_warp(plan.device.warp, [&](auto warp) -> Status {
     constexpr int width = decltype(warp)::value;
-    if (plan.grid > 0) RIDGE_TRY((launch_variant<T, width>(call, std::make_integer_sequence<int, variant_count>{})));
+    if (plan.grid > 0)
+      RIDGE_TRY(visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T, width>(call); }));
     if (!wants_sums(plan.problem)) return Status{};
     return launch_sums<T, width>(call);
   });

@@ -14,7 +14,7 @@ constexpr std::string_view op_names[] = {"layer_norm", "rms_norm", "add_layer_no
 
 template <Op O> static const OpInfo& info();
 
-// The request, with the names of its views.
+// A request and the names of its views.
 namespace {
 struct Named {
   Request request;
@@ -31,12 +31,18 @@ template <Op O> static Result<Named> named(const Options& options, std::size_t g
   return Named{*request, *inputs, *outputs};
 }
 
-// Gradients are planned as those of the norm alone, with x: a refusal is in the names that were asked for.
+// Gradients are planned as those of the norm alone, of x: puts the names that were asked for into a refusal.
 static Status as_asked(std::string_view op, const Named& n, const Status& why) {
   if (why.op().empty()) return why;
-  std::string argument(why.argument());
-  if (n.request.backward && (argument == "x" || argument.starts_with("x."))) argument.replace(0, 1, n.inputs[1]);
-  return Status::refuse(why.code(), op, std::move(argument), std::string(why.value()), std::string(why.constraint()));
+  std::string argument(why.argument()), value(why.value()), must(why.constraint());
+  if (n.request.backward) {
+    const std::string_view x = n.inputs[1];
+    constexpr std::string_view overlapping = "overlapping ", that_of = "that of ";
+    if (argument == "x" || argument.starts_with("x.")) argument.replace(0, 1, x);
+    if (value == "overlapping x") value.replace(overlapping.size(), 1, x);
+    if (must.starts_with("that of x,")) must.replace(that_of.size(), 1, x);
+  }
+  return Status::refuse(why.code(), op, std::move(argument), std::move(value), std::move(must));
 }
 
 static std::optional<TensorView> view_if(Views views, const Names& names, std::string_view name) {
@@ -70,9 +76,9 @@ template <Op O> static Result<std::vector<TensorType>> infer(Views in, const Opt
     return Status::invalid(info<O>().name, std::string(names->inputs[0]) + ".shape", "scalar", "of at least one axis");
   std::vector<TensorType> types;
   for (std::string_view name : names->outputs) {
-    const bool vector = name == "dgamma" || name == "dbeta";
+    const bool is_parameter = name == "dgamma" || name == "dbeta";
     types.push_back(
-        {in[0].dtype, {shape.shape.begin() + (vector ? shape.rank - 1 : 0), shape.shape.begin() + shape.rank}});
+        {in[0].dtype, {shape.shape.begin() + (is_parameter ? shape.rank - 1 : 0), shape.shape.begin() + shape.rank}});
   }
   return types;
 }
@@ -111,11 +117,12 @@ template <Op O> static OpInfo make_info() {
           .inputs = plain.inputs(),
           .outputs = plain.outputs(),
           .dtypes = {f32, f16, bf16, f64},
-          .options = {{"eps", "float", "added inside the root; default 1e-5"},
+          .options = {{"eps", "float", "added inside the root", "1e-5"},
                       {"backward", "0|1",
                        added ? "takes dy, sum, [gamma], [dsum] and gives dx, [dgamma], [dbeta]"
-                             : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]"},
-                      {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64"}},
+                             : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]",
+                       "0"},
+                      {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"}},
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<O>,
           .plan = plan_by_name<O>,

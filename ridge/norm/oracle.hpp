@@ -1,7 +1,7 @@
-// The norm of one row and its gradient in double, by definition; shares nothing with the kernels. Mean and scale are
-// kept in long double besides: rows of f64 are held to fewer roundings than double would add. And distances are taken
-// from the row's first element: the mean of numbers far from 0 would be rounded by more than a kernel's errors, in long
-// double too.
+// The norm of one row and its gradient in double, by definition; it shares nothing with the kernels. Mean and scale are
+// also kept in long double: rows of f64 are held to fewer roundings than double would add. Distances are taken from the
+// row's first element: the mean of numbers far from 0 would be rounded by more than a kernel's errors, even in long
+// double.
 #pragma once
 #include <cmath>
 #include <cstdint>

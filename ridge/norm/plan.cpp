@@ -21,7 +21,7 @@ static std::string_view op_name(Norm norm, bool added) {
 }
 static std::string_view op_name(const NormProblem& p) { return op_name(p.norm, p.added); }
 
-// ---- what views need
+// ---- views
 
 namespace {
 struct Named {
@@ -33,13 +33,13 @@ using NamedViews = std::initializer_list<Named>;
 
 static const TensorView* given(const std::optional<TensorView>& view) { return view ? &*view : nullptr; }
 
-static Status check_like(std::string_view op, const TensorView& x, NamedViews rows, NamedViews vectors) {
+static Status check_like(std::string_view op, const TensorView& x, NamedViews rows, NamedViews parameters) {
   if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
-  const Layout vector = Layout::contiguous({x.size(-1)});
-  for (const NamedViews& group : {rows, vectors})
+  const Layout parameter = Layout::contiguous({x.size(-1)});
+  for (const NamedViews& group : {rows, parameters})
     for (const auto& [name, view] : group) {
       if (!view) continue;
-      const Layout& shape = std::data(group) == std::data(rows) ? x.layout : vector;
+      const Layout& shape = std::data(group) == std::data(rows) ? x.layout : parameter;
       const std::string argument(name);
       if (view->dtype != x.dtype)
         return Status::invalid(op, argument + ".dtype", std::string(ridge::name(view->dtype)),
@@ -52,7 +52,7 @@ static Status check_like(std::string_view op, const TensorView& x, NamedViews ro
   return {};
 }
 
-// Outputs may overlap no input, but for those that they may be, and not each other.
+// Outputs may not overlap each other, nor inputs, except that an output may be one of `replaceable`.
 static Status check_overlap(std::string_view op, NamedViews outputs, NamedViews replaceable, NamedViews others) {
   for (const auto* out = outputs.begin(); out != outputs.end(); ++out) {
     if (!out->view) continue;
@@ -71,13 +71,13 @@ static Status check_overlap(std::string_view op, NamedViews outputs, NamedViews 
 }
 
 static NormProblem problem_of(Norm norm, double eps, const TensorView& x, const TensorView* (&&rows)[3],
-                              NamedViews vectors) {
+                              NamedViews parameters) {
   NormProblem p{.norm = norm, .cols = x.size(-1), .dtype = x.dtype, .eps = eps};
   p.rows = rows_in(x.layout);
   const TensorView views[] = {x, rows[0] ? *rows[0] : x, rows[1] ? *rows[1] : x, rows[2] ? *rows[2] : x};
-  rows_of(views, p.rows_lie.emplace());
-  for (const auto& [name, view] : vectors)
-    p.vectors_contiguous = p.vectors_contiguous && (!view || view->size(0) <= 1 || view->stride(0) == 1);
+  rows_of(views, p.row_layouts.emplace());
+  for (const auto& [name, view] : parameters)
+    p.parameters_contiguous = p.parameters_contiguous && (!view || view->size(0) <= 1 || view->stride(0) == 1);
   return p;
 }
 
@@ -102,13 +102,13 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t,
 Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormGradientTensors& t) {
   const std::string_view op = op_name(norm, t.dsum.has_value());
   const TensorView *gamma = given(t.gamma), *dsum = given(t.dsum), *dgamma = given(t.dgamma), *dbeta = given(t.dbeta);
-  const NamedViews vectors = {{"gamma", gamma}, {"dgamma", dgamma}, {"dbeta", dbeta}};
-  RIDGE_TRY(check_like(op, t.x, {{"dy", &t.dy}, {"x", &t.x}, {"dsum", dsum}, {"dx", &t.dx}}, vectors));
+  const NamedViews parameters = {{"gamma", gamma}, {"dgamma", dgamma}, {"dbeta", dbeta}};
+  RIDGE_TRY(check_like(op, t.x, {{"dy", &t.dy}, {"x", &t.x}, {"dsum", dsum}, {"dx", &t.dx}}, parameters));
   RIDGE_TRY(check_overlap(op, {{"dx", &t.dx}, {"dgamma", dgamma}, {"dbeta", dbeta}}, {},
                           {{"dy", &t.dy}, {"x", &t.x}, {"gamma", gamma}, {"dsum", dsum}}));
   for (const auto& [name, view] : NamedViews{{"dgamma", dgamma}, {"dbeta", dbeta}})
     if (view) RIDGE_TRY(check_elements_apart(op, name, view->layout));
-  NormProblem p = problem_of(norm, eps, t.x, {&t.dx, &t.dy, dsum}, vectors);
+  NormProblem p = problem_of(norm, eps, t.x, {&t.dx, &t.dy, dsum}, parameters);
   p.backward = true;
   p.added = dsum != nullptr;
   p.gamma = gamma != nullptr;
@@ -120,7 +120,7 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormGradientTen
 
 static NormProblem with_layouts(NormProblem p) {
   const Rows rows = Rows::contiguous(p.rows, p.cols);
-  if (!p.rows_lie) p.rows_lie = {rows, rows, rows, rows};
+  if (!p.row_layouts) p.row_layouts = {rows, rows, rows, rows};
   return p;
 }
 
@@ -140,7 +140,7 @@ static Status validate(const NormProblem& p) {
   RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
   RIDGE_TRY(check_eps(op, p.eps, p.dtype));
   for (int i : {1, 3}) {
-    const Rows& rows = (*p.rows_lie)[i];
+    const Rows& rows = (*p.row_layouts)[i];
     if (i == 3 && (p.backward || !p.added)) continue;  // an input, or none
     RIDGE_TRY(check_elements_apart(op, i == 3 ? "sum" : p.backward ? "dx" : "y", rows.layout(p.cols)));
   }
@@ -189,9 +189,9 @@ static Status check_planned(const NormPlan& plan, const Result<NormProblem>& vie
   const std::string_view op = op_name(plan.problem);
   const Variant& row = variants[plan.variant];
   if (*views != plan.problem) {
-    // Tensors may start elsewhere than was planned for where the row takes them so.
+    // Tensors may start at other alignment offsets than planned if the variant takes them.
     NormProblem planned = plan.problem;
-    for (int i = 0; i < 4; ++i) (*planned.rows_lie)[i].phase = (*views->rows_lie)[i].phase;
+    for (int i = 0; i < 4; ++i) (*planned.row_layouts)[i].alignment_offset = (*views->row_layouts)[i].alignment_offset;
     if (*views != planned || !family_of(row).fits(row, *views, plan.device).empty())
       return not_as_planned(op, views->text(), planned.text());
   }
@@ -200,12 +200,12 @@ static Status check_planned(const NormPlan& plan, const Result<NormProblem>& vie
   return {};
 }
 
-static Vector vector_of(const std::optional<TensorView>& v) {
-  return v ? Vector{v->data, v->layout.stride[0]} : Vector{};
+static Parameter parameter_of(const std::optional<TensorView>& v) {
+  return v ? Parameter{v->data, v->layout.stride[0]} : Parameter{};
 }
 static void* data_of(const std::optional<TensorView>& v) { return v ? v->data : nullptr; }
 
-// given: the problem of the tensors. Rings have more room for those off the boundaries that were planned for.
+// given: the problem of the tensors. A ring is larger if they are not aligned as planned.
 static Status start(const NormPlan& planned, const NormProblem& given, const Operands& operands, Stream stream) {
   if (given.cols == 0 || (planned.grid == 0 && !wants_sums(given))) return {};
   return as_given(planned, given, [&](const NormPlan& plan) {
@@ -225,8 +225,8 @@ Status NormPlan::run(const NormTensors& t, Workspace scratch, Stream stream) con
                 .y = t.y.data,
                 .other = data_of(t.residual),
                 .added = data_of(t.sum),
-                .gamma = vector_of(t.gamma),
-                .beta = vector_of(t.beta),
+                .gamma = parameter_of(t.gamma),
+                .beta = parameter_of(t.beta),
                 .workspace = scratch.data},
                stream);
 }
@@ -239,9 +239,9 @@ Status NormPlan::run(const NormGradientTensors& t, Workspace scratch, Stream str
                 .y = t.dx.data,
                 .other = t.dy.data,
                 .added = data_of(t.dsum),
-                .gamma = vector_of(t.gamma),
-                .dgamma = vector_of(t.dgamma),
-                .dbeta = vector_of(t.dbeta),
+                .gamma = parameter_of(t.gamma),
+                .dgamma = parameter_of(t.dgamma),
+                .dbeta = parameter_of(t.dbeta),
                 .workspace = scratch.data},
                stream);
 }

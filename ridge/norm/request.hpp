@@ -1,4 +1,4 @@
-// What an operator of this family is asked for by name: the operator, and its options backward, eps and accumulate.
+// A request for an operator of this family by name: the operator, and its options backward, eps and accumulate.
 #pragma once
 #include <ridge/core/options.hpp>
 #include <ridge/norm/norm.hpp>
@@ -16,7 +16,7 @@ struct Request {
   double eps = 1e-5;
   Accumulate accumulate = Accumulate::plain;
 
-  // All that can be brought and asked for; what is optional among it is named in op.cpp.
+  // All tensors that can be given and asked for; op.cpp lists those that are optional.
   Names inputs() const {
     if (backward) return added ? Names{"dy", "sum", "gamma", "dsum"} : Names{"dy", "x", "gamma"};
     return added ? Names{"x", "residual", "gamma", "beta"} : Names{"x", "gamma", "beta"};

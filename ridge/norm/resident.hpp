@@ -1,13 +1,13 @@
-// Rows that are read once and kept on chip: in registers, and past those in shared memory; long ones with a residual in
-// slices of a cluster's blocks.
+// Rows that are read once and kept on chip: in registers, and in shared memory beyond that. The blocks of a cluster
+// share a long row with a residual, a slice each.
 #pragma once
 #include <ridge/norm/sums.hpp>
 #include <ridge/tile/row_span.hpp>
 
 namespace ridge::norm_detail::resident {
 
-// What a kernel holds: of how many tensors, and vectors of each in a lane's registers and in its shared memory. Where
-// there is more to a pass than a row and its norm, registers for more than 16 words of rows are not left.
+// What a kernel keeps: rows of how many tensors, and how many vectors of each in a lane's registers and shared memory.
+// A pass that does more than normalise a row has registers for at most 16 words of rows.
 struct Held {
   int tensors, in_registers, in_shared, blocks_per_sm;
 };
@@ -16,12 +16,12 @@ constexpr Held held(Config c, Use use) {
   if (use == Use::plain) return {1, c.in_registers, c.in_shared, c.blocks_per_sm};
   if (use == Use::added) {
     const int in_registers = std::min(c.in_registers, 4);
-    return {1, in_registers, vectors - in_registers, (3 * c.blocks_per_sm + 3) / 4};  // a third more registers each
+    return {1, in_registers, vectors - in_registers, (3 * c.blocks_per_sm + 3) / 4};  // a third more registers
   }
   const int in_registers = std::clamp(c.in_registers / 2, 1, 2);
   return {2, in_registers, std::max(vectors / 2 - in_registers, 0), std::min(c.blocks_per_sm, 2)};
 }
-// Vectors of the longest row that is kept; elements before and after them have a place of their own.
+// The most vectors of a row that is kept; elements before and after them are kept apart.
 constexpr std::int64_t capacity(const Config& c, Use use) {
   const Held h = held(c, use);
   return std::int64_t{lanes(c)} * (h.in_registers + h.in_shared) * c.cluster;
@@ -46,7 +46,7 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   return refuse_smem(smem_bytes(c, use_of(p)), device);
 }
 
-// What nvcc 13 makes of the rows for sm_90a, as in all families.
+// As nvcc 13 allocates them for sm_90a, as in all families.
 constexpr int registers(const Config& c, const NormProblem& p) {
   if (c.in_registers >= 8) return 80;
   if (c.in_registers >= 4 || p.backward) return 64;
@@ -62,7 +62,7 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
                    c, p, device);
 }
 
-// Of a row: its reductions, and the passes over each vector, which take longer where they are in shared memory; fitted
+// A row's time: its reductions, and the passes over each vector, which take longer for those in shared memory; fitted
 // to an H200.
 inline double block_us(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   const bool wide = element_bytes(p) == 2;  // twice the elements in a vector
@@ -70,12 +70,12 @@ inline double block_us(const Config& c, const NormProblem& p, const DeviceInfo& 
   const double in_registers = std::min<double>(of_lane, held(c, use_of(p)).in_registers);
   const double register_us = p.backward ? (wide ? 0.68 : 0.5) : wide ? 0.3 : 0.1;
   const double shared_us = p.backward ? (wide ? 2.4 : 3.0) : (wide ? 0.93 : 0.8) * (p.added ? 1 : 0.68);
-  const double shifted = phases_of(p) > 1 && p.gamma ? (wide ? 2.4 : 1.7) : 1;  // gamma and row are not co-aligned
+  const double shifted = alignment_offsets(p) > 1 && p.gamma ? (wide ? 2.4 : 1.7) : 1;  // gamma is not co-aligned
   const double longer_us = is_two_float(p) ? register_us * (forward_clocks(p) / 2.5 - 1) : 0;  // as instructions go
   const double us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) +
                     (c.cluster > 1 ? (c.cluster > 2 ? 2.7 : 0.65) * c.cluster : 0) +
                     shifted * (register_us * in_registers + shared_us * (of_lane - in_registers)) + longer_us * of_lane;
-  return lanes(c) <= device.warp && p.cols <= tile::span_most_cols ? us + 0.6 : us;  // nearly all lanes are idle
+  return lanes(c) <= device.warp && p.cols <= tile::span_most_cols ? us + 0.6 : us;  // most lanes are idle
 }
 
 inline roofline::Kernel model(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
@@ -87,9 +87,8 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   if (element_bytes(p) == 4 && use == Use::plain) k.memory_share = 0.975;  // measured
   k.trip_bytes = row_bytes(p) / c.cluster * tensors_kept(p) * c.rows;
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c, use));
-  if (c.dependent_launch && device.cc == 90)
-    k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
-  // 16-bit elements are converted in each pass, of gradients gamma for every row.
+  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;  // its start overlaps the end of the kernel before it
+  // 16-bit elements are converted in each pass; in gradients, gamma for every row.
   const double conversions = !wide ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
   k.clocks = clocks_of(p, conversions, elements(p));
   add_sums(k, c, p, device);

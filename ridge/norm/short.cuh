@@ -1,11 +1,11 @@
-// Short rows of whole 16-byte vectors: a lane has one vector of each of several rows at a time, so that gamma and beta
-// are read once for all of them, and the rows' reductions do not wait for one another.
+// Short vector-aligned rows: a lane has one vector of each of several rows at a time, so that gamma and beta are read
+// once for all of them, and the rows' reductions do not wait for one another.
 #pragma once
 #include <ridge/norm/vector.cuh>
 
 namespace ridge::norm_detail {
 
-// A row's lanes, for what is rare (statistics.cuh).
+// A row's lanes as the rare case needs them (statistics.cuh).
 template <class Team> struct LanesTogether {
   template <class V> struct Scratch {};
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
@@ -14,13 +14,13 @@ template <class Team> struct LanesTogether {
 };
 
 // Policy::config: a block has `rows` rows side by side, `rows_per_lane` times.
-// Preconditions: rows of all tensors start on 16 bytes, are of whole units, at most one for each lane, and evenly
-// spaced; gamma and beta are contiguous, gridDim.x * rows * rows_per_lane covers rows. y and sum may be x or residual.
+// Preconditions: rows of all tensors are vector-aligned and evenly spaced, with at most one vector for each lane; gamma
+// and beta are contiguous; gridDim.x * rows * rows_per_lane covers rows. y and sum may be x or residual.
 template <class Policy, class Team, class T, bool Added>
 __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> a) {
   using tile::Packed;
   constexpr Config c = Policy::config;
-  constexpr int per_lane = c.rows_per_lane, V = tile::unit_elements<T>;
+  constexpr int per_lane = c.rows_per_lane, V = tile::vector_elements<T>;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
   const simt::tiles<Team::lanes> together;
   const int at = Team::lane() * V;
@@ -29,17 +29,17 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> 
   const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
 
   // ---- load
-  Packed unit[per_lane];
+  Packed vector[per_lane];
 #pragma unroll
   for (int t = 0; t < per_lane; ++t)
-    unit[t] = exists(t) ? tile::load_packed(a.x.even_row(first + t * c.rows) + at) : Packed{};
+    vector[t] = exists(t) ? tile::load_packed(a.x.strided_row(first + t * c.rows) + at) : Packed{};
   if constexpr (Added) {
     Packed other[per_lane];
 #pragma unroll
     for (int t = 0; t < per_lane; ++t)
-      other[t] = exists(t) ? tile::load_packed(a.residual.even_row(first + t * c.rows) + at) : Packed{};
+      other[t] = exists(t) ? tile::load_packed(a.residual.strided_row(first + t * c.rows) + at) : Packed{};
 #pragma unroll
-    for (int t = 0; t < per_lane; ++t) unit[t] = packed_sum<T>(unit[t], other[t]);
+    for (int t = 0; t < per_lane; ++t) vector[t] = packed_sum<T>(vector[t], other[t]);
   }
   Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
   if (has && a.gamma.data) affine.gamma = tile::load_packed_anywhere(a.gamma.data + at);
@@ -48,11 +48,11 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> 
   const auto finish = [&](int t, const Statistics<float>& normalised) {
     if (!exists(t)) return;
     const std::int64_t row = first + t * c.rows;
-    if constexpr (Added) tile::store_packed(a.sum.even_row(row) + at, unit[t]);
-    tile::store_packed(a.y.even_row(row) + at, norm_unit<T>(normalised, unit[t], affine));
+    if constexpr (Added) tile::store_packed(a.sum.strided_row(row) + at, vector[t]);
+    tile::store_packed(a.y.strided_row(row) + at, normalised_vector<T>(normalised, vector[t], affine));
   };
 
-  // ---- compute: rows side by side, and elements as they are; that costs bits only where their mean is far from 0
+  // ---- compute: rows side by side, and distances from 0, which loses bits only if a row's mean is far from 0
   const float per_column = 1 / static_cast<float>(a.cols), per_element = a.rms ? 0.0f : per_column;
   Differences<float> s[per_lane];
   Spread<float> spread[per_lane];
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> 
 #pragma unroll
   for (int t = 0; t < per_lane; ++t) {
     s[t] = {0, 0};
-    for_elements<T>(unit[t], [&](float e, int) { s[t].add(e); });
+    for_elements<T>(vector[t], [&](float e, int) { s[t].add(e); });
   }
 #pragma unroll
   for (int t = 0; t < per_lane; ++t) {
@@ -70,17 +70,17 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> 
   }
 
   // ---- finish
-  if (!simt::tiles<Team::warp>().any(far)) {  // all of the warp together
+  if (!simt::tiles<Team::warp>().any(far)) {  // the whole warp takes the same branch
 #pragma unroll
     for (int t = 0; t < per_lane; ++t) finish(t, spread[t].statistics(0, per_column, a.eps));
     return;
   }
 #pragma unroll
   for (int t = 0; t < per_lane; ++t) {
-    const float of_first = together.shfl(tile::unpack_floats<T>(unit[t])[0], 0);
+    const float of_first = together.shfl(tile::unpack_floats<T>(vector[t])[0], 0);
     const float base = is_finite(spread[t].mean) ? spread[t].mean : of_first, less = has ? base : 0.0f;
     Differences<float> of_base{0, 0};
-    for_elements<T>(unit[t], [&](float e, int) { of_base.add(e - less); });
+    for_elements<T>(vector[t], [&](float e, int) { of_base.add(e - less); });
     of_base = together.reduce(of_base, plus<Differences<float>>);
     const Spread<float> again = Spread<float>::of(of_base, per_element);
     const float divisor = again.divisor(per_column, a.eps);
@@ -89,17 +89,17 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> 
       continue;
     }
     WideScratch<LanesTogether<Team>> none;
-    const auto each = [&](auto&& f) { for_elements<T>(unit[t], [&](float e, int) { f(e, has); }); };
+    const auto each = [&](auto&& f) { for_elements<T>(vector[t], [&](float e, int) { f(e, has); }); };
     finish(t, wide_statistics<LanesTogether<Team>, float>(
                   each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, none));
   }
 }
 
-// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy. Blocks stay
-// and go through rows; each lane keeps the sums of its unit's columns.
+// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] = sum of dy. Blocks
+// are persistent; each lane keeps the sums of its vector's columns.
 //
 // Policy::config: a block has `rows` rows side by side, `rows_per_lane` times before it goes on.
-// Preconditions: as above, of dy, x, dsum and dx; any grid.
+// Preconditions: as above, for dy, x, dsum and dx; any grid.
 template <class Policy, class Team, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     norm_short_gradient(Backward<T> a, float* slices) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   using Floats = tile::Floats<T>;
   using Sums = GradientSums<float>;
   constexpr Config c = Policy::config;
-  constexpr int per_lane = c.rows_per_lane, V = tile::unit_elements<T>, most_cols = Team::lanes * V;
+  constexpr int per_lane = c.rows_per_lane, V = tile::vector_elements<T>, most_cols = Team::lanes * V;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
   __shared__ float of_rows[c.rows][2][most_cols];
   const simt::tiles<Team::lanes> together;
@@ -127,17 +127,17 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
 
     // ---- load
-    Packed unit_x[per_lane], unit_dy[per_lane];
+    Packed vector_x[per_lane], vector_dy[per_lane];
 #pragma unroll
     for (int t = 0; t < per_lane; ++t) {
-      unit_x[t] = exists(t) ? tile::load_packed(a.x.even_row(first + t * c.rows) + at) : Packed{};
-      unit_dy[t] = exists(t) ? tile::load_packed(a.dy.even_row(first + t * c.rows) + at) : Packed{};
+      vector_x[t] = exists(t) ? tile::load_packed(a.x.strided_row(first + t * c.rows) + at) : Packed{};
+      vector_dy[t] = exists(t) ? tile::load_packed(a.dy.strided_row(first + t * c.rows) + at) : Packed{};
     }
 
 #pragma unroll
     for (int t = 0; t < per_lane; ++t) {
       // ---- compute: distances from the row's first element
-      const Floats x = tile::unpack_floats<T>(unit_x[t]), dy = tile::unpack_floats<T>(unit_dy[t]);
+      const Floats x = tile::unpack_floats<T>(vector_x[t]), dy = tile::unpack_floats<T>(vector_dy[t]);
       const auto sums = [&](float base) {
         Sums s{0, 0, 0, 0};
         const float less = has ? base : 0.0f;
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       };
       float base = a.rms ? 0.0f : together.shfl(x[0], 0);
       Sums s = sums(base);
-      if (simt::tiles<Team::warp>().any(!a.rms && far_from_base(s, per_column))) {  // all of the warp together
+      if (simt::tiles<Team::warp>().any(!a.rms && far_from_base(s, per_column))) {  // one branch for the warp
         base += a.rms ? 0.0f : s.first * per_column;
         s = sums(base);
       }
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       if (!exists(t)) continue;
       const std::int64_t row = first + t * c.rows;
       Floats dx{};
-      if (a.dsum.data) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum.even_row(row) + at));
+      if (a.dsum.data) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum.strided_row(row) + at));
 #pragma unroll
       for (int v = 0; v < V; ++v) {
         const float n = gradient.normalised(x[v]);
@@ -177,11 +177,11 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         sum_gamma[v] = fmaf(dy[v], n, sum_gamma[v]);
         sum_beta[v] += dy[v];
       }
-      tile::store_packed(a.dx.even_row(row) + at, tile::pack_floats<T>(dx));
+      tile::store_packed(a.dx.strided_row(row) + at, tile::pack_floats<T>(dx));
     }
   }
 
-  // ---- the rows of the block, one after the other
+  // ---- sum the block's rows, in order
 #pragma unroll
   for (int v = 0; v < V; ++v) {
     of_rows[Team::row_of_block()][0][at + v] = sum_gamma[v];

@@ -1,5 +1,5 @@
-// Short rows of whole vectors: a lane has one vector of each of several rows at a time. Gradients are rows of the table
-// by themselves: their blocks stay, and keep the sums of dgamma and dbeta.
+// Short vector-aligned rows: a lane has one vector of each of several rows at a time. Gradients are variants of their
+// own: their blocks are persistent and keep the sums of dgamma and dbeta.
 #pragma once
 #include <ridge/norm/sums.hpp>
 
@@ -31,15 +31,15 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   const double bytes = static_cast<double>(element_bytes(p));
   roofline::Kernel k = kernel_of(footprint(row, p, device), p);
   if (p.backward) {
-    // A block's rows follow one another: loads, reductions and passes, beside another block's. Fitted to an H200.
-    const double in_turn = std::ceil(static_cast<double>(p.rows) / static_cast<double>(k.blocks * c.rows));
-    k.trips = in_turn;
+    // A block's rows follow one another: loads, reductions and passes, beside another block. Fitted to an H200.
+    const double iterations = std::ceil(static_cast<double>(p.rows) / static_cast<double>(k.blocks * c.rows));
+    k.trips = iterations;
     k.trip_bytes = row_bytes(p) * c.rows * tensors_kept(p);
-    k.block_us = (bytes == 2 ? 2.2 : 1.3) * in_turn;
+    k.block_us = (bytes == 2 ? 2.2 : 1.3) * iterations;
   } else {
     k.trip_bytes = row_bytes(p) * static_cast<double>(rows_per_block(c));
     k.block_us = 0.5 * lanes(c) / static_cast<double>(vectors(p));
-    // Lanes that have no vector of a short row take as long as those that do.
+    // Lanes without a vector of a short row take as long as those that have one.
     const double worked_on = static_cast<double>(p.rows) * lanes(c) * vector_bytes / bytes;
     k.clocks = clocks_of(p, bytes == 2 ? 1 : 0, worked_on);
   }

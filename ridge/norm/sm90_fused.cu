@@ -1,13 +1,12 @@
 // Launches Algorithm::fused in clusters.
+#include <ridge/core/table.hpp>
 #include <ridge/norm/sm90_fused.cuh>
 #include <ridge/tile/sm90/launch.cuh>
-
-#include <utility>
 
 namespace ridge::norm_detail {
 namespace {
 
-// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+// The part of a variant that its kernel depends on: variants that differ only in their cluster share a kernel.
 template <int Threads, int InRegisters> struct ClusterPolicy {
   static constexpr Config config = {.algorithm = Algorithm::fused, .threads = Threads, .in_registers = InRegisters};
 };
@@ -26,16 +25,11 @@ template <int I, class T> Status launch_row(const Call& call) {
   }
 }
 
-template <class T, int... I> Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 template <class T> Status launch_fused_clusters(const NormPlan& plan, const Operands& operands, Stream stream) {
-  return launch_variant<T>(call_of(plan, operands, stream), std::make_integer_sequence<int, variant_count>{});
+  const Call call = call_of(plan, operands, stream);
+  return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(call); });
 }
 template Status launch_fused_clusters<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_fused_clusters<half>(const NormPlan&, const Operands&, Stream);

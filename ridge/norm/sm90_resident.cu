@@ -1,14 +1,13 @@
 // Launches Algorithm::resident in clusters.
+#include <ridge/core/table.hpp>
 #include <ridge/norm/resident.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/row_cluster.cuh>
 
-#include <utility>
-
 namespace ridge::norm_detail {
 namespace {
 
-// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+// The part of a variant that its kernel depends on: variants that differ only in their cluster share a kernel.
 template <int Threads, int InRegisters, int InShared, int BlocksPerSm> struct ClusterPolicy {
   static constexpr Config config = {
       .threads = Threads, .in_registers = InRegisters, .in_shared = InShared, .blocks_per_sm = BlocksPerSm};
@@ -27,16 +26,11 @@ template <int I, class T> Status launch_row(const Call& call) {
   }
 }
 
-template <class T, int... I> Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 template <class T> Status launch_resident_clusters(const NormPlan& plan, const Operands& operands, Stream stream) {
-  return launch_variant<T>(call_of(plan, operands, stream), std::make_integer_sequence<int, variant_count>{});
+  const Call call = call_of(plan, operands, stream);
+  return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(call); });
 }
 template Status launch_resident_clusters<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_resident_clusters<half>(const NormPlan&, const Operands&, Stream);

@@ -1,14 +1,13 @@
 // Launches Algorithm::ring.
+#include <ridge/core/table.hpp>
 #include <ridge/norm/launch.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 
-#include <utility>
-
 namespace ridge::norm_detail {
 namespace {
 
-// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+// The part of a variant that its kernel depends on: variants that differ only in their cluster share a kernel.
 template <int Threads, int InRegisters, int Team> struct RingPolicy {
   static constexpr Config config = {
       .algorithm = Algorithm::ring, .threads = Threads, .in_registers = InRegisters, .team = Team};
@@ -21,12 +20,12 @@ template <int I, class T> Status launch_row(const Call& call) {
   } else {
     const NormPlan& plan = call.plan;
     const NormProblem& p = plan.problem;
-    const std::int64_t pitch = p.rows > 1 ? (*p.rows_lie)[0].pitch() * static_cast<std::int64_t>(sizeof(T)) : 0;
+    const std::int64_t pitch = p.rows > 1 ? (*p.row_layouts)[0].pitch() * static_cast<std::int64_t>(sizeof(T)) : 0;
     const tile::RowRing of_grid = ring::ring_of(c, p, plan.device.smem_optin).of_clusters(plan.grid / c.cluster, pitch);
     using P = RingPolicy<c.threads, c.in_registers, c.team>;
     const Forward<T> a = forward_of<T>(call);
     const auto rows_of = [&](const auto& tensor, int layout) {
-      return tile::sm90::ring_rows(tensor.data, (*p.rows_lie)[layout].pitch(), p.rows, p.cols);
+      return tile::sm90::ring_rows(tensor.data, (*p.row_layouts)[layout].pitch(), p.rows, p.cols);
     };
     const auto in_clusters = [&](auto kernel, const auto& inputs) {
       return tile::sm90::launch_clusters(launch_config(call, 32), c.cluster, kernel, a, of_grid, inputs);
@@ -37,16 +36,11 @@ template <int I, class T> Status launch_row(const Call& call) {
   }
 }
 
-template <class T, int... I> Status launch_variant(const Call& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 template <class T> Status launch_ring(const NormPlan& plan, const Operands& operands, Stream stream) {
-  return launch_variant<T>(call_of(plan, operands, stream), std::make_integer_sequence<int, variant_count>{});
+  const Call call = call_of(plan, operands, stream);
+  return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(call); });
 }
 template Status launch_ring<float>(const NormPlan&, const Operands&, Stream);
 template Status launch_ring<half>(const NormPlan&, const Operands&, Stream);

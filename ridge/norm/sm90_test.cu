@@ -1,4 +1,4 @@
-// Hopper's rings and gradients on the CPU runtime, which has no clusters: against sums in double.
+// Hopper's rings and gradients on the CPU runtime, which has no clusters, against sums in double.
 #include <ridge/norm/sm90_fused.cuh>
 #include <ridge/norm/sm90_ring.cuh>
 #include <ridge/norm/sm90_specialized.cuh>
@@ -15,7 +15,7 @@
 namespace ridge::norm_detail {
 namespace {
 
-// As the table has them, but for their sizes.
+// As in the table, except for their sizes.
 template <int Threads, int Team> struct RingPolicy {
   static constexpr Config config = {.algorithm = Algorithm::ring, .threads = Threads, .in_registers = 9, .team = Team};
 };
@@ -31,14 +31,14 @@ struct Case {
 
 const Case cases[] = {
     {"one element", 3, 1},
-    {"less than a unit", 5, 3},
-    {"whole units, and fewer than lanes", 9, 32},
+    {"less than a vector", 5, 3},
+    {"whole vectors, and fewer than lanes", 9, 32},
     {"all lanes", 7, 256},
-    {"rows start at all places of a unit", 37, 249},
+    {"rows start at all alignment offsets", 37, 249},
     {"more rows than places in the ring", 40, 128},
-    // Copies bring whole units of 16 bytes: of rows that shared one, they would meet what others write,
-    // and leave it unused.
-    {"in place, rows of whole units", 11, 200, Norm::layer, true, true, true},
+    // Copies load whole vectors of 16 bytes: if two rows shared one, a copy would load what another team is writing,
+    // and not use it.
+    {"in place, rows of whole vectors", 11, 200, Norm::layer, true, true, true},
     {"no gamma", 5, 131, Norm::layer, false},
     {"an infinite element leaves zeros", 5, 131, Norm::rms, true, false, false, std::numeric_limits<float>::infinity()},
     {"no beta", 5, 131, Norm::layer, true, false},
@@ -47,7 +47,7 @@ const Case cases[] = {
     {"a mean far from zero", 6, 250, Norm::layer, true, true, false, 0, 1e4f},
 };
 
-// limit: bytes of shared memory; on_lines: by as many blocks as there are places of a line where rows start.
+// limit: bytes of shared memory; on_lines: by as many blocks as there are offsets from a 128-byte line of rows' starts.
 template <class Policy, class T, bool Added> void check(const Case& c, int limit = 48 << 10, bool on_lines = false) {
   SCOPED_TRACE(c.about);
   std::mt19937 bits(1);
@@ -66,8 +66,8 @@ template <class Policy, class T, bool Added> void check(const Case& c, int limit
 
   NormProblem p{.norm = c.norm, .rows = c.rows, .cols = c.cols, .dtype = dtype_of<T>, .added = Added};
   Rows layout = Rows::contiguous(c.rows, c.cols);
-  layout.phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(x.data()) % vector_bytes);
-  p.rows_lie = {layout, layout, layout, layout};
+  layout.alignment_offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(x.data()) % vector_bytes);
+  p.row_layouts = {layout, layout, layout, layout};
   const auto rows_of = [&](auto* data) {
     return RowTensor<std::remove_pointer_t<decltype(data)>>{data, RowOffsets::of(layout.outer)};
   };
@@ -89,8 +89,8 @@ template <class Policy, class T, bool Added> void check(const Case& c, int limit
   p.beta = c.beta;
   tile::RowRing ring = ring::ring_of(Policy::config, p, limit);
   ASSERT_GT(ring.stages, 0);
-  ASSERT_LE(ring.slice_units, ring::capacity(Policy::config));
-  std::int64_t blocks = 2 * ring.phases;
+  ASSERT_LE(ring.slice_vectors, ring::capacity(Policy::config));
+  std::int64_t blocks = 2 * ring.offsets;
   if (on_lines) {
     const std::int64_t pitch = c.rows > 1 ? c.cols * static_cast<std::int64_t>(sizeof(T)) : 0;
     blocks = 128 / std::gcd<std::int64_t>(128, pitch);
@@ -122,7 +122,7 @@ template <class Policy, class T, bool Added> void check(const Case& c, int limit
     for (std::int64_t i = 0; i < c.cols; ++i) {
       const double g = c.gamma ? float(gamma[i]) : 1, b = c.beta ? float(beta[i]) : 0;
       const double normalised = (float(row[i]) - mean) * scale, e = normalised * g + b;
-      // Of sums of up to 256 terms in float32, each rounded; and of the result, to its type.
+      // The error of sums of up to 256 terms in float32, each rounded, and of the result's rounding to its type.
       const double u = 0x1p-24, error = 64 * u * std::fabs(g) * (std::fabs(normalised) + 1) + 4 * u * std::fabs(b);
       const double rounding = std::is_same_v<T, float> ? u : 0x1p-8;
       if (std::isnan(e)) {
@@ -141,7 +141,7 @@ TEST(NormRing, Rows) {
   for (const Case& c : cases) {
     check<RingPolicy<128, 64>, float, false>(c);
     check<RingPolicy<128, 64>, bfloat16, false>(c);
-    check<RingPolicy<96, 96>, bfloat16, false>(c);  // warps are no power of two
+    check<RingPolicy<96, 96>, bfloat16, false>(c);  // the number of warps is no power of two
     check<RingPolicy<128, 64>, bfloat16, false>(c, 48 << 10, true);
     check<RingPolicy<96, 96>, float, false>(c, 48 << 10, true);
   }
@@ -156,9 +156,9 @@ TEST(NormRing, RowsOfASum) {
   }
 }
 
-// ---- gradients: rows that the copy engine brings are those that lanes copy themselves
+// ---- gradients: rows loaded by the copy engine give the same results as rows that lanes copy themselves
 
-struct BroughtByEngine : OneBlock {
+struct EngineCopies : OneBlock {
   using OneBlock::OneBlock;
   template <class T> using Copies = BulkCopies;
 };
@@ -166,7 +166,7 @@ template <int Rows> struct FusedPolicy {
   static constexpr Config config = {.algorithm = Algorithm::fused, .threads = 128, .rows = Rows, .in_registers = 2};
 };
 
-// Contiguous normal rows, and a kernel of gradients over them.
+// Contiguous rows of normal numbers, and a launch of a gradient kernel over them.
 template <class T> struct GradientCase {
   NormProblem problem;
   std::vector<T> x, dy, gamma;  // [rows, cols], [rows, cols], [cols]
@@ -187,13 +187,13 @@ template <class T> struct GradientCase {
     for (auto* tensor : {&x, &dy, &gamma})
       for (T& e : *tensor) e = T(normal(bits));
     const Rows layout = Rows::contiguous(rows, cols);
-    problem.rows_lie = {layout, layout, layout, layout};
+    problem.row_layouts = {layout, layout, layout, layout};
   }
   template <class Kernel, class Shape>
   void run(Kernel kernel, int blocks, int threads, const Shape& shape, const T* with_gamma, std::vector<T>& dx,
            std::vector<float>& slices) const {
     const simt::Config at{.grid = dim3(blocks), .block = dim3(threads), .smem = static_cast<std::size_t>(shape.smem)};
-    const RowOffsets evenly = RowOffsets::of((*problem.rows_lie)[0].outer);
+    const RowOffsets evenly = RowOffsets::of((*problem.row_layouts)[0].outer);
     const Backward<T> a{.dy = {dy.data(), evenly},
                         .x = {x.data(), evenly},
                         .dsum = {},
@@ -209,7 +209,7 @@ template <class T> struct GradientCase {
   }
 };
 
-template <class Policy, class T> void check_brought(std::int64_t rows, std::int64_t cols) {
+template <class Policy, class T> void check_engine_copies(std::int64_t rows, std::int64_t cols) {
   SCOPED_TRACE(cols);
   GradientCase<T> given(rows, cols, Norm::layer, 2);
   constexpr int blocks = 2;
@@ -218,10 +218,10 @@ template <class Policy, class T> void check_brought(std::int64_t rows, std::int6
   const auto run = [&](auto kernel, std::vector<T>& dx, std::vector<float>& slices) {
     given.run(kernel, blocks, Policy::config.threads, shape, given.gamma.data(), dx, slices);
   };
-  const auto sums = static_cast<std::size_t>((blocks + shape.phases - 1) * 2 * cols);
+  const auto sums = static_cast<std::size_t>((blocks + shape.alignment_offsets - 1) * 2 * cols);
   std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
-  run(norm_fused_gradient<Policy, 32, T, BroughtByEngine>, dx, slices);
+  run(norm_fused_gradient<Policy, 32, T, EngineCopies>, dx, slices);
   run(norm_fused_gradient<Policy, 32, T>, want_dx, want_slices);
   for (std::size_t i = 0; i < dx.size(); ++i) ASSERT_EQ(float(dx[i]), float(want_dx[i])) << i;
   for (std::size_t i = 0; i < sums; ++i) ASSERT_EQ(slices[i], want_slices[i]) << i;
@@ -229,13 +229,13 @@ template <class Policy, class T> void check_brought(std::int64_t rows, std::int6
 
 TEST(NormFused, RowsThatTheCopyEngineBrings) {
   for (const std::int64_t cols : {8, 256, 249, 203}) {
-    check_brought<FusedPolicy<1>, float>(37, cols);
-    check_brought<FusedPolicy<2>, float>(37, cols);
-    check_brought<FusedPolicy<2>, bfloat16>(40, cols);
+    check_engine_copies<FusedPolicy<1>, float>(37, cols);
+    check_engine_copies<FusedPolicy<2>, float>(37, cols);
+    check_engine_copies<FusedPolicy<2>, bfloat16>(40, cols);
   }
 }
 
-// ---- gradients by specialized warps: against those of warps that all do the same, and of sums in another order
+// ---- gradients by specialized warps, against those of warps that all do the same, whose sums have another order
 
 template <int K> struct SpecializedPolicy {
   static constexpr Config config = {
@@ -256,13 +256,14 @@ template <int K> void check_specialized(std::int64_t rows, std::int64_t cols, bo
   using One = FusedPolicy<1>;
   constexpr int limit = 64 << 10;
   const FusedRows of_one = fused::shape_of(One::config, p, limit, blocks);
-  const auto sums = static_cast<std::size_t>((blocks + std::min<std::int64_t>(of_one.phases, rows) - 1) * 2 * cols);
+  const auto sums =
+      static_cast<std::size_t>((blocks + std::min<std::int64_t>(of_one.alignment_offsets, rows) - 1) * 2 * cols);
   std::vector<T> dx(given.x.size(), T(7.0f)), want_dx(given.x.size(), T(5.0f));
   std::vector<float> slices(sums, 7.0f), want_slices(sums, 5.0f);
   run(norm_specialized_gradient<Policy, T>, specialized::threads_of(Policy::config),
       specialized::shape_of(Policy::config, p, limit, blocks), dx, slices);
   run(norm_fused_gradient<One, 32, T>, 128, of_one, want_dx, want_slices);
-  // A result that lies between two bfloat16 may become either.
+  // A result halfway between two bfloat16 may round to either.
   for (std::size_t i = 0; i < dx.size(); ++i)
     ASSERT_NEAR(float(dx[i]), float(want_dx[i]), 0x1p-7 * std::fabs(float(want_dx[i])) + 1e-4) << i;
   for (std::size_t i = 0; i < sums; ++i) ASSERT_NEAR(slices[i], want_slices[i], 1e-4) << i;

@@ -1,24 +1,24 @@
-// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with
-// its others as one span.
+// Rows of a few columns, without gaps between them: a block loads its rows to shared memory as one span, then a thread
+// works on a row.
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/row_span.cuh>
 
 namespace ridge::norm_detail {
 
-// A row's only lane (statistics.cuh).
+// A team of one thread (statistics.cuh).
 struct OneThread {
   template <class V> struct Scratch {};
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F, Scratch<V>&) { return value; }
 };
 
-// The units of a + b as they are stored, of any type.
+// a + b of two vectors, rounded as it is stored, for any type.
 template <class T> __device__ __forceinline__ tile::Packed span_sum(const tile::Packed& a, const tile::Packed& b) {
   if constexpr (sizeof(T) == 8) {
-    tile::Unit<T> sum = tile::unpack<T>(a);
-    const tile::Unit<T> other = tile::unpack<T>(b);
+    tile::Vector<T> sum = tile::unpack<T>(a);
+    const tile::Vector<T> other = tile::unpack<T>(b);
 #pragma unroll
-    for (int v = 0; v < tile::unit_elements<T>; ++v) sum[v] += other[v];
+    for (int v = 0; v < tile::vector_elements<T>; ++v) sum[v] += other[v];
     return tile::pack<T>(sum);
   } else {
     return packed_sum<T>(a, b);
@@ -43,15 +43,15 @@ __global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : P
   if (a.sum.data) {
     const T* residual = a.residual.data + start;
     T *sum = a.sum.data + start, *kept = room + span.lead;
-    span.template for_units<threads>(
+    span.template for_vectors<threads>(
         [&](int at) { return span_sum<T>(tile::load_packed(x + at), tile::load_packed(residual + at)); },
-        [&](int at, const tile::Packed& unit) {
-          tile::store_packed(sum + at, unit);
-          tile::store_packed_shared(kept + at, unit);
+        [&](int at, const tile::Packed& vector) {
+          tile::store_packed(sum + at, vector);
+          tile::store_packed_shared(kept + at, vector);
         });
     span.for_edge([&](int at) { kept[at] = sum[at] = rounded_sum(x[at], residual[at]); });
   } else {
-    span.template bring<threads>(x, room);
+    span.template load<threads>(x, room);
   }
   if (const int i = static_cast<int>(threadIdx.x); i < cols) {
     gamma[i] = a.gamma.data ? X(a.gamma.data[i * a.gamma.step]) : X(1);
@@ -73,12 +73,12 @@ __global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : P
     });
   }
   __syncthreads();
-  span.template send<threads>(room, a.y.data + start);
+  span.template store<threads>(room, a.y.data + start);
 }
 
-// dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] of dy; slices null: not wanted. Blocks stay
-// and go through turns of `rows` rows, of which the next one is on its way meanwhile. Of a turn a thread has a row, to
-// find what dx takes of it; then it has every so many-th element, all of one column, whose sums it keeps.
+// dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] = sum of dy; slices null: not wanted.
+// Blocks are persistent: an iteration works on `rows` rows while the next ones are loaded. First a thread takes a row's
+// statistics; then it takes every so many-th element, all of one column, and keeps that column's sums.
 //
 // Preconditions: as above, of dy, x, dsum and dx; any grid.
 template <class Policy, class T>
@@ -94,31 +94,31 @@ __global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : P
   const int thread = static_cast<int>(threadIdx.x), lines = threads / cols, line = thread / cols;
   const int column = thread - line * cols;
   if (thread < cols) gamma[thread] = a.gamma.data ? X(a.gamma.data[thread * a.gamma.step]) : X(1);
-  const std::int64_t turns = (a.rows + rows - 1) / rows;
-  const auto rows_of = [&](std::int64_t turn) {
-    return static_cast<int>(::min(a.rows - turn * rows, std::int64_t{rows}));
+  const std::int64_t iterations = (a.rows + rows - 1) / rows;
+  const auto rows_of = [&](std::int64_t iteration) {
+    return static_cast<int>(::min(a.rows - iteration * rows, std::int64_t{rows}));
   };
-  const auto bring = [&](std::int64_t turn, int stage) {
-    if (turn < turns) {
-      const std::int64_t start = turn * rows * cols;
+  const auto load_rows = [&](std::int64_t iteration, int stage) {
+    if (iteration < iterations) {
+      const std::int64_t start = iteration * rows * cols;
       T* to = rooms + stage * tensors * room;
-      const tile::RowSpan<T> span(a.x.data + start, rows_of(turn) * cols);
-      span.template bring_async<threads>(a.x.data + start, to);
-      span.template bring_async<threads>(a.dy.data + start, to + room);
-      if (tensors == 3) span.template bring_async<threads>(a.dsum.data + start, to + 2 * room);
+      const tile::RowSpan<T> span(a.x.data + start, rows_of(iteration) * cols);
+      span.template load_async<threads>(a.x.data + start, to);
+      span.template load_async<threads>(a.dy.data + start, to + room);
+      if (tensors == 3) span.template load_async<threads>(a.dsum.data + start, to + 2 * room);
     }
     tile::commit_copies();
   };
 
   const tile::SpanRow<T> own(cols);
   X sum_gamma = 0, sum_beta = 0;
-  bring(blockIdx.x, 0);
+  load_rows(blockIdx.x, 0);
   int stage = 0;
 #pragma unroll 1
-  for (std::int64_t turn = blockIdx.x; turn < turns; turn += gridDim.x, stage ^= 1) {
-    bring(turn + gridDim.x, stage ^ 1);
-    const std::int64_t start = turn * rows * cols;
-    const int here = rows_of(turn);
+  for (std::int64_t iteration = blockIdx.x; iteration < iterations; iteration += gridDim.x, stage ^= 1) {
+    load_rows(iteration + gridDim.x, stage ^ 1);
+    const std::int64_t start = iteration * rows * cols;
+    const int here = rows_of(iteration);
     const tile::RowSpan<T> span(a.x.data + start, here * cols);
     T *of_x = rooms + stage * tensors * room, *x = of_x + span.lead, *dy = x + room, *dsum = dy + room;
     tile::wait_copies<1>();
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : P
     }
     __syncthreads();
 
-    // ---- a thread per column, and `lines` of them side by side
+    // ---- a thread per column, `lines` rows at a time
     if (line < lines)
 #pragma unroll 2
       for (int r = line; r < here; r += lines) {
@@ -157,12 +157,12 @@ __global__ void __launch_bounds__(Policy::config.threads, sizeof(T) == 8 ? 1 : P
         x[at] = T(tensors == 3 ? d + X(dsum[at]) : d);
       }
     __syncthreads();
-    span.template send<threads>(of_x, a.dx.data + start);
+    span.template store<threads>(of_x, a.dx.data + start);
     __syncthreads();  // the room is free
   }
   if (!slices) return;
 
-  // ---- the lines, one after the other
+  // ---- sum the lines, in order
   tile::wait_copies<0>();
   X* sums = reinterpret_cast<X*>(rooms);  // [2][lines][cols]
   if (line < lines) {

@@ -1,13 +1,13 @@
-// Rows of a few columns, without gaps between them: a block brings its rows to shared memory as one span. Gradients are
-// rows of the table by themselves: their blocks stay, and keep the sums of dgamma and dbeta.
+// Rows of a few columns, without gaps between them: a block loads its rows to shared memory as one span. Gradients are
+// variants of their own: their blocks are persistent and keep the sums of dgamma and dbeta.
 #pragma once
 #include <ridge/norm/sums.hpp>
 #include <ridge/tile/row_span.hpp>
 
 namespace ridge::norm_detail {
 
-// Rows that a block brings at a time, and its shared memory. Gradients bring the next ones meanwhile, and keep what dx
-// takes of each row.
+// The rows that a block loads at a time, and its shared memory. Gradients load the next rows meanwhile, and keep
+// `of_row` statistics of each row.
 struct SpanShape {
   static constexpr int stages = 2, of_row = 5;
 
@@ -24,7 +24,7 @@ inline SpanShape shape_of(const Config& c, const NormProblem& p, const DeviceInf
     return {rows, tile::span_room(rows, cols, size)};
   }
   constexpr std::int64_t bytes = 24576;
-  constexpr int most_smem = 72 << 10;  // for three blocks on a multiprocessor of Hopper's
+  constexpr int most_smem = 72 << 10;  // for three blocks on a Hopper multiprocessor
   const int x_bytes = p.dtype == f64 ? 8 : 4, tensors = p.added ? 3 : 2, kept = SpanShape::of_row * x_bytes;
   const auto smem = [&](int rows) {
     return SpanShape::stages * tensors * tile::span_room(rows, cols, size) + rows * kept;
@@ -32,7 +32,7 @@ inline SpanShape shape_of(const Config& c, const NormProblem& p, const DeviceInf
   int rows = tile::span_rows(c.threads, p.rows, std::int64_t{tensors} * cols * size + kept, bytes,
                              device.sms * c.blocks_per_sm);
   while (rows > tile::span_pair && smem(rows) > most_smem) rows /= 2;
-  return {rows, std::max(smem(rows), 2 * c.threads * x_bytes)};  // in the end, sums of all threads
+  return {rows, std::max(smem(rows), 2 * c.threads * x_bytes)};  // at the end, the sums of all threads
 }
 
 inline std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
@@ -43,11 +43,12 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   if (p.cols > tile::span_most_cols)
     return "a row has " + std::to_string(p.cols) + " elements, and a thread keeps " +
            std::to_string(tile::span_most_cols);
-  const Rows& x = (*p.rows_lie)[0];
-  for (const Rows& rows : *p.rows_lie) {
+  const Rows& x = (*p.row_layouts)[0];
+  for (const Rows& rows : *p.row_layouts) {
     if (rows.step != 1) return "a row's elements are not contiguous";
     if (rows.outer.rank > 1 || (p.rows > 1 && rows.pitch() != p.cols)) return "there are gaps between rows";
-    if (rows.phase != x.phase) return "the tensors start at different distances from 16-byte boundaries";
+    if (rows.alignment_offset != x.alignment_offset)
+      return "the tensors start at different distances from 16-byte boundaries";
   }
   return refuse_smem(shape_of(c, p, device).smem, device);
 }
@@ -64,15 +65,15 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
 inline roofline::Kernel model(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   roofline::Kernel k = kernel_of(footprint(row, p, device), p);
-  // Of gradients, a block's spans follow one another, each brought while the one before is worked on.
+  // In gradients, a block's spans follow one another; each is loaded while the block works on the one before.
   const SpanShape shape = shape_of(c, p, device);
-  const double in_turn =
+  const double iterations =
       p.backward ? std::ceil(static_cast<double>(p.rows) / static_cast<double>(k.blocks * shape.rows)) : 1;
   const double of_thread = std::ceil(static_cast<double>(shape.rows) / c.threads) * static_cast<double>(p.cols);
   k.trip_bytes = row_bytes(p) * shape.rows * tensors_kept(p);
-  k.trips = in_turn;
-  k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.06 * of_thread) * in_turn;
-  if (p.dtype != f64) {  // instructions, four warps' at a time: of an element, and of a row. Fitted to an H200
+  k.trips = iterations;
+  k.block_us = (p.backward ? 2.0 + 0.06 * of_thread : 0.8 + 0.06 * of_thread) * iterations;
+  if (p.dtype != f64) {  // instructions of an element and of a row, four warps at a time; fitted to an H200
     const double of_element = p.backward ? 120 : 56, of_row = p.backward ? 200 : 260;
     k.clocks = (of_element * static_cast<double>(p.cols) + of_row) / 128 * static_cast<double>(p.rows);
   }

@@ -1,16 +1,16 @@
-// Few long rows: each is split over many blocks. A first kernel leaves the moments of every slice, and the sum of x and
-// residual; a second one brings the slices of its row together, in the same order in every block, and writes its own.
+// Multi-block rows: few long rows, each split over many blocks. A first kernel writes the moments of every slice, and
+// x + residual; in a second one, each block merges the moments of its row, all in the same order, and writes its slice.
 #pragma once
 #include <ridge/norm/vector.cuh>
 #include <ridge/tile/row_slices.cuh>
 
 namespace ridge::norm_detail {
 
-// Seen from its first element; of rms, from 0.
+// A slice's moments, relative to its first element; rms: relative to 0.
 struct SlicePartial {
   Moments moments;
   float base;
-  double squares;  // also where they leave float32's range
+  double squares;  // even if they leave float32's range
 };
 // The same with the sums of g = dy gamma and of g (x - base - moments.mean).
 struct GradientMoments {
@@ -22,7 +22,7 @@ struct GradientPartial {
   float base;
   double squares, gd;
 };
-// The slices of a row together in float64, in their order: for rows whose squares leave float32's range.
+// The slices of a row merged in float64, in order: for rows whose squares leave float32's range.
 template <class Partial> struct WideSlices {
   double n = 0, mean = 0, squares = 0, g = 0, gd = 0;
   __device__ __forceinline__ WideSlices(const Partial* partials, int slices) {
@@ -35,7 +35,7 @@ template <class Partial> struct WideSlices {
       if (m.n == 0) continue;
       const double all = n + double(m.n), apart = double(p.base) + double(m.mean) - mean, share = double(m.n) / all;
       squares += p.squares + apart * apart * n * share;
-      // g (x - mean), seen from the mean of both
+      // g (x - mean), relative to the mean of both
       gd += of_gd + of_g * apart * (n / all) - g * apart * share;
       g += of_g;
       mean += apart * share;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(Team::threads)
     norm_split_moments(Forward<T> a, SlicePartial* partials, tile::Slices of) {
   __shared__ typename Team::template Scratch<Moments> scratch;
   __shared__ WideScratch<Team> scratch_wide;
-  tile::let_next_begin();
+  tile::launch_dependents();
   const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
   const float base = part.base();
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(Team::threads)
   __shared__ typename Team::template Scratch<Moments> scratch;
   const tile::SliceOfBlock mine(of, a.cols);
   const VectorPart<Team::threads, T> part(a, mine.row, mine.begin, mine.size);
-  tile::await_last();
+  tile::grid_dependency_wait();
   partials += mine.row * of.of_row;
   const float base = partials[0].base;
   Moments seen{0, 0, 0};
@@ -103,19 +103,19 @@ __global__ void __launch_bounds__(Team::threads)
   part.write(normalised);
 }
 
-// Of dx: a unit of x and one of dy at a time, and what belongs to neither whole unit.
-//   unit(at, x, g): both as floats;  element(at, x, g)
-template <int Threads, class T, class Unit, class Element>
-__device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::SliceOfBlock& mine, Unit&& unit,
-                                             Element&& element) {
-  constexpr int V = tile::unit_elements<T>;
-  const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
+// Goes through a block's slice of x and g = dy gamma, by vectors and by the elements that are in no whole vector:
+//   on_vector(at, x, g): both as floats;  on_element(at, x, g)
+template <int Threads, class T, class OnVector, class OnElement>
+__device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::SliceOfBlock& mine, OnVector&& on_vector,
+                                             OnElement&& on_element) {
+  constexpr int V = tile::vector_elements<T>;
+  const T *x = a.x.strided_row(mine.row) + mine.begin, *dy = a.dy.strided_row(mine.row) + mine.begin;
   const T* gamma = a.gamma.data ? a.gamma.data + mine.begin : nullptr;
   const std::int64_t to_boundary =
       (vector_bytes - reinterpret_cast<std::uintptr_t>(x) % vector_bytes) % vector_bytes / sizeof(T);
-  const std::int64_t head = ::min(to_boundary, mine.size), units = (mine.size - head) / V, tail = head + units * V;
+  const std::int64_t head = ::min(to_boundary, mine.size), vectors = (mine.size - head) / V, tail = head + vectors * V;
 #pragma unroll 2
-  for (std::int64_t u = threadIdx.x; u < units; u += Threads) {
+  for (std::int64_t u = threadIdx.x; u < vectors; u += Threads) {
     const std::int64_t at = head + u * V;
     const tile::Packed of_x = tile::load_packed(x + at), of_dy = tile::load_packed(dy + at);
     tile::Floats<T> g = tile::unpack_floats<T>(of_dy);
@@ -124,24 +124,24 @@ __device__ __forceinline__ void for_gradient(const Backward<T>& a, const tile::S
 #pragma unroll
       for (int v = 0; v < V; ++v) g[v] *= factor[v];
     }
-    unit(at, tile::unpack_floats<T>(of_x), g);
+    on_vector(at, tile::unpack_floats<T>(of_x), g);
   }
-  const auto one = [&](std::int64_t i) { element(i, float(x[i]), float(dy[i]) * (gamma ? float(gamma[i]) : 1.0f)); };
+  const auto one = [&](std::int64_t i) { on_element(i, float(x[i]), float(dy[i]) * (gamma ? float(gamma[i]) : 1.0f)); };
   for (std::int64_t i = threadIdx.x; i < head; i += Threads) one(i);
   for (std::int64_t i = tail + threadIdx.x; i < mine.size; i += Threads) one(i);
 }
 
-// Preconditions: as above, of dy, x, dsum and dx.
+// Preconditions: as above, for dy, x, dsum and dx.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
     norm_split_gradient_moments(Backward<T> a, GradientPartial* partials, tile::Slices of) {
-  constexpr int V = tile::unit_elements<T>;
+  constexpr int V = tile::vector_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
   __shared__ WideScratch<Team> scratch_wide;
   __shared__ typename Team::template Scratch<double> scratch_gd;
-  tile::let_next_begin();
+  tile::launch_dependents();
   const tile::SliceOfBlock mine(of, a.cols);
-  const float base = a.rms ? 0.0f : float(a.x.even_row(mine.row)[mine.begin]);
+  const float base = a.rms ? 0.0f : float(a.x.strided_row(mine.row)[mine.begin]);
   GradientMoments seen{{0, 0, 0}, 0, 0};
   for_gradient<Team::threads, T>(
       a, mine,
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(Team::threads)
       seen, [](const GradientMoments& p, const GradientMoments& q) { return merged(p, q); }, scratch);
   GradientPartial partial{seen, base, double(seen.moments.squares), double(seen.gd)};
   if (const float divisor = seen.moments.squares / seen.moments.n + a.eps; !is_ordinary(divisor)) {
-    const T *x = a.x.even_row(mine.row) + mine.begin, *dy = a.dy.even_row(mine.row) + mine.begin;
+    const T *x = a.x.strided_row(mine.row) + mine.begin, *dy = a.dy.strided_row(mine.row) + mine.begin;
     const T* gamma = a.gamma.data ? a.gamma.data + mine.begin : nullptr;
     const auto each = [&](auto&& f) {
 #pragma unroll 1
@@ -190,14 +190,14 @@ __global__ void __launch_bounds__(Team::threads)
   if (threadIdx.x == 0) partials[blockIdx.x] = partial;
 }
 
-// dx, and the row's statistics for the sums over columns. Preconditions: as above.
+// dx, and the row's statistics for the kernels over columns. Preconditions: as above.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
     norm_split_gradient_write(Backward<T> a, const GradientPartial* partials, tile::Slices of) {
-  constexpr int V = tile::unit_elements<T>;
+  constexpr int V = tile::vector_elements<T>;
   __shared__ typename Team::template Scratch<GradientMoments> scratch;
   const tile::SliceOfBlock mine(of, a.cols);
-  tile::await_last();
+  tile::grid_dependency_wait();
   partials += mine.row * of.of_row;
   const float base = partials[0].base;
   GradientMoments seen{{0, 0, 0}, 0, 0};
@@ -217,8 +217,8 @@ __global__ void __launch_bounds__(Team::threads)
     const double mean_gn = wide.gd * ::rsqrt(wide.squares / wide.n + double(a.eps)) / wide.n;
     gradient = {normalised, a.rms ? 0.0f : float(wide.g / wide.n), float(mean_gn)};
   }
-  const T* dsum = a.dsum.data ? a.dsum.even_row(mine.row) + mine.begin : nullptr;
-  T* dx = a.dx.even_row(mine.row) + mine.begin;
+  const T* dsum = a.dsum.data ? a.dsum.strided_row(mine.row) + mine.begin : nullptr;
+  T* dx = a.dx.strided_row(mine.row) + mine.begin;
   for_gradient<Team::threads, T>(
       a, mine,
       [&](std::int64_t at, const tile::Floats<T>& x, const tile::Floats<T>& g) {
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(Team::threads)
 
 namespace split {
 
-// Both kernels; on Hopper the second one's start is hidden behind the end of the first.
+// Launches both kernels; on Hopper the start of the second one overlaps the end of the first (dependent launch).
 template <class Tensors, class Partial, class First, class Second>
 static Status launch_both(const Call& call, const simt::Config& at, const Tensors& tensors, First first,
                           Second second) {
@@ -251,7 +251,8 @@ static Status launch_both(const Call& call, const simt::Config& at, const Tensor
   auto* partials =
       reinterpret_cast<Partial*>(static_cast<std::byte*>(call.operands.workspace) + partials_at(call.sums));
   RIDGE_TRY(simt::launch(at, first, tensors, partials, slices));
-  return launch_dependent(call, at, second, tensors, static_cast<const Partial*>(partials), slices);
+  return tile::launch_dependent(call.plan.device.cc, at, second, tensors, static_cast<const Partial*>(partials),
+                                slices);
 }
 
 template <class Policy, class T, int Warp> static Status launch(const Call& call) {

@@ -1,5 +1,5 @@
-// Few long rows, each split over many blocks: a first kernel leaves the moments of every slice, a second one brings the
-// slices of its row together and writes its own.
+// Multi-block rows: few long rows, each split over many blocks. A first kernel writes the moments of every slice; in a
+// second one, each block merges the moments of its row and writes its slice.
 #pragma once
 #include <ridge/norm/sums.hpp>
 #include <ridge/norm/vector.hpp>
@@ -9,10 +9,10 @@ namespace ridge::norm_detail::split {
 
 using tile::Slices;
 
-inline constexpr int partial_floats = 10;  // that the first kernel leaves of a slice, at most
+inline constexpr int partial_floats = 10;  // the most that the first kernel writes for a slice
 
-// Slices of a vector for each thread and more, and four blocks for each multiprocessor; of gradients, which have more
-// to add up for each block, two.
+// Slices of at least one vector for each thread, and at most four blocks for each multiprocessor; two for gradients,
+// which have more to merge for each block.
 inline Slices slices_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
   const std::int64_t blocks_per_sm = p.backward ? 2 : 4;
   const std::int64_t least = std::int64_t{c.threads} * vector_bytes / element_bytes(p);
@@ -28,7 +28,7 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
   return {};
 }
 
-// Where in the workspace what the first kernel leaves begins: behind the sums of gradients.
+// Offset of the first kernel's results in the workspace: after the sums of gradients.
 inline std::size_t partials_at(const SumsPlan& sums) {
   constexpr std::size_t line = 256;
   return (sums.bytes + line - 1) / line * line;
@@ -50,8 +50,8 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   const double of_vector = vector_bytes / static_cast<double>(element_bytes(p));
   const int at_once = p.backward ? 2 : vector::in_flight;
   k.trips = 2 * std::ceil(static_cast<double>(slices_of(c, p, device).cols) / (of_vector * c.threads * at_once)) + 1;
-  // The row is read again as far as the L2 cache has it, behind a wait for what all of its blocks have found; the more
-  // blocks there are, the longer that takes. Fitted to an H200.
+  // The row is read again, mostly from the L2 cache, after a wait for the moments of all its blocks; the more blocks
+  // there are, the longer that takes. Fitted to an H200.
   k.launches = 2;
   k.memory_share = p.backward ? 0.5 : 0.8;
   k.serial_us = 1.2 + (p.backward ? 0.02 : 0.015) * static_cast<double>(k.blocks);

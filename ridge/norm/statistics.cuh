@@ -1,14 +1,14 @@
 // A row's mean and variance, and the sums that its gradient needs.
 //
-// The first pass takes the mean; the second one differences from it, and what these sum up to is the mean's own
-// rounding error. Where a row lies in registers, one pass takes distances from its first element, their sum and that of
-// their squares (Spread); only if that element was far from the mean, a second one takes differences from it. Nothing
-// of the mean's size is squared or subtracted from its like, but by short.cuh and even.cuh: they take distances from 0,
-// and others only of rows whose mean is more than two standard deviations from it.
+// The first pass takes the mean, the second one differences from it; the sum of the differences is the mean's own
+// rounding error. If the row is in registers, one pass takes distances from the row's first element, their sum and the
+// sum of their squares (Spread); a second pass takes differences from the mean only if the first element was far from
+// it. No pass squares or subtracts numbers of the mean's size, except in short.cuh and even.cuh: these take distances
+// from 0, and other ones only for rows whose mean is more than two standard deviations from 0.
 //
-// Kernels hand over each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
-// shared memory or memory. Elements that do not exist may come too, as zeros: a branch around them would cost more.
-// end_pass() stands between passes (tile/row_units.cuh).
+// Kernels pass each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
+// shared memory or memory. It may pass elements that do not exist, as zeros: a branch around them would cost more.
+// end_pass() is called between passes (tile/row_vectors.cuh).
 #pragma once
 #include <ridge/norm/arguments.cuh>
 #include <ridge/tile/row_lanes.cuh>
@@ -25,7 +25,7 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) { retur
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
 template <class X> struct Statistics {
-  X base, offset, scale;  // of x, what is normalised is (x - base) * scale + offset
+  X base, offset, scale;  // x normalised is (x - base) * scale + offset
   __device__ __forceinline__ X operator()(X x) const { return multiply_add(x - base, scale, offset); }
   __device__ __forceinline__ X operator()(X x, X gamma, X beta) const { return multiply_add((*this)(x), gamma, beta); }
 };
@@ -48,7 +48,7 @@ template <class X> struct Differences {
   }
 };
 template <class X> struct GradientSums {
-  X first, squares, g, gd;  // and of g = dy gamma, and g (x - base)
+  X first, squares, g, gd;  // the same sums, and those of g = dy gamma and of g (x - base)
   __device__ __forceinline__ void add(X d, X gradient) {
     first += d;
     squares = multiply_add(d, d, squares);
@@ -64,13 +64,13 @@ template <class X> __device__ __forceinline__ X plus(X a, X b) { return a + b; }
 
 // ---- rows whose squares leave the type's range
 
-// Whether a row's divisor, the mean of squares with eps, is neither infinite nor NaN, nor of squares so small that they
-// have vanished. One that is not is taken again, by wide_statistics().
+// Whether a row's divisor, the mean of squares plus eps, is neither infinite nor NaN, and its squares have not
+// underflowed. If not, wide_statistics() computes the row's statistics again.
 template <class X> __device__ __forceinline__ bool is_ordinary(X divisor) {
   constexpr X least = sizeof(X) == 8 ? X(0x1p-900) : X(0x1p-100);
   return divisor >= least && divisor <= std::numeric_limits<X>::max();
 }
-// The same for all rows of a warp together, where a row is a part of it and reductions are everybody's.
+// Whether `found` holds in any row of the warp, if a row has only a part of the warp: all lanes must join reductions.
 template <class Team> __device__ __forceinline__ bool in_any_row(bool found) {
   if constexpr (requires { Team::lanes; })
     if constexpr (Team::lanes > 1 && Team::lanes < Team::warp) return simt::tiles<Team::warp>().any(found);
@@ -79,27 +79,27 @@ template <class Team> __device__ __forceinline__ bool in_any_row(bool found) {
 
 template <class Team> struct WideScratch { typename Team::template Scratch<double> mean, squares; };
 
-// What elements are multiplied by where a row's divisor is not ordinary: float64 holds the squares of every float;
-// those of float64 itself are taken of x by a power of two.
+// The factor of the elements if a row's divisor is not ordinary: float64 holds the squares of every float; elements of
+// float64 itself are multiplied by a power of two.
 template <class X> __device__ __forceinline__ double wide_factor(X divisor) {
   if constexpr (sizeof(X) == 4) return 1;
   else return divisor < X(1) ? 0x1p768 : 0x1p-768;
 }
-// From the mean and the sum of squared differences of x by the factor.
+// Statistics from the mean and the sum of squared differences of x times the factor.
 template <class X>
 __device__ __forceinline__ Statistics<X> statistics_of_wide(double mean, double squares, double cols, X eps,
                                                             double factor) {
-  // A constant row has no other divisor than eps, which the factor may have taken to 0.
+  // The divisor of a constant row is eps alone, which the factor may have taken to 0.
   const double inner = squares / cols + double(eps) * factor * factor;
-  const double scale = inner == 0 ? ::rsqrt(double(eps)) / factor : ::rsqrt(inner);  // of x by the factor
-  // Where x - mean might be no number of the type, x is taken as it is: the mean is there no more than two roots of
-  // cols times the deviation.
+  const double scale = inner == 0 ? ::rsqrt(double(eps)) / factor : ::rsqrt(inner);  // of x times the factor
+  // If x - mean might leave the type's range, the base is 0: the mean is then at most 2 sqrt(cols) standard deviations
+  // from 0.
   const double half = 0.5 * double(std::numeric_limits<X>::max()) * factor;
   const X base = squares < half * half ? X(mean / factor) : X(0);
   return {base, X((double(base) * factor - mean) * scale), X(scale * factor)};
 }
 
-// The mean of x by a factor, and the sum of squared differences from it, in float64. each(f): f(x, exists)
+// The mean of x times a factor, and the sum of squared differences from it, in float64. each(f): f(x, exists)
 struct WideMoments {
   double mean, squares;
 
@@ -123,7 +123,7 @@ struct WideMoments {
   }
 };
 
-// Statistics of a row whose divisor is_ordinary() did not take.
+// Statistics of a row whose divisor is_ordinary() refused.
 template <class Team, class X, class Each, class EndPass>
 __device__ __forceinline__ Statistics<X> wide_statistics(Each&& each, EndPass&& end_pass, X cols, X eps, bool rms,
                                                          X divisor, WideScratch<Team>& scratch) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ Statistics<X> wide_statistics(Each&& each, EndPass&& 
   return statistics_of_wide<X>(m.mean, m.squares, double(cols), eps, factor);
 }
 
-// Shared memory of a row's reductions. Where a block goes through several rows, it takes turns between two.
+// Shared memory of a row's reductions.
 template <class Team, class X> struct Scratch {
   typename Team::template Scratch<X> mean;
   typename Team::template Scratch<Differences<X>> differences;
@@ -145,14 +145,14 @@ template <class Team, class X> struct GradientScratch {
   typename Team::template Scratch<GradientSums<X>> of_normalised;
 };
 
-// How a kernel takes a row's statistics: in the type it computes in, as below. Otherwise: two_float.cuh.
+// How a kernel takes a row's statistics: in the type that it computes in, as below. The alternative: two_float.cuh.
 struct PlainSums {
   static constexpr bool plain = true;
   template <class Team, class X> using Scratch = norm_detail::Scratch<Team, X>;
 };
 
-// What sums of elements are taken of: else they leave X's range where elements are large and many. A power of two, so
-// that no bits are lost.
+// The factor of elements before they are summed, or the sum of many large elements would leave X's range. A power of
+// two, so that no bits are lost.
 inline constexpr float sum_share = 0x1p-31f;
 
 template <class Team, class X, class S, class Each>
@@ -167,7 +167,7 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
                                                         Scratch<Team, X>& scratch) {
   const X base = rms ? X(0) : mean_of<Team>(each, cols, scratch.mean);
   end_pass();
-  Differences<X> s{X(0), X(0)};  // the first by its share, as in mean_of()
+  Differences<X> s{X(0), X(0)};  // `first` times sum_share, as in mean_of()
   each([&](X x, bool exists) {
     const X d = x - (exists ? base : X(0));
     s = {multiply_add(d, X(sum_share), s.first), multiply_add(d, d, s.squares)};
@@ -180,18 +180,17 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
   return statistics_of(base, rms ? X(0) : s.first / (cols * X(sum_share)), s.squares / cols, eps);
 }
 
-// Of distances from a base: their mean, and the sum of squared differences from it.
+// The mean of distances from a base, and the sum of squared differences from that mean.
 template <class X> struct Spread {
   X mean, squares;
-  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean,
-  // also of elements that are infinite.
+  // per_element: 1 over the number of elements; 0 leaves the base itself as the mean, even if elements are infinite.
   static __device__ __forceinline__ Spread of(const Differences<X>& s, X per_element) {
     if (per_element == X(0)) return {X(0), s.squares};
     const X mean = s.first * per_element;
     return {mean, multiply_add(-mean, s.first, s.squares)};
   }
-  // Whether the base was more than two standard deviations off, so that the difference has lost bits that matter; or so
-  // far that squares overflow, which those of distances from the mean may not.
+  // Whether the base was more than two standard deviations from the mean, so that the difference has lost bits that
+  // matter; or so far that the squares overflow, which squares of distances from the mean may not.
   __device__ __forceinline__ bool far(const Differences<X>& s) const {
     return mean * s.first > 4 * squares || !is_finite(squares);
   }
@@ -204,23 +203,22 @@ template <class X> struct Spread {
   }
 };
 
-// A block's part of a row: n elements, their mean as a distance from `base`, and the sum of squared differences from
-// that mean; or below zero, where the sum leaves float32's range, the root of these squares' mean, its sign changed.
+// Moments of a block's part of a row: n elements, their mean as a distance from `base`, and the sum of squared
+// differences from that mean. If the sum leaves float32's range, minus the root of the squares' mean in its place.
 struct SliceMoments {
   float n, base;
   Spread<float> spread;
 
   __device__ __forceinline__ bool wide() const { return spread.squares < 0; }
-  // The mean of x, and the sum of squares, of what a block has told.
-  __device__ __forceinline__ WideMoments widened() const {
+  // The mean of x and the sum of squared differences, in float64.
+  __device__ __forceinline__ WideMoments upcast() const {
     if (!(n > 0)) return {0, 0};
     const double squares = spread.squares;
     return {double(base) + double(spread.mean), wide() ? n * squares * squares : squares};
   }
 };
 
-// Of the whole row, seen from this block's base. Each lane has the moments of one block, lane l those of block l %
-// cluster.
+// The spread of the whole row, relative to this block's base. Lane l has the moments of block l % cluster.
 __device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, const SliceMoments& of_lane, int cluster,
                                                     float per_column) {
   const simt::tile<32> warp;
@@ -233,7 +231,7 @@ __device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, co
   return {mean, sum(fmaf(of_lane.n * apart, apart, of_lane.spread.squares))};
 }
 
-// The same in float64, where the squares leave float32's range. A function, as it is rare.
+// The same in float64, if the squares leave float32's range. A function, as it is rare.
 [[gnu::noinline]] static __device__ Statistics<float> wide_statistics_of_cluster(SliceMoments of_lane, int cluster,
                                                                                  double cols, float eps) {
   const simt::tile<32> warp;
@@ -241,7 +239,7 @@ __device__ __forceinline__ Spread<float> of_cluster(const SliceMoments& mine, co
     for (int apart = 1; apart < cluster; apart *= 2) value += warp.shfl_xor(value, apart);
     return value;
   };
-  const WideMoments part = of_lane.widened();
+  const WideMoments part = of_lane.upcast();
   const double mean = sum(of_lane.n * part.mean) / cols, apart = part.mean - mean;
   return statistics_of_wide<float>(mean, sum(::fma(of_lane.n * apart, apart, part.squares)), cols, eps, 1);
 }
@@ -255,7 +253,7 @@ __device__ __forceinline__ Statistics<float> statistics_of_cluster(const SliceMo
   return spread.statistics(mine.base, per_column, eps);
 }
 
-// What dx of a row is made of: scale (g - mean_g - n mean_gn) where n is x normalised, and g = dy gamma.
+// dx of a row's elements: scale (g - mean_g - n mean_gn), where n is x normalised and g = dy gamma.
 template <class X> struct RowGradient {
   Statistics<X> normalised;
   X mean_g, mean_gn;
@@ -264,7 +262,7 @@ template <class X> struct RowGradient {
   }
 };
 
-// Of a row's sums, seen from `base`; of rms it is 0.
+// The gradient from a row's sums relative to `base`, which is 0 for rms.
 template <class X>
 __device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>& s, X base, X per_column, X eps,
                                                            bool rms) {
@@ -273,13 +271,13 @@ __device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>
   const X gn = multiply_add(s.gd, n.scale, s.g * n.offset);
   return {n, rms ? X(0) : s.g * per_column, gn * per_column};
 }
-// Whether the base was more than two standard deviations off, as Spread::far().
+// Whether the base was more than two standard deviations from the mean, as Spread::far().
 __device__ __forceinline__ bool far_from_base(const GradientSums<float>& s, float per_column) {
   const float of_mean = s.first * per_column * s.first;
   return of_mean > 4 * (s.squares - of_mean) || !is_finite(s.squares);
 }
 
-// Of a row that is_ordinary() did not take: the sums of g and g n, once n is known. each(f): f(x, g, exists)
+// The gradient of a row that is_ordinary() refused: it sums g and g n once n is known. each(f): f(x, g, exists)
 template <class Team, class X, class Each, class EndPass, class S>
 __device__ __forceinline__ RowGradient<X> wide_gradient(Each&& each, EndPass&& end_pass, X cols, X eps, bool rms,
                                                         X divisor, WideScratch<Team>& scratch, S& scratch_sums) {
@@ -312,8 +310,8 @@ __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& ea
   return gradient_of_sums(s, base, X(1) / cols, eps, rms);
 }
 
-// The lanes of a tile that take a row's statistics by themselves, from memory: nobody else waits for them, so that a
-// kernel whose reductions are its own needs no turn of them for what is rare.
+// The lanes of a tile that take a row's statistics by themselves, from memory. No other lane waits for them, so that
+// the rare case takes no part in the kernel's own reductions.
 template <int Size> struct LanesAlone {
   template <class V> struct Scratch {};
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
@@ -321,7 +319,8 @@ template <int Size> struct LanesAlone {
   }
 };
 
-// x: [cols], and residual, which is added to it as it is stored, or null: f(x, exists) for each of a lane's.
+// Calls f(x, exists) for each of a lane's elements. x, residual: [cols]; if residual is not null, it is added to x and
+// the sum rounded as it is stored.
 template <int Size, class T>
 static __device__ __forceinline__ auto each_of_lanes(const T* x, const T* residual, std::int64_t cols) {
   return [=](auto&& f) {
@@ -330,7 +329,7 @@ static __device__ __forceinline__ auto each_of_lanes(const T* x, const T* residu
       f(residual ? float(T(float(x[i]) + float(residual[i]))) : float(x[i]), true);
   };
 }
-// Nothing of them may be written meanwhile.
+// Precondition: nothing is written to x or residual meanwhile.
 template <int Size, class T>
 [[gnu::noinline]] static __device__ Statistics<float> wide_statistics_alone(const T* x, const T* residual,
                                                                             std::int64_t cols, float eps, bool rms) {
@@ -338,7 +337,7 @@ template <int Size, class T>
   return wide_statistics<LanesAlone<Size>, float>(
       each_of_lanes<Size>(x, residual, cols), [] {}, static_cast<float>(cols), eps, rms, 1.0f, none);
 }
-// Of a block's part of a row, whose squares leave float32's range. x: [n], and residual as above.
+// Moments of a block's part of a row whose squares leave float32's range. x: [n]; residual as above.
 template <int Size, class T>
 [[gnu::noinline]] static __device__ SliceMoments wide_slice_alone(const T* x, const T* residual, int n, bool rms) {
   if (n == 0) return {0, 0, {0, 0}};

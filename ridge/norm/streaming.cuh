@@ -1,15 +1,15 @@
-// The row is read again for every pass, element by element: the textbook's steps, any strides, and rows of f64.
+// Rows are read again for every pass, element by element: the textbook's steps, any strides, and rows of f64.
 #pragma once
 #include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
 
 namespace ridge::norm_detail {
 
-// a + b as it is stored.
+// a + b, rounded as it is stored.
 template <class T> __device__ __forceinline__ T rounded_sum(T a, T b) { return T(Compute<T>(a) + Compute<T>(b)); }
 
-// Team: the lanes of a row, one thread or a block. Sums: how its statistics are taken.
-// Precondition: gridDim.x * Team::rows covers rows. y and sum may be x or residual: a thread reads what it writes
+// Team: the lanes of a row, one thread or a block. Sums: how the row's statistics are taken.
+// Precondition: gridDim.x * Team::rows covers rows. y and sum may be x or residual: a thread reads only what it writes
 // itself.
 template <class Team, class T, class Sums>
 __global__ void __launch_bounds__(Team::threads) norm_streaming(Forward<T> a, Sums sums) {
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(Team::threads) norm_streaming(Forward<T> a, Su
   }
 }
 
-// The same for dx, and the row's statistics for the sums over columns.
+// The same for dx; it also writes the row's statistics for the kernels over columns.
 template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_streaming_gradient(Backward<T> a) {
   using X = Compute<T>;
   __shared__ GradientScratch<Team, X> scratch;

@@ -14,7 +14,7 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
                    device);
 }
 
-// How often a thread goes to memory and waits, in all passes; loads of a pass follow one another by fours.
+// How often a thread waits for memory, in all passes; a pass has four loads in flight.
 inline double trips(const Config& c, const NormProblem& p) {
   const double per_thread = std::ceil(static_cast<double>(p.cols) / lanes(c)), at_once = lanes(c) == 1 ? 1 : 4;
   return (is_two_float(p) ? 2 : 3) * std::ceil(per_thread / at_once);

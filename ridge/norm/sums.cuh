@@ -1,5 +1,5 @@
-// dgamma and dbeta: sums over rows, for every column. First slices of rows, in an order that the plan fixes; then the
-// slices, in another. Sums of a block's lanes pass through shared memory. Of a few rows a thread adds up each column.
+// dgamma and dbeta: sums over rows, for every column. One kernel sums slices of rows, in an order that the plan fixes;
+// a second one the slices. A block's lanes add up through shared memory. For a few rows, one thread sums each column.
 #pragma once
 #include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
@@ -7,7 +7,7 @@
 namespace ridge::norm_detail {
 
 // slices[s][0][j] = sum of dy n over the rows of slice s, and [s][1][j] of dy; n is x normalised.
-// dy, x: [rows, cols], any strides; statistics: [rows, statistics_size]. Block (c, s): columns_wide columns, slice s.
+// dy, x: [rows, cols], any strides; statistics: [rows, statistics_size]. Block (c, s): columns_wide columns of slice s.
 template <class T>
 __global__ void __launch_bounds__(columns_threads)
     norm_columns(Backward<T> a, Compute<T>* slices, std::int64_t rows_of_slice) {
@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(columns_threads)
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
 }
 
-// dgamma[j] = sum of dy n, and dbeta[j] of dy, over few_rows or less; one that is null is not wanted.
+// dgamma[j] = sum of dy n, dbeta[j] = sum of dy, over at most few_rows rows; null: not wanted.
 template <class T>
 __global__ void __launch_bounds__(columns_threads)
-    norm_columns_of_few(Backward<T> a, VectorTensor<T> dgamma, VectorTensor<T> dbeta) {
+    norm_columns_of_few(Backward<T> a, ParameterTensor<T> dgamma, ParameterTensor<T> dbeta) {
   using X = Compute<T>;
   const std::int64_t column = std::int64_t{blockIdx.x} * columns_threads + threadIdx.x;
   if (column >= a.cols) return;
@@ -62,19 +62,19 @@ __global__ void __launch_bounds__(columns_threads)
   if (dbeta.data) dbeta.data[column * dbeta.step] = T(sum_beta);
 }
 
-// dgamma[j] = sum over s of slices[s][0][j], dbeta of [s][1][j]; one that is null is not wanted. Blocks of finish_wide
-// of the 2 cols columns. It may be launched before the slices are there (tile/overlap.cuh).
+// dgamma[j] = sum over s of slices[s][0][j], dbeta[j] = sum of slices[s][1][j]; null: not wanted. A block has
+// finish_wide of the 2 cols columns. It may start before the slices are written (tile/dependent_launch.cuh).
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
-    norm_finish(const Compute<T>* slices, std::int64_t count, std::int64_t cols, VectorTensor<T> dgamma,
-                VectorTensor<T> dbeta) {
+    norm_finish(const Compute<T>* slices, std::int64_t count, std::int64_t cols, ParameterTensor<T> dgamma,
+                ParameterTensor<T> dbeta) {
   using X = Compute<T>;
   constexpr int wide = finish_wide, high = finish_threads / wide;
   __shared__ X partial[high][wide];
   const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
   const std::int64_t column = std::int64_t{blockIdx.x} * wide + lane;
   X sum = 0;
-  tile::await_last();
+  tile::grid_dependency_wait();
   if (column < 2 * cols) {
 #pragma unroll 8
     for (std::int64_t s = line; s < count; s += high) sum += slices[s * 2 * cols + column];
@@ -84,11 +84,11 @@ __global__ void __launch_bounds__(finish_threads)
   if (line > 0 || column >= 2 * cols) return;
   for (int i = 1; i < high; ++i) sum += partial[i][lane];
   const bool is_gamma = column < cols;
-  const VectorTensor<T>& to = is_gamma ? dgamma : dbeta;
+  const ParameterTensor<T>& to = is_gamma ? dgamma : dbeta;
   if (to.data) to.data[(is_gamma ? column : column - cols) * to.step] = T(sum);
 }
 
-// The kernels that sums_plan() has planned, from what the kernel over rows has left in the workspace.
+// Launches the kernels that sums_plan() has planned, on what the kernel over rows has left in the workspace.
 template <class T, int Warp> static Status launch_sums(const Call& call) {
   using X = Compute<T>;
   const NormProblem& p = call.plan.problem;
@@ -96,7 +96,7 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
   const SumsPlan& sums = call.sums;
   X* slices = reinterpret_cast<X*>(static_cast<std::byte*>(o.workspace) + sums.statistics_bytes);
   const auto blocks = [&](std::int64_t columns, int wide) { return static_cast<unsigned>(ceil_div(columns, wide)); };
-  const VectorTensor<T> dgamma{static_cast<T*>(o.dgamma.data), o.dgamma.step},
+  const ParameterTensor<T> dgamma{static_cast<T*>(o.dgamma.data), o.dgamma.step},
       dbeta{static_cast<T*>(o.dbeta.data), o.dbeta.step};
   simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide)),
                   .block = dim3(columns_threads),
@@ -110,7 +110,8 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
     RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(call), slices, sums.rows_of_slice));
   at.grid = dim3(blocks(2 * p.cols, finish_wide));
   at.block = dim3(finish_threads);
-  return launch_dependent(call, at, norm_finish<T>, static_cast<const X*>(slices), sums.slices, p.cols, dgamma, dbeta);
+  return tile::launch_dependent(call.plan.device.cc, at, norm_finish<T>, static_cast<const X*>(slices), sums.slices,
+                                p.cols, dgamma, dbeta);
 }
 
 }  // namespace ridge::norm_detail

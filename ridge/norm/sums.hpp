@@ -1,18 +1,18 @@
-// dgamma and dbeta: sums over rows, for every column. Either the kernel over rows keeps the sums of its own rows, and
-// leaves a slice of sums for each of its blocks; or it leaves each row's statistics, and a kernel over columns reads x
-// and dy again, by slices of rows. A last kernel adds up the slices. They are planned here, and launched in sums.cuh.
+// dgamma and dbeta: sums over rows, for every column. Either each block of the kernel over rows keeps the sums of its
+// rows and writes a slice of sums; or that kernel writes each row's statistics, and a kernel over columns reads x and
+// dy again, by slices of rows. A last kernel adds up the slices. They are planned here and launched in sums.cuh.
 #pragma once
 #include <ridge/norm/rows.hpp>
 
 namespace ridge::norm_detail {
 
-// Kernels that follow the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish:
-// of the slices.
-inline constexpr int columns_threads = 256, columns_wide = 32;  // of which so many stand beside each other
+// Kernels after the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish: sums
+// over the slices.
+inline constexpr int columns_threads = 256, columns_wide = 32;  // threads of a block, and columns that it has
 inline constexpr int finish_threads = 256, finish_wide = 32;
-inline constexpr std::int64_t few_rows = 32;  // whose columns a thread each adds up, in place of both
+inline constexpr std::int64_t few_rows = 32;  // up to which one thread sums each column, in place of both
 
-// Floats (f64: doubles) of a row's statistics in the workspace: base, offset, scale.
+// A row's statistics in the workspace, as floats (f64: doubles): base, offset, scale.
 inline constexpr int statistics_size = 3;
 
 inline bool wants_sums(const NormProblem& p) { return p.backward && (p.dgamma || p.dbeta); }
@@ -27,14 +27,14 @@ inline std::string refuse_no_sums(const NormProblem& p) {
   return wants_sums(p) ? "" : "it is for gradients of gamma and beta";
 }
 
-// Where the sums of dgamma and dbeta come from: `slices` rows of [2, cols] in the workspace, behind the statistics of
-// each row where the kernel over columns needs them.
+// How dgamma and dbeta are summed: `slices` times [2, cols] sums in the workspace, after the statistics of each row if
+// the kernel over columns needs them.
 struct SumsPlan {
-  bool kept = false;                            // by the kernel over rows
-  bool of_few = false;                          // a thread adds up a column: there are no slices
+  bool kept = false;                            // the kernel over rows keeps them
+  bool of_few = false;                          // one thread sums a column: there are no slices
   std::int64_t slices = 0;                      // blocks, or clusters, that keep sums, or slices of rows
-  std::int64_t rows_of_slice = 0;               // not kept
-  std::size_t statistics_bytes = 0, bytes = 0;  // bytes: of all of these
+  std::int64_t rows_of_slice = 0;               // if not kept
+  std::size_t statistics_bytes = 0, bytes = 0;  // of the statistics; of everything
 };
 
 // grid: blocks of the kernel over rows.
@@ -44,16 +44,16 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   const std::int64_t x_bytes = p.dtype == f64 ? 8 : 4;
   sums.kept = keeps_sums(c);
   if (sums.kept) {
-    // A share of the rows, and one for each phase that another begins.
+    // One for each share of the rows, and one more for each further alignment offset.
     sums.slices = grid / c.cluster;
-    if (c.algorithm != Algorithm::span_sums) sums.slices += std::min(phases_of(p), p.rows) - 1;
+    if (c.algorithm != Algorithm::span_sums) sums.slices += std::min(alignment_offsets(p), p.rows) - 1;
   } else {
     constexpr std::int64_t line = 256;
     sums.statistics_bytes = static_cast<std::size_t>((p.rows * statistics_size * x_bytes + line - 1) / line * line);
     sums.of_few = p.rows <= few_rows;
   }
   if (!sums.kept && !sums.of_few) {
-    constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // to be worth a slice; of the kernel over columns
+    constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // worth a slice; of the kernel over columns
     const std::int64_t groups = ceil_div(p.cols, columns_wide);
     const std::int64_t wanted = ceil_div(device.sms * blocks_per_sm, groups);
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, ceil_div(p.rows, least_rows));
@@ -64,13 +64,13 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   return sums;
 }
 
-// A gradient's footprint with what it leaves for these kernels.
+// A gradient's footprint with the workspace for these kernels.
 inline Footprint with_sums(Footprint launch, const Config& c, const NormProblem& p, const DeviceInfo& device) {
   launch.workspace = sums_plan(c, p, device, launch.grid).bytes;
   return launch;
 }
 
-// And its model, with their time.
+// Adds the time of these kernels to a gradient's model.
 inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (!wants_sums(p)) return;
   const SumsPlan sums = sums_plan(c, p, device, k.blocks);
@@ -79,7 +79,7 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
   k.bytes_written += slices;
   if (!sums.kept) {
     k.bytes_read += 2 * elements(p) * static_cast<double>(element_bytes(p));
-    const double high = columns_threads / columns_wide * 4.0;  // rows on their way at once
+    const double high = columns_threads / columns_wide * 4.0;  // rows in flight
     k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
   }
   k.serial_us += 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);

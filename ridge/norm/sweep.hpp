@@ -1,5 +1,5 @@
-// The norms as models have them: what `ridge bench --sweep` draws. Rows of a model's width for each token, the heads of
-// queries and keys, and the channels of pictures.
+// The distribution of problems that `ridge bench --sweep` draws from: norms as in models, of a row of the model's width
+// for each token, of the heads of queries and keys, and of the channels of images.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -41,14 +41,14 @@ template <bool Added, bool Layer> std::string draw(Draw& d) {
   d.shrink({&rows, &cols}, 64, fits);
 
   const std::string x = backward ? Added ? "dy,sum" : "dy,x" : Added ? "x,residual" : "x";
-  enum Vectors { both, gamma, neither };
-  const Vectors vectors = Layer ? d.pick<Vectors>({{80, both}, {10, gamma}, {10, neither}})
-                                : d.pick<Vectors>({{5, both}, {85, gamma}, {10, neither}});
-  std::string inputs = x + (vectors == neither ? "" : ",gamma"), outputs = "dx";
-  if (!backward && vectors == both) inputs += ",beta";
+  enum Parameters { both, gamma, neither };
+  const Parameters parameters = Layer ? d.pick<Parameters>({{80, both}, {10, gamma}, {10, neither}})
+                                      : d.pick<Parameters>({{5, both}, {85, gamma}, {10, neither}});
+  std::string inputs = x + (parameters == neither ? "" : ",gamma"), outputs = "dx";
+  if (!backward && parameters == both) inputs += ",beta";
   if (backward && Added && d.chance(80)) inputs += ",dsum";
-  if (vectors != neither) outputs += ",dgamma";
-  if (vectors == both) outputs += ",dbeta";
+  if (parameters != neither) outputs += ",dgamma";
+  if (parameters == both) outputs += ",dbeta";
 
   check::Case c{.op = {}, .dtype = dtype, .dims = {{"rows", rows}, {"cols", cols}}, .options = {}};
   c.options.set("inputs", inputs);

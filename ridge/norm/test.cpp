@@ -28,7 +28,7 @@ NormProblem gradient(std::int64_t rows, std::int64_t cols, DType dtype) {
 TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "short_32");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not of whole units
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not vector-aligned
   for (const char* device : {"H200", "A100"}) {
     EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "even_256");
     EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "even_256");
@@ -37,7 +37,7 @@ TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16}), "even_512");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .dtype = bf16}), "even_1k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 16384}), "even_4k");
-  EXPECT_EQ(chosen({.rows = 16384, .cols = 4097}), "block_1k");  // not of whole units
+  EXPECT_EQ(chosen({.rows = 16384, .cols = 4097}), "block_1k");  // not vector-aligned
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096, .dtype = bf16, .added = true}), "even_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192, .added = true}), "block_2k");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257}, "RTX4090"), "vec4");  // 192 KB do not fit in 99
@@ -78,12 +78,12 @@ TEST(NormPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
       EXPECT_EQ(chosen({.backward = true, .rows = 1000000, .cols = cols, .dtype = dtype}), "span_sums_32") << cols;
     }
   EXPECT_EQ(chosen({.rows = 1000000, .cols = 32, .dtype = bf16}), "span_32");
-  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32}), "short_16");  // of whole units, and fewer instructions
-  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");     // all rows are under way at once
+  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32}), "short_16");  // vector-aligned, and fewer instructions
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");     // all rows are in flight at once
   EXPECT_EQ(chosen({.rows = 10000, .cols = 17, .dtype = bf16}), "warp_16");
   EXPECT_EQ(chosen(gradient(10000, 17, bf16)), "span_sums_32");
   const auto plan = plan_norm(gradient(1000000, 17, f32), *device_model("H200"));
-  EXPECT_EQ(plan->grid, 3 * 132);  // blocks stay
+  EXPECT_EQ(plan->grid, 3 * 132);  // blocks are persistent
   EXPECT_EQ(plan->workspace_bytes(), static_cast<std::size_t>(plan->grid) * 2 * 17 * sizeof(float));
 }
 
@@ -94,14 +94,14 @@ TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
     EXPECT_EQ(chosen({.backward = true, .rows = 1, .cols = 10000000, .dtype = dtype}), "split");
   }
   EXPECT_EQ(chosen({.rows = 32, .cols = 262144}), "split");
-  EXPECT_EQ(chosen({.rows = 1, .cols = 131072}), "ring_2kx16");  // where a cluster has the row, it is as fast or faster
+  EXPECT_EQ(chosen({.rows = 1, .cols = 131072}), "ring_2kx16");  // a row of a cluster is as fast or faster
   EXPECT_EQ(chosen({.rows = 8, .cols = 131072, .dtype = bf16}), "ring_2kx8");
   EXPECT_EQ(chosen({.rows = 32, .cols = 262144, .dtype = bf16}), "ring_4kx8");
-  EXPECT_EQ(chosen(gradient(1, 131072, bf16)), "split");  // wide clusters of gradients take long to begin
+  EXPECT_EQ(chosen(gradient(1, 131072, bf16)), "split");  // gradients' large clusters take long to start
   auto plan = plan_norm({.rows = 1, .cols = 10000000}, *device_model("H200"));
   EXPECT_EQ(plan->workspace_bytes(),
             static_cast<std::size_t>(plan->grid) * norm_detail::split::partial_floats * sizeof(float));
-  // The statistics of a few rows, whose columns need no slices of sums.
+  // The statistics of a few rows; their columns need no slices of sums.
   plan = plan_norm(gradient(1, 10000000, f32), *device_model("H200"));
   EXPECT_EQ(variants[plan->variant].name, "split");
   EXPECT_EQ(plan->workspace_bytes(),
@@ -153,15 +153,15 @@ TEST(NormPlan, FusedGradientsInClustersRefuseWhatTheyCannotShare) {
             "layer_norm: variant is fused_2kx8; it must be another one here: clusters are of compute capability 9.0");
   EXPECT_EQ(
       refusal(gradient(64, 20, f32), "H200", "fused_2kx8"),
-      "layer_norm: variant is fused_2kx8; it must be another one here: a row has 5 units of 16 bytes for 8 blocks");
+      "layer_norm: variant is fused_2kx8; it must be another one here: a row has 5 vectors of 16 bytes for 8 blocks");
   EXPECT_EQ(refusal(gradient(64, 4000, bf16), "H200", "roles_1kx4"),
-            "layer_norm: variant is roles_1kx4; it must be another one here: a row has 500 units of 16 bytes for 512 "
+            "layer_norm: variant is roles_1kx4; it must be another one here: a row has 500 vectors of 16 bytes for 512 "
             "threads that sum it up");
 }
 
 TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {
   NormProblem p{.rows = 8, .cols = 64};
-  p.vectors_contiguous = false;
+  p.parameters_contiguous = false;
   EXPECT_EQ(chosen(p), "block_reduce");
 }
 
@@ -230,9 +230,9 @@ TEST(NormPlan, GradientsOfVectorsAreElementsApart) {
 
 TEST(NormPlan, ARefusalSaysWhy) {
   auto plan = plan_norm({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
-  EXPECT_EQ(
-      plan.error().message(),
-      "layer_norm: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
+  EXPECT_EQ(plan.error().message(),
+            "layer_norm: variant is warp_32; it must be another one here: a row has 1250 vectors of 16 bytes, and 32 "
+            "are kept");
   plan = plan_norm({.rows = 8, .cols = 50}, *device_model("H200"), {.variant = "fused_128"});
   EXPECT_EQ(plan.error().message(),
             "layer_norm: variant is fused_128; it must be another one here: it is for gradients of gamma and beta");
@@ -246,24 +246,26 @@ TEST(NormPlan, ARefusalSaysWhy) {
 }
 
 TEST(NormPlan, AGradientIsRefusedInTheNamesThatWereAskedFor) {
-  std::vector<float> rows(2 * 8), gradients(rows.size()), short_rows(8);
-  const TensorView dy = view(rows.data(), {2, 8}), dx = view(gradients.data(), {2, 8});
-  const TensorView sum = view(short_rows.data(), {1, 8});
+  std::vector<float> rows(2 * 8), sums(rows.size() + 1), gradients(rows.size());
+  std::vector<half> halves(rows.size());
+  const TensorView dy = view(rows.data(), {2, 8}), sum = view(sums.data(), {2, 8}), dx = view(gradients.data(), {2, 8});
   const auto op = find_op("add_layer_norm");
   ASSERT_TRUE(op);
   Options options;
   options.set("backward", "1");
   options.set("inputs", "dy,sum");
   options.set("outputs", "dx");
-  const std::vector<TensorView> in{dy, sum}, out{dx};
-  const auto plan = plan_op(**op, in, out, options, cpu());
-  ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().op(), "add_layer_norm");
-  EXPECT_EQ(plan.error().argument(), "dy.shape");
+  const auto refusal = [&](const TensorView& of_dy, const TensorView& of_sum, const TensorView& of_dx) {
+    const std::vector<TensorView> in{of_dy, of_sum}, out{of_dx};
+    return std::string(plan_op(**op, in, out, options, cpu()).error().message());
+  };
+  EXPECT_EQ(refusal(view(halves.data(), {2, 8}), sum, view(halves.data(), {2, 8})),
+            "add_layer_norm: dy.dtype is f16; it must be that of sum, f32");
+  EXPECT_TRUE(refusal(dy, view(sums.data(), {1, 8}), dx).starts_with("add_layer_norm: dy.shape is 2x8;"));
+  EXPECT_TRUE(refusal(dy, sum, view(sums.data() + 1, {2, 8})).starts_with("add_layer_norm: dx is overlapping sum;"));
 }
 
-// y of one row by every row of the table, none of which may be further from float64's than `most` and the `share` of
-// itself.
+// Checks y of one row by every variant: it may differ from float64's by `most` and by the `share` of itself.
 void expect_close(const std::vector<float>& x, double most, double share) {
   const auto cols = static_cast<std::int64_t>(x.size());
   std::vector<float> y(x.size());
@@ -276,7 +278,7 @@ void expect_close(const std::vector<float>& x, double most, double share) {
     const NormTensors t{.x = view(from.data(), {1, cols}), .y = view(y.data(), {1, cols})};
     const auto plan = plan_norm(*NormProblem::of(Norm::layer, 1e-5, t), cpu(), {.variant = std::string(row.name)});
     if (!plan) continue;
-    std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);  // of rows that are split
+    std::vector<double> room(plan->workspace_bytes() / sizeof(double) + 1);  // for multi-block rows
     ASSERT_TRUE(plan->run(t, {room.data(), plan->workspace_bytes()}).ok());
     ++ran;
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -287,9 +289,9 @@ void expect_close(const std::vector<float>& x, double most, double share) {
   EXPECT_GT(ran, 5);
 }
 
-// A mean 8,000 times the standard deviation, of which float32 has 1 part in 10^7: what is left is the rounding of a sum
-// of 4,096 squares, the one of a thread alone the most. And a first element far from such a mean, whose own y is 64:
-// the rounding of the sum is seen there, by a thread alone some 160 units of its last place.
+// A mean 8,000 times the standard deviation, which float32 holds to 1 part in 10^7: the error left is the rounding of a
+// sum of 4,096 squares, the most if one thread sums them. And a first element far from such a mean, whose own y is 64
+// and shows the rounding of the sum: by one thread, some 160 units in its last place.
 TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
   std::vector<float> x(4096);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(1e4 + static_cast<double>(i) * 1e-3);
@@ -298,7 +300,7 @@ TEST(LayerNorm, AMeanFarFromZeroCostsNoAccuracy) {
   expect_close(x, 5e-6, 160 * 0x1p-24);
 }
 
-// Whatever x does, gamma and beta may start anywhere.
+// gamma and beta may have any alignment, whatever x has.
 TEST(LayerNorm, VectorsThatStartOffAUnit) {
   constexpr std::int64_t rows = 2, cols = 1000;
   std::vector<float> x(rows * cols), y(x.size()), gamma(cols + 1), beta(cols + 3);
@@ -324,8 +326,8 @@ TEST(LayerNorm, VectorsThatStartOffAUnit) {
   EXPECT_GT(ran, 5);
 }
 
-// Squares of distances from 0, or from the first element, overflow, and those of distances from the mean do not. The
-// others' distances are known to the last bits of the first one's.
+// Squares of distances from 0, or from the first element, overflow; those of distances from the mean do not. The other
+// elements' distances are known to the last bits of the first element's.
 TEST(LayerNorm, AFirstElementSoFarThatSquaresOverflow) {
   std::vector<float> x(4096, 0.0f);
   x[0] = 1e18f;
@@ -335,8 +337,8 @@ TEST(LayerNorm, AFirstElementSoFarThatSquaresOverflow) {
   expect_close(x, 1e-5, 5e-5);
 }
 
-// A plan is for tensors that lie as they did or elsewhere, where its row takes them:
-// on a GPU rows of rings have other room.
+// A plan takes tensors of the planned alignment, and of others if its variant takes them: on a GPU, a ring's rows then
+// have other room.
 void expect_elsewhere(const DeviceInfo& on, std::int64_t rows, std::int64_t cols) {
   const auto n = static_cast<std::size_t>(rows * cols);
   std::vector<float> x(n + 4), y(n + 4), want(n + 4);
@@ -356,13 +358,13 @@ void expect_elsewhere(const DeviceInfo& on, std::int64_t rows, std::int64_t cols
     auto room = Buffer::allocate(on.id, plan->workspace_bytes() + 1);
     ASSERT_TRUE(room.ok());
     if (const Status status = plan->run(t, {room->data(), plan->workspace_bytes()}); !status.ok()) {
-      EXPECT_EQ(status.argument(), "the request") << status.message();  // a row of whole units from a boundary on
+      EXPECT_EQ(status.argument(), "the request") << status.message();  // it takes vector-aligned rows
       continue;
     }
     ++ran;
     const float* const written = static_cast<const float*>(to->data()) + 1;
     throw_if(copy_bytes(y.data() + 1, {}, written, on.id, n * sizeof(float)));
-    // As the other row, whose sums are short; its own, one after the other, by half a last bit each at most.
+    // As the other row, whose sums are short; this one's serial sum errs by at most half a last bit per addition.
     const double of_scale = 1e-5 + static_cast<double>(cols / lanes(row.config)) / (1 << 24);
     for (std::size_t i = 1; i <= n; ++i)
       ASSERT_NEAR(y[i], want[i], of_scale * std::max(1.0f, std::fabs(want[i]))) << row.name << " " << i;
@@ -397,7 +399,7 @@ TEST(LayerNorm, LargeNumbersNearEachOther) {
   EXPECT_GT(ran, 5);
 }
 
-// What is furthest from float64's result, in units of the last place of it (its least ones count as 2^-4's).
+// The greatest error against float64's result, in units in the last place (of 2^-4 for results below it).
 double worst_ulps(const std::vector<float>& x, std::int64_t cols, Norm norm, Accumulate accumulate) {
   const std::int64_t rows = static_cast<std::int64_t>(x.size()) / cols;
   std::vector<float> from = x, y(x.size());
@@ -464,9 +466,11 @@ TEST(NormAccuracy, TwoFloatsTakeDistancesFromTheMeanWhereItIsFar) {
   for (std::int64_t i = 0; i < cols; ++i) EXPECT_NEAR(y[i], (i % 2 ? -1 : 1) / std::sqrt(1 + 1e-5), 0x1p-24) << i;
 }
 
-// By every row of the table, also where a row's sum is past float32's range; zeros also with an eps that is below it.
+// By every variant, also where a row's sum is beyond float32's range; zeros also with an eps that is below it.
 TEST(LayerNorm, ConstantRowsGiveBetaItself) {
-  const auto only_large = [](std::int64_t cols) { return cols > 10000; };  // a thread alone errs where sums are rounded
+  const auto only_large = [](std::int64_t cols) {
+    return cols > 10000;
+  };  // one thread alone errs where sums are rounded
   for (const std::int64_t cols : {20, 128, 1000, 1024, 20000})
     for (const double eps : {1e-5, 1e-60})
       for (const float value : {0.0f, 0.1f, 60000.0f, -3e-3f, 1e38f, -3e38f}) {
@@ -492,8 +496,8 @@ TEST(LayerNorm, ConstantRowsGiveBetaItself) {
       }
 }
 
-// Fused rows see a row's sums from the mean of 32 elements. Where just these lie far off, they are the root of
-// cols / 32 standard deviations from its mean, and the variance errs by cols / 32 roundings. norm.hpp says so.
+// Fused kernels take a row's sums relative to the mean of 32 elements. If just these lie far off, they are the root of
+// cols / 32 standard deviations from the row's mean, and the variance errs by cols / 32 roundings, as norm.hpp says.
 TEST(LayerNorm, GradientsOfARowWhoseFirstElementsLieFarOff) {
   constexpr std::int64_t cols = 8192;
   std::vector<float> x(cols), dy(cols), dx(cols), dgamma(cols);
@@ -541,7 +545,7 @@ TEST(LayerNorm, WhatMayOverlap) {
   EXPECT_THROW(norm_gradients(Norm::layer, {.dy = a, .x = b, .dx = a}), Error);
 }
 
-// By name: which of the optional tensors there are.
+// By name: which optional tensors there are.
 TEST(LayerNorm, InputsAndOutputsByName) {
   const OpInfo& op = **find_op("layer_norm");
   const auto names = [](const Result<std::vector<std::string_view>>& r) {

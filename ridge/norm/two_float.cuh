@@ -1,16 +1,16 @@
-// Norms of float32 whose statistics are exact but for terms of the square of float32's roundoff: what is left of the
-// error are two roundings of the result.
+// Norms of float32 in double-float arithmetic: a number is the unevaluated sum of two floats (tile/two_float.cuh). The
+// statistics are exact but for terms of the square of float32's roundoff; two roundings of the result remain.
 //
 //   sums       of x and of its square, in float64, in one pass: a product of two floats is exact there. That takes 3
-//              instructions for an element, where two floats take 17. Multiprocessors with few units for float64 should
-//              keep up with their memory by count (2 operations in a clock, where 32 elements come in 80; not
-//              measured). Where the mean is more than 16 standard deviations from 0, their difference would lose what
-//              float64 has: a second pass takes the squares of x - mean
-//   mean       base + offset, base on no finer steps than float32's at the row's greatest element: so x - base is two
-//              floats after three operations, in any order of their sizes (Boldo, Graillat and Muller, 2017)
-//   y          ((x - base) - offset) * scale, in two floats; then two multiply-adds with gamma and beta
+//              instructions for an element, double-floats take 17. By count, multiprocessors with few units for float64
+//              should keep up with their memory (2 operations in a clock, while 32 elements arrive in 80; not
+//              measured). If the mean is more than 16 standard deviations from 0, the difference of the sums would lose
+//              the bits that float64 adds: a second pass takes the squares of x - mean
+//   mean       base + offset. base has no finer steps than float32 at the row's greatest element, so x - base is a
+//              double-float after three operations, in any order of their sizes (Boldo, Graillat and Muller, 2017)
+//   y          ((x - base) - offset) * scale, in double-floats; then two multiply-adds with gamma and beta
 //
-// By count, 3 + 10 instructions for an element (rms: 2 + 5) in place of 6. eps comes as float64.
+// By count, 3 + 10 instructions for an element (rms: 2 + 5) instead of 6. eps is given in float64.
 #pragma once
 #include <ridge/norm/norm.hpp>
 #include <ridge/norm/statistics.cuh>
@@ -39,7 +39,7 @@ template <bool Rms> struct TwoFloatStatistics {
   }
 };
 
-// A row's sums are taken so; what the kernel is given for it.
+// How a kernel takes a row's statistics (statistics.cuh), in place of PlainSums; the kernel's argument.
 template <bool Rms> struct InTwoFloats {
   static constexpr bool plain = false;
   double eps, cols, per_column, root_of_cols;
@@ -64,7 +64,7 @@ template <bool Rms> struct InTwoFloats {
       each([&](float x, bool) { s.add(static_cast<double>(x)); });
       end_pass();
       s = Team::reduce(s, plus<Differences<double>>, scratch.sums);
-      // The quotient to the nearest: of a constant row, whose sum is exact, that constant.
+      // The quotient rounded to nearest: for a constant row, whose sum is exact, it is that constant.
       const double near = s.first * per_column;
       const double mean = ::fma(::fma(-near, cols, s.first), per_column, near);
       double variance = ::fma(-mean, mean, s.squares * per_column);
@@ -81,8 +81,8 @@ template <bool Rms> struct InTwoFloats {
       }
       variance = variance < 0 ? 0.0 : variance;  // a NaN stays
       const double scale = ::rsqrt(variance + eps);
-      // No element is farther from the mean than the root of all squares. What is added and taken away again leaves
-      // steps of float32's there, or coarser ones.
+      // No element is farther from the mean than the root of the sum of squares. Adding `steps` and subtracting it
+      // again rounds the mean to float32's step at that distance, or to a coarser one.
       const double greatest = ::fma(root_of_cols, (variance + eps) * scale, ::fabs(mean));
       const double steps = ::copysign(0x1.001p29 * greatest, mean), most = std::numeric_limits<float>::max();
       const double base = ::fmax(::fmin((mean + steps) - steps, most), -most);  // it may have been rounded beyond

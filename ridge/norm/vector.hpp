@@ -1,10 +1,10 @@
-// Rows too long to keep, read twice by 16-byte vectors.
+// Rows too long to keep on chip, read twice by 16-byte vectors.
 #pragma once
 #include <ridge/norm/rows.hpp>
 
 namespace ridge::norm_detail::vector {
 
-inline constexpr int in_flight = 4;  // vectors of a thread at once, of each tensor
+inline constexpr int in_flight = 4;  // a thread's vectors of each tensor
 
 inline std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo&) {
   if (std::string why = refuse_two_float(row.config, p); !why.empty()) return why;
@@ -25,7 +25,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.trips = 2 * std::ceil(static_cast<double>(vectors(p)) / (static_cast<double>(in_flight) * c.threads));
   k.trip_bytes = std::min(row_bytes(p) * static_cast<double>(rows_per_block(c)),
                           static_cast<double>(in_flight * vector_bytes) * c.threads);
-  // Vectors of two passes, and merging what they give; softmax's row of this kind has 2.2.
+  // Two passes over the vectors, and merging their moments; softmax's variant of this kind has 2.2.
   k.block_us = 2.2 + 0.3 * static_cast<double>(vectors(p)) / c.threads;
   return k;
 }
